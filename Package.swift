@@ -1,0 +1,91 @@
+// swift-tools-version:6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let deque: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+
+let package = Package(
+    name: "earshot",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "earshot", targets: ["earshot"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
+    ],
+    targets: [
+        // Floor 0: pure values, no sockets, no clock.
+        .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
+        .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
+        // Floor 1
+        .target(name: "Relay", dependencies: ["Media", nioCore, deque], swiftSettings: settings),
+        // Floor 2: composition
+        .target(
+            name: "EarshotServer",
+            dependencies: [
+                "Media", "RTMP", "Relay", nioCore, nioPosix, nioSSL, crypto, logging, lifecycle,
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: settings),
+        // Floor 3: the command line
+        .executableTarget(
+            name: "earshot",
+            dependencies: [
+                "EarshotServer", logging, lifecycle,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
+        // The load generator is a root target so that it sees `package` declarations and one release build serves both.
+        .executableTarget(
+            name: "earshot-load",
+            dependencies: [
+                "RTMP", "Media", nioCore, nioPosix,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Benchmarks/Load", swiftSettings: settings),
+        .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
+        .testTarget(name: "RTMPTests", dependencies: ["RTMP", "Media", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
+        .testTarget(
+            name: "RelayTests", dependencies: ["Relay", "Media", nioCore, nioPosix, nioEmbedded], swiftSettings: settings),
+        .testTarget(
+            name: "EarshotServerTests",
+            dependencies: [
+                "EarshotServer", "RTMP", "Relay", "Media", nioCore, nioPosix, nioSSL, logging, lifecycle,
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+            ],
+            swiftSettings: settings),
+    ]
+)
+
+// EARSHOT_CORE=1 leaves only the floors without I/O libraries: what the sanitizer builds need.
+if Context.environment["EARSHOT_CORE"] != nil {
+    let core: Set<String> = ["Media", "RTMP", "Relay", "MediaTests", "RTMPTests", "RelayTests"]
+    package.targets.removeAll { !core.contains($0.name) }
+    package.products.removeAll()
+}

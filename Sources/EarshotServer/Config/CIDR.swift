@@ -1,0 +1,98 @@
+package import NIOCore
+
+/// A block of IP addresses, `10.0.0.0/8` or `fd00::/8`: a plain value.
+///
+/// The families are apart: an IPv4 block holds IPv4 addresses and their IPv4-mapped IPv6 form (RFC 4291 §2.5.5.2, what a dual-stack
+/// listener reports for an IPv4 peer); an IPv6 block holds neither. So `::/0` alone lets no IPv4 peer in.
+package struct CIDR: Sendable, Hashable, CustomStringConvertible {
+    /// 4 or 16 bytes, zero beyond the prefix.
+    private let network: [UInt8]
+    /// Bits.
+    private let prefix: Int
+
+    package static let expected = "a network such as 192.168.0.0/16, fd00::/8, or any"
+
+    package static let loopback = [CIDR([127, 0, 0, 0], prefix: 8), CIDR([UInt8](repeating: 0, count: 15) + [1], prefix: 128)]
+    package static let any = [CIDR([0, 0, 0, 0], prefix: 0), CIDR([UInt8](repeating: 0, count: 16), prefix: 0)]
+
+    private init(_ network: [UInt8], prefix: Int) {
+        self.network = network
+        self.prefix = prefix
+    }
+
+    /// An address with `/prefix`, or a lone address. Bits beyond the prefix are refused: they are a slip more often than a wish.
+    package init(parsing text: String) throws(ValueProblem) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = parts.first.map(String.init), var bytes = IPAddressBytes.v4(address) ?? IPAddressBytes.v6(address) else {
+            throw ValueProblem("\"\(text)\" is not a network; expected \(Self.expected)")
+        }
+        var prefix = bytes.count * 8
+        if parts.count == 2 {
+            guard (1...3).contains(parts[1].utf8.count), parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let bits = Int(parts[1]),
+                bits <= prefix
+            else {
+                throw ValueProblem("\"\(text)\" has no prefix of 0 to \(prefix) bits; expected \(Self.expected)")
+            }
+            prefix = bits
+        }
+        if prefix >= 96, let mapped = Self.unmapped(bytes) {
+            bytes = mapped
+            prefix -= 96
+        }
+        let network = Self.mask(bytes, prefix)
+        guard network == bytes else {
+            let single = CIDR(bytes, prefix: bytes.count * 8)
+            throw ValueProblem("\"\(text)\" has bits beyond its prefix; write \(CIDR(network, prefix: prefix)) or \(single)")
+        }
+        self.init(network, prefix: prefix)
+    }
+
+    /// One entry of a list: a network, or `any`, which stands for both families' whole range.
+    package static func parseList(_ text: String) throws(ValueProblem) -> [CIDR] {
+        text == "any" ? any : [try CIDR(parsing: text)]
+    }
+
+    /// `address` is 4 or 16 bytes in network order; any other length is in no block.
+    package func contains(_ address: some Collection<UInt8>) -> Bool {
+        var bytes = Array(address)
+        if let mapped = Self.unmapped(bytes) { bytes = mapped }
+        return bytes.count == network.count && Self.mask(bytes, prefix) == network
+    }
+
+    /// False for a Unix-domain peer: it has no address.
+    package func contains(_ address: SocketAddress) -> Bool { contains(address.ipBytes) }
+
+    package var description: String { "\(IPAddressBytes.text(network))/\(prefix)" }
+
+    /// The 4 bytes within an IPv4-mapped IPv6 address.
+    private static func unmapped(_ bytes: [UInt8]) -> [UInt8]? {
+        guard bytes.count == 16, bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF else { return nil }
+        return Array(bytes[12...])
+    }
+
+    private static func mask(_ bytes: [UInt8], _ prefix: Int) -> [UInt8] {
+        bytes.enumerated().map { index, byte in
+            let bits = min(max(prefix - index * 8, 0), 8)
+            return byte & ~UInt8(0xFF >> bits)
+        }
+    }
+}
+
+extension Sequence<CIDR> {
+    /// Whether any block holds the address (4 or 16 bytes, network order).
+    package func contains(address: some Collection<UInt8>) -> Bool { contains { $0.contains(address) } }
+    /// Whether any block holds the peer's address.
+    package func contains(address: SocketAddress) -> Bool { contains(address: address.ipBytes) }
+}
+
+extension SocketAddress {
+    /// 4 or 16 bytes in network order; empty for a Unix-domain socket.
+    package var ipBytes: [UInt8] {
+        // By offset, since `sin_addr`'s module is not one that may be imported: family and port (4 bytes), then IPv6's flow label (4).
+        switch self {
+        case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
+        case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }
+        case .unixDomainSocket: []
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Why one value was refused: text that ends the line `path: …`.
+package struct ValueProblem: Error, Equatable, CustomStringConvertible {
+    package let description: String
+    package init(_ description: String) { self.description = description }
+}
+
+/// Every mistake found in a configuration; the description has one line for each.
+package struct ConfigError: Error, Equatable, CustomStringConvertible {
+    /// One mistake, and where it was written.
+    package struct Mistake: Sendable, Equatable, CustomStringConvertible {
+        /// Dotted path of the setting; nil when the mistake is the whole file's.
+        package var path: String?
+        package var problem: String
+        package var origin: ConfigOrigin?
+
+        package init(path: String?, problem: String, origin: ConfigOrigin?) {
+            self.path = path
+            self.problem = problem
+            self.origin = origin
+        }
+
+        package var description: String {
+            (path.map { "\($0): " } ?? "") + problem + (origin.map { " (\($0))" } ?? "")
+        }
+    }
+
+    package let mistakes: [Mistake]
+    package init(mistakes: [Mistake]) { self.mistakes = mistakes }
+
+    package var description: String { mistakes.map(\.description).joined(separator: "\n") }
+}
+
+/// Where a value came from.
+package enum ConfigOrigin: Sendable, Hashable, CustomStringConvertible {
+    case defaults
+    /// `line` counts from 1.
+    case file(String, line: Int?)
+    case environment(String)
+    /// The flag as it is typed, or the dotted path when it has none of its own.
+    case flag(String)
+
+    package var description: String {
+        switch self {
+        case .defaults: "default"
+        case .file(let path, let line): line.map { "\(path):\($0)" } ?? path
+        case .environment(let name): "environment \(name)"
+        case .flag(let name): "flag \(name)"
+        }
+    }
+}

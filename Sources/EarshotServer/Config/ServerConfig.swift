@@ -1,0 +1,128 @@
+package import Logging
+
+/// Everything that can be set about a server: a plain value, made once at start (or in a test) and then only read, on any thread.
+///
+/// A fresh `ServerConfig()` holds the defaults. Durations are milliseconds (`…Ms`), sizes are bytes (`…Bytes`); how each value is
+/// written in the file, the environment and flags, and the range it must lie in, is in the table of `ConfigSettings.swift`.
+package struct ServerConfig: Sendable, Equatable {
+    package var rtmp = RTMP()
+    package var rtmps = RTMPS()
+    package var http = HTTP()
+    package var data = Data()
+    package var access = Access()
+    package var relay = Relay()
+    package var limits = Limits()
+    package var log = Log()
+
+    package init() {}
+
+    /// The plain RTMP listener.
+    package struct RTMP: Sendable, Equatable {
+        package var listen = HostPort(host: "127.0.0.1", port: 1935)
+        package init() {}
+    }
+
+    /// The RTMP-over-TLS listener; on exactly when a certificate is set.
+    package struct RTMPS: Sendable, Equatable {
+        /// As configured; `address` is what to listen on.
+        package var listen: HostPort?
+        /// Path of a PEM file: the certificate, then its chain.
+        package var certificate: String?
+        /// Path of a PEM file: the certificate's private key.
+        package var key: String?
+        package init() {}
+
+        package static let defaultListen = HostPort(host: "127.0.0.1", port: 1936)
+
+        /// Where to listen; nil when RTMPS is off.
+        package var address: HostPort? { certificate == nil ? nil : listen ?? Self.defaultListen }
+    }
+
+    /// The HTTP listener: API and health checks.
+    package struct HTTP: Sendable, Equatable {
+        package var listen = HostPort(host: "127.0.0.1", port: 8080)
+        package init() {}
+    }
+
+    /// What is kept on disk.
+    package struct Data: Sendable, Equatable {
+        /// Path of a folder; made by the server when it is missing. A relative path starts at the working directory.
+        package var directory = "./earshot-data"
+        package init() {}
+    }
+
+    /// Who may do what, by source address.
+    package struct Access: Sendable, Equatable {
+        package var publishFrom = CIDR.loopback
+        package var playFrom = CIDR.loopback
+        package var apiFrom = CIDR.loopback
+        package init() {}
+    }
+
+    /// How streams are kept and fanned out.
+    package struct Relay: Sendable, Equatable {
+        package var grace = Grace()
+        /// Milliseconds behind live past which a viewer is disconnected.
+        package var maxBehindMs: Int64 = 5_000
+        /// Milliseconds behind live past which a viewer's video skips to the next keyframe.
+        package var skipBehindMs: Int64 = 1_000
+        package var gopCache = GOPCache()
+        /// Milliseconds that messages are gathered before they are sent; 0 sends each at once.
+        package var coalesceMs: Int64 = 0
+        package init() {}
+    }
+
+    /// How long viewers stay attached to a stream that has lost its media.
+    package struct Grace: Sendable, Equatable {
+        /// After the publisher's connection broke.
+        package var brokenPipeMs: Int64 = 30_000
+        /// After the publisher said that it was done.
+        package var cleanStopMs: Int64 = 3_000
+        /// While the publisher's connection lives but brings nothing.
+        package var mediaIdleMs: Int64 = 120_000
+        package init() {}
+    }
+
+    /// Bounds of one stream's cached group of pictures.
+    package struct GOPCache: Sendable, Equatable {
+        package var maxBytes = 16 << 20
+        package var maxDurationMs: Int64 = 20_000
+        package init() {}
+    }
+
+    /// Every number that a peer controls.
+    package struct Limits: Sendable, Equatable {
+        /// From accept to the end of the handshake.
+        package var handshakeMs: Int64 = 5_000
+        /// From the end of the handshake to the connect command.
+        package var connectMs: Int64 = 10_000
+        /// From publish to the first audio or video message.
+        package var firstMediaMs: Int64 = 20_000
+        package var videoMessageBytes = 8 << 20
+        package var audioMessageBytes = 256 << 10
+        /// Data and command messages.
+        package var dataMessageBytes = 64 << 10
+        /// Messages begun and not ended, per connection.
+        package var partialMessages = 64
+        /// Bytes held by messages begun and not ended, per connection.
+        package var partialBytes = 16 << 20
+        /// App and stream name, UTF-8.
+        package var streamNameBytes = 256
+        /// RTMP and RTMPS connections at a time.
+        package var connections = 20_000
+        package var connectionsPerAddress = 5_000
+        package var viewersPerStream = 20_000
+        /// Publishers at a time, over all streams.
+        package var publishersTotal = 2_000
+        package init() {}
+    }
+
+    /// The log on standard error.
+    package struct Log: Sendable, Equatable {
+        package var level: Logger.Level = .info
+        package var format = Format.text
+        package init() {}
+
+        package enum Format: String, Sendable, CaseIterable { case text, json }
+    }
+}

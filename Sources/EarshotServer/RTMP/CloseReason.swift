@@ -1,0 +1,37 @@
+/// Why a connection ended: one word for the log, the API and the counters. Every closed connection has exactly one.
+package enum CloseReason: String, Sendable, CaseIterable {
+    /// The client closed its end.
+    case clientClosed = "client_closed"
+    /// The connection broke: reset, time-out of the network.
+    case connectionLost = "connection_lost"
+    case handshakeTimeout = "handshake_timeout"
+    case connectTimeout = "connect_timeout"
+    /// Published, but sent no audio or video.
+    case firstMediaTimeout = "first_media_timeout"
+    /// Connected, but neither published nor played.
+    case unused
+    /// Something other than RTMP on the RTMP port.
+    case notRTMP = "not_rtmp"
+    /// The bytes break the RTMP specification or a limit.
+    case protocolError = "protocol_error"
+    /// An audio or video message whose header cannot be read.
+    case malformedMedia = "malformed_media"
+    case badName = "bad_name"
+    /// The address is not allowed to publish or play.
+    case accessDenied = "access_denied"
+    case nameTaken = "name_taken"
+    /// Two publishers with one credential take a name from each other again and again.
+    case flapping
+    /// The same publisher came back on another connection.
+    case takenOver = "taken_over"
+    case mediaIdle = "media_idle"
+    /// A viewer that could not keep up.
+    case tooSlow = "too_slow"
+    case tooManyConnections = "too_many_connections"
+    case tooManyFromAddress = "too_many_from_address"
+    case tooManyPublishers = "too_many_publishers"
+    case tooManyViewers = "too_many_viewers"
+    /// More bytes than allowed while a decision was awaited.
+    case inboundFlood = "inbound_flood"
+    case serverShutdown = "server_shutdown"
+}

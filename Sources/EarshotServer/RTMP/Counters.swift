@@ -1,0 +1,97 @@
+import Synchronization
+
+/// Totals since start. Any thread; touched per connection and per refusal, never per frame.
+package final class Counters: Sendable {
+    package struct Values: Sendable {
+        package var connectionsAccepted: UInt64 = 0
+        package var publishesStarted: UInt64 = 0
+        package var playsStarted: UInt64 = 0
+        package var closed: [CloseReason: UInt64] = [:]
+    }
+
+    private let values = Mutex(Values())
+
+    package var current: Values { self.values.withLock { $0 } }
+
+    func update(_ body: (inout Values) -> Void) {
+        self.values.withLock { body(&$0) }
+    }
+}
+
+/// Lets a kind of log line through a few times a second and counts the rest, so that a flood of bad clients is no flood of lines.
+final class FloodGate: Sendable {
+    private struct Window {
+        var startMs: Int64 = 0
+        var lines = 0
+        var held = 0
+    }
+
+    private let window = Mutex(Window())
+    private static let linesPerSecond = 20
+
+    /// `nil`: hold the line back. Otherwise write it; the value is how many were held back in the second before.
+    func pass(nowMs: Int64) -> Int? {
+        self.window.withLock { window in
+            if nowMs - window.startMs >= 1_000 {
+                let held = window.held
+                window = Window(startMs: nowMs, lines: 1, held: 0)
+                return held
+            }
+            guard window.lines < Self.linesPerSecond else {
+                window.held += 1
+                return nil
+            }
+            window.lines += 1
+            return 0
+        }
+    }
+}
+
+/// Counts connections in total and per address, and publishers. Any thread.
+final class ConnectionAdmission: Sendable {
+    private struct State {
+        var total = 0
+        var perAddress: [String: Int] = [:]
+        var publishers = 0
+    }
+
+    private let state = Mutex(State())
+    private let totalLimit: Int
+    private let addressLimit: Int
+
+    init(total: Int, perAddress: Int) {
+        self.totalLimit = total
+        self.addressLimit = perAddress
+    }
+
+    /// `nil` when admitted; pair with `leave`.
+    func enter(_ address: String) -> CloseReason? {
+        self.state.withLock { state in
+            if state.total >= self.totalLimit { return .tooManyConnections }
+            if state.perAddress[address, default: 0] >= self.addressLimit { return .tooManyFromAddress }
+            state.total += 1
+            state.perAddress[address, default: 0] += 1
+            return nil
+        }
+    }
+
+    func leave(_ address: String) {
+        self.state.withLock { state in
+            state.total -= 1
+            let count = state.perAddress[address, default: 1] - 1
+            state.perAddress[address] = count > 0 ? count : nil
+        }
+    }
+
+    func enterPublisher(limit: Int) -> Bool {
+        self.state.withLock { state in
+            guard state.publishers < limit else { return false }
+            state.publishers += 1
+            return true
+        }
+    }
+
+    func leavePublisher() {
+        self.state.withLock { $0.publishers -= 1 }
+    }
+}

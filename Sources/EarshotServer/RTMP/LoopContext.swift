@@ -1,0 +1,56 @@
+package import NIOCore
+package import Relay
+
+/// The server's part on one event loop: its relay and its connections, with one timer for all their deadlines.
+///
+/// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
+package final class LoopContext: @unchecked Sendable {
+    package let relay: RelayLoop
+    private var connections: [UInt64: RTMPConnection] = [:]
+    private var sweepTask: RepeatedTask?
+
+    private static let sweepInterval = TimeAmount.milliseconds(250)
+
+    init(_ relay: RelayLoop) {
+        self.relay = relay
+    }
+
+    func start() {
+        self.relay.start()
+        self.relay.run { _ in
+            self.sweepTask = self.relay.eventLoop.scheduleRepeatedTask(
+                initialDelay: Self.sweepInterval, delay: Self.sweepInterval
+            ) { _ in self.sweep() }
+        }
+    }
+
+    func stop() {
+        self.relay.stop()
+        self.relay.run { _ in
+            self.sweepTask?.cancel()
+            self.sweepTask = nil
+        }
+    }
+
+    func add(_ connection: RTMPConnection) {
+        self.connections[connection.id] = connection
+    }
+
+    func remove(_ connection: RTMPConnection) {
+        self.connections[connection.id] = nil
+    }
+
+    private func sweep() {
+        let nowMs = self.relay.nowMs
+        for connection in Array(self.connections.values) { connection.sweep(nowMs: nowMs) }
+    }
+
+    func closeAll(_ reason: CloseReason) {
+        for connection in Array(self.connections.values) { connection.shutDown(reason) }
+    }
+
+    /// One entry per connection, for the API. On the loop.
+    package func sessionSnapshots() -> [SessionSnapshot] {
+        self.connections.values.map { $0.snapshot() }
+    }
+}

@@ -1,0 +1,402 @@
+import Logging
+import Media
+import NIOCore
+import RTMP
+import Relay
+
+/// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline (behind TLS, when there is any).
+///
+/// Loop-bound. It performs what ``ServerSession`` asks for; the session's rules live there, the streams' in Relay.
+/// Index: lifecycle · reading · media · deadlines · closing. What the session asks for is in `RTMPConnection+Requests.swift`.
+final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// A publish on one of the connection's message streams.
+    final class Publishing {
+        let streamID: UInt32
+        let stream: Relay.Stream
+        var token: StreamState.Token?
+        var unwrapper = TimestampUnwrapper()
+        var hasMedia = false
+        let sinceMs: Int64
+
+        init(streamID: UInt32, stream: Relay.Stream, nowMs: Int64) {
+            self.streamID = streamID
+            self.stream = stream
+            self.sinceMs = nowMs
+        }
+    }
+
+    let id: UInt64
+    let core: ServerCore
+    let loop: LoopContext
+    let isTLS: Bool
+    private(set) var remote = ""
+    private(set) var remoteAddress: SocketAddress?
+    var log: Logger
+    private(set) var context: ChannelHandlerContext?
+    private(set) var writer: SocketWriter?
+    private var handshake: ServerHandshake? = ServerHandshake()
+    private var decoder: ChunkDecoder
+    var session: ServerSession
+    var encoder = ChunkEncoder()
+    var connect: ConnectRequest?
+    var publishings: [Publishing] = []
+    var viewers: [Viewer] = []
+    /// A publish is being decided: later messages wait in the decoder.
+    var isDeciding = false
+    private var isAdmitted = false
+    private(set) var closeReason: CloseReason?
+    private var closeDetail: String?
+    private let openedMs: Int64
+    private var handshakeDoneMs: Int64?
+    private var lastRoleMs: Int64
+    private var lastPingMs: Int64
+    private var bytesReceived: UInt64 = 0
+    /// Frames of this read turn, all for one stream.
+    private var batch: [Frame] = []
+    private var batchFor: Publishing?
+
+    private static let pingIntervalMs: Int64 = 30_000
+    /// Connected without publishing or playing anything.
+    private static let unusedMs: Int64 = 60_000
+    /// Bytes that may wait in the decoder while a decision is awaited.
+    private static let waitingBytesLimit: UInt64 = 4 << 20
+
+    init(id: UInt64, core: ServerCore, loop: LoopContext, isTLS: Bool) {
+        self.id = id
+        self.core = core
+        self.loop = loop
+        self.isTLS = isTLS
+        self.log = core.log
+        let limits = RTMP.Limits(core.config.limits)
+        self.decoder = ChunkDecoder(limits: limits)
+        self.session = ServerSession(limits: limits)
+        self.openedMs = loop.relay.nowMs
+        self.lastRoleMs = self.openedMs
+        self.lastPingMs = self.openedMs
+    }
+
+    var nowMs: Int64 { self.loop.relay.nowMs }
+
+    // MARK: Lifecycle
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { self.open(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.open(context)
+        context.fireChannelActive()
+    }
+
+    private func open(_ context: ChannelHandlerContext) {
+        guard self.context == nil else { return }
+        self.context = context
+        self.remoteAddress = context.remoteAddress
+        self.remote = context.remoteAddress.map(Self.describe) ?? "unknown"
+        self.log[metadataKey: "conn"] = "\(self.id)"
+        self.log[metadataKey: "remote"] = "\(self.remote)"
+        self.core.counters.update { $0.connectionsAccepted += 1 }
+        var descriptor: CInt?
+        if !self.isTLS {
+            // Not available on channels without a socket (tests): those write through the channel.
+            do {
+                descriptor = try context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+            } catch {
+                descriptor = nil
+            }
+        }
+        self.writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
+        if let refusal = self.core.admission.enter(self.addressKey) {
+            self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
+            return
+        }
+        self.isAdmitted = true
+        self.loop.add(self)
+        if self.core.draining { self.close(.serverShutdown) }
+    }
+
+    /// The address without its port.
+    var addressKey: String { self.remoteAddress?.ipAddress ?? self.remote }
+
+    private static func describe(_ address: SocketAddress) -> String {
+        guard let host = address.ipAddress, let port = address.port else { return "unknown" }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.writer?.invalidate()
+        self.endRoles(clean: false)
+        self.loop.remove(self)
+        if self.isAdmitted { self.core.admission.leave(self.addressKey) }
+        self.isAdmitted = false
+        self.logClose()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.writer?.invalidate()
+        self.context = nil
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if self.closeReason == nil {
+            // A TLS failure before the handshake is somebody who does not speak RTMPS.
+            let reason: CloseReason = self.handshake != nil && self.isTLS ? .notRTMP : .connectionLost
+            self.note(reason, detail: "\(error)")
+        }
+        context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if self.isTLS, context.channel.isWritable { self.writer?.proceed() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: Reading
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard self.closeReason == nil else { return }
+        var bytes = self.unwrapInboundIn(data)
+        self.bytesReceived &+= UInt64(bytes.readableBytes)
+        do throws(RTMPError) {
+            if self.handshake != nil { try self.shakeHands(&bytes) }
+            guard self.handshake == nil, bytes.readableBytes > 0 else { return }
+            self.decoder.append(bytes)
+            try self.readMessages()
+        } catch {
+            self.fail(error)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.publishBatch()
+        self.writer?.flush()
+        context.fireChannelReadComplete()
+    }
+
+    private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
+        var random = SystemRandomNumberGenerator()
+        let answer = try self.handshake?.receive(&bytes) { count in (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
+        if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
+        guard self.handshake?.isDone == true else { return }
+        self.handshake = nil
+        self.handshakeDoneMs = self.nowMs
+    }
+
+    private func readMessages() throws(RTMPError) {
+        while !self.isDeciding, self.closeReason == nil, let message = try self.decoder.nextMessage() {
+            try self.receive(message)
+        }
+        if self.isDeciding, self.decoder.waitingBytes > Self.waitingBytesLimit {
+            self.close(.inboundFlood, detail: "more than \(Self.waitingBytesLimit) bytes before publish was answered")
+        }
+        self.session.bytesReceived(self.decoder.receivedBytes)
+        self.performRequests()
+    }
+
+    /// The decision is made: what waited meanwhile is read now.
+    func decided() {
+        self.isDeciding = false
+        do throws(RTMPError) {
+            try self.readMessages()
+        } catch {
+            self.fail(error)
+        }
+        self.publishBatch()
+        self.writer?.flush()
+    }
+
+    private func receive(_ message: Message) throws(RTMPError) {
+        switch message.type {
+        case .audio, .video:
+            if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil }) {
+                self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
+            } else {
+                try self.session.receive(message)
+            }
+        case .aggregate:
+            var aggregate = Aggregate(message)
+            while let inner = try aggregate.next() {
+                // An aggregate inside an aggregate has no meaning and no end.
+                guard inner.type != .aggregate else { throw .malformedAggregate }
+                try self.receive(inner)
+            }
+        default:
+            try self.session.receive(message)
+            self.performRequests()
+        }
+    }
+
+    // MARK: Media
+
+    func take(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
+        if self.batchFor !== publishing { self.publishBatch() }
+        do throws(MediaError) {
+            let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.unwrap(timestamp), payload: payload)
+            if kind != .data { publishing.hasMedia = true }
+            self.batchFor = publishing
+            self.batch.append(frame)
+        } catch {
+            self.close(.malformedMedia, detail: "\(error)")
+        }
+    }
+
+    /// Hands the turn's frames to their stream: one call, and one hop at most.
+    func publishBatch() {
+        guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
+        RelayLoop.publish(self.batch, to: publishing.stream, token: token)
+        self.batch.removeAll(keepingCapacity: true)
+        self.batchFor = nil
+    }
+
+    // MARK: Deadlines
+
+    /// Every quarter of a second.
+    func sweep(nowMs: Int64) {
+        guard self.closeReason == nil else { return }
+        let limits = self.core.config.limits
+        if self.handshake != nil {
+            if nowMs - self.openedMs > limits.handshakeMs {
+                self.close(.handshakeTimeout, detail: "no whole handshake within \(limits.handshakeMs) ms")
+            }
+            return
+        }
+        if self.connect == nil {
+            if nowMs - (self.handshakeDoneMs ?? self.openedMs) > limits.connectMs {
+                self.close(.connectTimeout, detail: "no connect within \(limits.connectMs) ms of the handshake")
+            }
+            return
+        }
+        if let silent = self.publishings.first(where: { !$0.hasMedia }), nowMs - silent.sinceMs > limits.firstMediaMs {
+            self.close(.firstMediaTimeout, detail: "no audio or video within \(limits.firstMediaMs) ms of publish")
+            return
+        }
+        if self.publishings.isEmpty && self.viewers.isEmpty {
+            if nowMs - self.lastRoleMs > Self.unusedMs {
+                self.close(.unused, detail: "neither publish nor play for \(Self.unusedMs) ms")
+                return
+            }
+        } else {
+            self.lastRoleMs = nowMs
+        }
+        // Not to judge the peer by its pongs, but so that a dead one is noticed: TCP_USER_TIMEOUT needs something on its way.
+        if nowMs - self.lastPingMs > Self.pingIntervalMs {
+            self.lastPingMs = nowMs
+            self.session.ping(UInt32(truncatingIfNeeded: nowMs))
+            self.performRequests()
+            self.writer?.flush()
+        }
+    }
+
+    // MARK: Closing
+
+    private func fail(_ error: RTMPError) {
+        let reason: CloseReason =
+            switch error {
+            case .notRTMP, .unsupportedVersion: .notRTMP
+            default: .protocolError
+            }
+        self.close(reason, detail: "\(error)")
+    }
+
+    /// Remembers why; the first reason stands.
+    private func note(_ reason: CloseReason, detail: String?) {
+        guard self.closeReason == nil else { return }
+        self.closeReason = reason
+        self.closeDetail = detail
+    }
+
+    /// Writes what the client has been told, then closes. What it still sends is not read.
+    func close(_ reason: CloseReason, detail: String? = nil) {
+        guard self.closeReason == nil else { return }
+        self.publishBatch()
+        self.note(reason, detail: detail)
+        self.endRoles(clean: false)
+        self.writer?.flush()
+        guard let context = self.context else { return }
+        // On the next turn: the caller may be in the middle of the stream's viewers. An empty write completes when the last words are out.
+        context.eventLoop.assumeIsolated().execute {
+            guard let context = self.context else { return }
+            let written = context.eventLoop.makePromise(of: Void.self)
+            written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
+            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
+            // A client that reads nothing must not keep its connection by that.
+            context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(2)) { self.context?.close(promise: nil) }
+        }
+    }
+
+    /// The server goes: publishers and players are told in their protocol's words first.
+    func shutDown(_ reason: CloseReason) {
+        let status = Status(StatusCode.connectAppShutdown, "The server is shutting down.")
+        for publishing in self.publishings { self.session.publishEnded(publishing.streamID, status) }
+        for viewer in self.viewers { self.session.publisherLeft(viewer.streamID) }
+        self.performRequests()
+        self.close(reason)
+    }
+
+    private func logClose() {
+        let reason = self.closeReason ?? .clientClosed
+        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
+        guard let held = self.core.flood.pass(nowMs: self.nowMs) else { return }
+        var metadata: Logger.Metadata = [
+            "reason": "\(reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
+            "seconds": "\((self.nowMs - self.openedMs) / 1_000)",
+        ]
+        if let detail = self.closeDetail { metadata["detail"] = "\(detail)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info("Connection closed", metadata: metadata)
+    }
+
+    // MARK: SocketWriterOwner
+
+    func writerBecameReady() {
+        // By index: a viewer's pump may end it.
+        for viewer in Array(self.viewers) { self.loop.relay.pump(viewer) }
+    }
+
+    func writeFailed() {
+        self.note(.connectionLost, detail: "the socket refused a write")
+        self.context?.close(promise: nil)
+    }
+
+    func snapshot() -> SessionSnapshot {
+        SessionSnapshot(
+            id: self.id, remote: self.remote, isTLS: self.isTLS, app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
+            client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
+            seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
+            viewers: self.viewers.map { self.loop.relay.snapshot(of: $0) })
+    }
+}
+
+/// What the API shows of a connection.
+package struct SessionSnapshot: Sendable {
+    package let id: UInt64
+    package let remote: String
+    package let isTLS: Bool
+    package let app: String?
+    package let client: String?
+    package let bytesIn: UInt64
+    package let bytesOut: UInt64
+    package let seconds: Int64
+    package let publishing: [String]
+    package let viewers: [ViewerSnapshot]
+}
+
+extension RTMP.Limits {
+    init(_ config: ServerConfig.Limits) {
+        self.init()
+        self.videoMessageBytes = config.videoMessageBytes
+        self.audioMessageBytes = config.audioMessageBytes
+        self.dataMessageBytes = config.dataMessageBytes
+        self.partialMessages = config.partialMessages
+        self.partialBytes = config.partialBytes
+        self.nameBytes = config.streamNameBytes
+    }
+}

@@ -1,0 +1,100 @@
+import Logging
+package import NIOCore
+import NIOPosix
+package import NIOSSL
+package import ServiceLifecycle
+import Synchronization
+
+/// Listens for RTMP, or RTMPS when it has a certificate, and gives each connection its handler. A service of the server's group.
+package final class RTMPListener: Service, Sendable {
+    private let core: ServerCore
+    private let address: HostPort
+    private let certificate: CertificateStore?
+    private let group: any EventLoopGroup
+    private let channel = Mutex<(any Channel)?>(nil)
+
+    package init(core: ServerCore, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
+        self.core = core
+        self.address = address
+        self.certificate = certificate
+        self.group = group
+    }
+
+    /// "rtmp" or "rtmps".
+    package var scheme: String { self.certificate == nil ? "rtmp" : "rtmps" }
+
+    /// Binds the port. Returns the address in use, with the port that the system chose for port 0.
+    package func bind() async throws -> HostPort {
+        let channel: any Channel
+        do {
+            channel = try await self.bootstrap().bind(host: self.address.host, port: self.address.port).get()
+        } catch {
+            throw ListenError(scheme: self.scheme, address: self.address, cause: error)
+        }
+        self.channel.withLock { $0 = channel }
+        return HostPort(host: self.address.host, port: channel.localAddress?.port ?? self.address.port)
+    }
+
+    /// Runs until the group shuts down gracefully.
+    package func run() async throws {
+        try await gracefulShutdown()
+        try await self.channel.withLock({ $0 })?.close()
+    }
+
+    private static let ids = Atomic<UInt64>(0)
+
+    private func bootstrap() -> ServerBootstrap {
+        let core = self.core
+        let certificate = self.certificate
+        return ServerBootstrap(group: self.group)
+            .serverChannelOption(.backlog, value: 4096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            .childChannelOption(.tcpOption(Self.userTimeout), value: 15_000)
+            .childChannelOption(.tcpOption(Self.notSentLowWater), value: 128 << 10)
+            .childChannelOption(.maxMessagesPerRead, value: 4)
+            .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 64 << 10))
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let loop = core.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
+                    if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
+                    let id = Self.ids.add(1, ordering: .relaxed).newValue
+                    try channel.pipeline.syncOperations.addHandler(
+                        RTMPConnection(id: id, core: core, loop: loop, isTLS: certificate != nil))
+                }
+            }
+    }
+
+    /// TCP_USER_TIMEOUT (RFC 5482): milliseconds that sent data may stay unacknowledged before the kernel gives the peer up.
+    private static let userTimeout = NIOBSDSocket.Option(rawValue: 18)
+    /// TCP_NOTSENT_LOWAT: without it the kernel takes up to 4 MB before anyone is told that a viewer has stopped reading.
+    private static let notSentLowWater = NIOBSDSocket.Option(rawValue: 25)
+}
+
+/// A port that cannot be listened on.
+package struct ListenError: Error, CustomStringConvertible {
+    let scheme: String
+    let address: HostPort
+    let cause: any Error
+
+    package var description: String {
+        let why: String
+        if let io = self.cause as? IOError {
+            switch io.errnoCode {
+            case Self.EADDRINUSE: why = "the port is in use; stop the other server or choose another port"
+            case Self.EACCES: why = "ports below 1024 need more rights"
+            case Self.EADDRNOTAVAIL: why = "this machine has no such address"
+            default: why = io.description
+            }
+        } else {
+            why = "\(self.cause)"
+        }
+        return "cannot listen for \(self.scheme) on \(self.address): \(why) (setting \(self.scheme).listen)"
+    }
+
+    /// errno.h of Linux.
+    private static let EACCES: CInt = 13
+    private static let EADDRINUSE: CInt = 98
+    private static let EADDRNOTAVAIL: CInt = 99
+}

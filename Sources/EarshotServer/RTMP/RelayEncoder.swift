@@ -1,0 +1,34 @@
+import Media
+import RTMP
+import Relay
+
+/// Encodes frames to RTMP chunks once for all viewers: one chunk size, message stream 1, absolute timestamps.
+struct RelayEncoder: FrameEncoder {
+    private let chunks = ChunkEncoder(chunkSize: ServerSession.outgoingChunkSize)
+
+    func encodedLength(_ frame: Frame) -> Int {
+        self.chunks.encodedLength(
+            payload: frame.payload.readableBytes, timestamp: TimestampUnwrapper.wrap(frame.timestamp),
+            chunkStream: Self.chunkStream(frame.kind))
+    }
+
+    func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int {
+        let message = Message(
+            type: MessageType(rawValue: frame.kind.rawValue), streamID: 1, timestamp: TimestampUnwrapper.wrap(frame.timestamp),
+            payload: frame.payload)
+        return self.chunks.encode(message, chunkStream: Self.chunkStream(frame.kind), into: bytes)
+    }
+
+    func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer) {
+        ChunkEncoder.setStreamID(streamID, inHeader: header)
+    }
+
+    /// One chunk stream per kind, as players expect; 2 is the protocol's own and 3 carries commands.
+    private static func chunkStream(_ kind: Frame.Kind) -> UInt32 {
+        switch kind {
+        case .audio: 4
+        case .data: 5
+        case .video: 6
+        }
+    }
+}

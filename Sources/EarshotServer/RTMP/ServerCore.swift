@@ -1,0 +1,77 @@
+package import Logging
+import NIOConcurrencyHelpers
+package import NIOCore
+package import Relay
+import Synchronization
+
+/// What all connections of a server share. Any thread.
+package final class ServerCore: Sendable {
+    package let config: ServerConfig
+    package let registry = StreamRegistry()
+    package let counters = Counters()
+    package let log: Logger
+    let flood = FloodGate()
+    let admission: ConnectionAdmission
+    private let loops: [ObjectIdentifier: LoopContext]
+    private let isDraining = Atomic<Bool>(false)
+
+    package init(config: ServerConfig, group: any EventLoopGroup, log: Logger) {
+        self.config = config
+        self.log = log
+        self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
+        let policy = RelayPolicy(config.relay)
+        var loops: [ObjectIdentifier: LoopContext] = [:]
+        for loop in group.makeIterator() {
+            loops[ObjectIdentifier(loop)] = LoopContext(RelayLoop(eventLoop: loop, encoder: RelayEncoder(), policy: policy))
+        }
+        self.loops = loops
+    }
+
+    package func start() {
+        for loop in self.loops.values { loop.start() }
+    }
+
+    package func stop() {
+        for loop in self.loops.values { loop.stop() }
+    }
+
+    /// The part of the server that lives on this loop. The loop must be one of the group the core was made with.
+    func context(of eventLoop: any EventLoop) -> LoopContext? {
+        self.loops[ObjectIdentifier(eventLoop)]
+    }
+
+    package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
+
+    /// Tells every client that the server goes, and closes what is still open after a moment for their last bytes.
+    package func drain() async {
+        self.isDraining.store(true, ordering: .relaxed)
+        for loop in self.loops.values {
+            // The loop group outlives the server; a submit cannot fail.
+            _ = try? await loop.relay.eventLoop.submit { loop.closeAll(.serverShutdown) }.get()
+        }
+    }
+
+    /// Collects something from every loop, on each loop.
+    package func collect<Value: Sendable>(_ body: @escaping @Sendable (LoopContext) -> [Value]) async throws -> [Value] {
+        var all: [Value] = []
+        for loop in self.loops.values {
+            all += try await loop.relay.eventLoop.submit { body(loop) }.get()
+        }
+        return all
+    }
+}
+
+extension RelayPolicy {
+    init(_ config: ServerConfig.Relay) {
+        self.init()
+        self.skipBehindMs = config.skipBehindMs
+        self.maxBehindMs = config.maxBehindMs
+        self.coalesceMs = config.coalesceMs
+        self.grace.brokenPipeMs = config.grace.brokenPipeMs
+        self.grace.cleanStopMs = config.grace.cleanStopMs
+        self.grace.mediaIdleMs = config.grace.mediaIdleMs
+        self.ring.gopBytes = config.gopCache.maxBytes
+        self.ring.gopMs = config.gopCache.maxDurationMs
+        self.ring.totalBytes = config.gopCache.maxBytes * 2
+    }
+}

@@ -1,0 +1,230 @@
+import NIOCore
+import Relay
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What a ``SocketWriter`` tells the connection that owns it.
+protocol SocketWriterOwner: AnyObject {
+    /// A message may be started again.
+    func writerBecameReady()
+    func writeFailed()
+}
+
+/// Writes one connection's bytes, by one of two paths. Loop-bound; owned by its connection.
+///
+/// Plain TCP: straight to the descriptor, without a queue; what the kernel does not take of a started message goes through the channel in
+/// small pieces, whose completion says that there is room again. TLS: everything through the channel, while it is writable.
+/// Control messages always go through the channel, and start at a message boundary.
+final class SocketWriter {
+    private unowned let owner: any SocketWriterOwner
+    private var context: ChannelHandlerContext?
+    /// The socket; `nil` for TLS and once the channel is inactive (the number may be reused from then on).
+    private var descriptor: CInt?
+    private let isDirect: Bool
+    /// Writes given to the channel on the direct path that it has not completed.
+    private var inFlight = 0
+    private var rest: Rest?
+    /// Control bytes of the current turn, and those that wait for the end of a started message.
+    private var control = ByteBuffer()
+    private var isBroken = false
+    private(set) var bytesWritten: UInt64 = 0
+
+    /// What is left of a message that was cut.
+    private struct Rest {
+        /// Bytes that replace the message's own first header; empty otherwise.
+        var header: [UInt8]
+        let message: EncodedMessage
+        /// Bytes already written, of header and body together.
+        var offset: Int
+    }
+
+    /// Given to the channel when the kernel is full: enough to be told when there is room, small enough to cost nothing per slow viewer.
+    private static let directPiece = 2 << 10
+    private static let channelPiece = 64 << 10
+
+    init(owner: any SocketWriterOwner, context: ChannelHandlerContext, descriptor: CInt?) {
+        self.owner = owner
+        self.context = context
+        self.descriptor = descriptor
+        self.isDirect = descriptor != nil
+    }
+
+    /// The channel is inactive: nothing may touch the descriptor any more.
+    func invalidate() {
+        self.descriptor = nil
+        self.context = nil
+        self.rest = nil
+        self.control = ByteBuffer()
+    }
+
+    var isReady: Bool {
+        guard let context = self.context, !self.isBroken, self.rest == nil, self.control.readableBytes == 0 else { return false }
+        return self.isDirect ? self.inFlight == 0 : context.channel.isWritable
+    }
+
+    // MARK: Media
+
+    /// Starts at a message boundary; only while ``isReady``. Returns the bytes taken.
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
+        let taken = self.isDirect ? self.send(vectors) : self.writeToChannel(vectors, limit: Self.channelPiece)
+        self.bytesWritten &+= UInt64(taken)
+        return taken
+    }
+
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
+        self.rest = Rest(header: Array(header), message: message, offset: offset)
+        if self.isDirect { self.writePiece(Self.directPiece) }
+    }
+
+    /// Only what the kernel takes now; 0 when it takes nothing.
+    private func send(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
+        guard let descriptor = self.descriptor else { return 0 }
+        var header = msghdr()
+        header.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
+        header.msg_iovlen = numericCast(vectors.count)
+        while true {
+            let sent = sendmsg(descriptor, &header, CInt(MSG_NOSIGNAL.rawFlag | MSG_DONTWAIT.rawFlag))
+            if sent >= 0 { return sent }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return 0
+            default:
+                self.fail()
+                return 0
+            }
+        }
+    }
+
+    private func writeToChannel(_ vectors: UnsafeBufferPointer<IOVector>, limit: Int) -> Int {
+        guard let context = self.context else { return 0 }
+        var buffer = context.channel.allocator.buffer(capacity: limit)
+        for vector in vectors where buffer.readableBytes < limit {
+            let count = min(vector.iov_len, limit - buffer.readableBytes)
+            buffer.writeBytes(UnsafeRawBufferPointer(start: vector.iov_base, count: count))
+        }
+        let count = buffer.readableBytes
+        context.writeAndFlush(NIOAny(buffer), promise: nil)
+        return count
+    }
+
+    // MARK: Control
+
+    /// Adds bytes of whole control messages; they leave at the next ``flush()``.
+    func writeControl(_ body: (inout ByteBuffer) -> Void) {
+        body(&self.control)
+    }
+
+    /// Sends the control bytes, unless a started message must be finished first.
+    func flush() {
+        guard let context = self.context, self.control.readableBytes > 0, self.rest == nil else { return }
+        let bytes = self.control
+        self.control = ByteBuffer()
+        self.bytesWritten &+= UInt64(bytes.readableBytes)
+        if self.isDirect {
+            self.writeThroughChannel(bytes)
+        } else {
+            context.writeAndFlush(NIOAny(bytes), promise: nil)
+        }
+    }
+
+    private func writeThroughChannel(_ bytes: ByteBuffer) {
+        guard let context = self.context else { return }
+        self.inFlight += 1
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { result in
+            self.inFlight -= 1
+            if case .success = result { self.proceed() }
+        }
+        context.writeAndFlush(NIOAny(bytes), promise: promise)
+    }
+
+    // MARK: Going on
+
+    /// The channel has room again (TLS), or has written what it was given (plain TCP).
+    func proceed() {
+        guard let context = self.context, !self.isBroken, self.inFlight == 0 else { return }
+        if self.rest != nil {
+            if self.isDirect {
+                self.sendRest()
+                if self.rest != nil { return self.writePiece(Self.directPiece) }
+            } else {
+                while self.rest != nil, context.channel.isWritable { self.writePiece(Self.channelPiece) }
+                if self.rest != nil { return }
+            }
+        }
+        if self.control.readableBytes > 0 {
+            self.flush()
+            // On the direct path the flush's completion comes here again.
+            if self.isDirect { return }
+        }
+        if self.isReady { self.owner.writerBecameReady() }
+    }
+
+    private func sendRest() {
+        guard var rest = self.rest, let start = rest.message.start else { return }
+        rest.header.withUnsafeMutableBytes { header in
+            var vectors = (IOVector(), IOVector())
+            let bodyOffset = max(rest.offset, header.count)
+            let headerOffset = min(rest.offset, header.count)
+            vectors.0 = IOVector(iov_base: header.baseAddress.map { $0 + headerOffset }, iov_len: header.count - headerOffset)
+            vectors.1 = IOVector(
+                iov_base: UnsafeMutableRawPointer(mutating: start + bodyOffset), iov_len: rest.message.length - bodyOffset)
+            rest.offset += withUnsafeBytes(of: &vectors) { self.send($0.bindMemory(to: IOVector.self)) }
+        }
+        self.rest = rest.offset < rest.message.length ? rest : nil
+    }
+
+    private func writePiece(_ limit: Int) {
+        guard let context = self.context, var rest = self.rest, let start = rest.message.start else { return }
+        let count = min(limit, rest.message.length - rest.offset)
+        var piece = context.channel.allocator.buffer(capacity: count)
+        let fromHeader = max(0, min(rest.header.count - rest.offset, count))
+        piece.writeBytes(rest.header[min(rest.offset, rest.header.count)...].prefix(fromHeader))
+        piece.writeBytes(UnsafeRawBufferPointer(start: start + rest.offset + fromHeader, count: count - fromHeader))
+        rest.offset += count
+        self.bytesWritten &+= UInt64(count)
+        self.rest = rest.offset < rest.message.length ? rest : nil
+        if self.isDirect {
+            self.writeThroughChannel(piece)
+        } else {
+            context.writeAndFlush(NIOAny(piece), promise: nil)
+        }
+    }
+
+    /// The socket refused a write. Closing here would run into the caller's loop over viewers, so it happens on the next turn.
+    private func fail() {
+        guard !self.isBroken, let context = self.context else { return }
+        self.isBroken = true
+        context.eventLoop.assumeIsolated().execute { self.owner.writeFailed() }
+    }
+
+    // MARK: Socket
+
+    /// Bytes that the kernel has and has not sent; 0 when that cannot be told.
+    func unsentBytes() -> Int {
+        guard let descriptor = self.descriptor else { return 0 }
+        var count: CInt = 0
+        return ioctl(descriptor, UInt(Self.SIOCOUTQNSD), &count) == 0 ? Int(count) : 0
+    }
+
+    func setLowWater(_ bytes: Int) {
+        guard let descriptor = self.descriptor else { return }
+        var value = CInt(clamping: bytes)
+        // Advisory: where the kernel does not know the option, only the bound on what it queues is looser.
+        _ = setsockopt(descriptor, CInt(IPPROTO_TCP), Self.TCP_NOTSENT_LOWAT, &value, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    /// linux/sockios.h and linux/tcp.h; the libc headers do not carry them into Swift.
+    private static let SIOCOUTQNSD = 0x894B
+    private static let TCP_NOTSENT_LOWAT: CInt = 25
+}
+
+extension CInt {
+    fileprivate var rawFlag: CInt { self }
+}

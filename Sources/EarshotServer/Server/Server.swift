@@ -1,0 +1,108 @@
+package import Logging
+import NIOCore
+import NIOPosix
+package import ServiceLifecycle
+import Synchronization
+import UnixSignals
+
+/// A whole server: its listeners, its HTTP side and their common life. `bind` first, then `run` (or `services` in a group of one's own).
+package final class Server: Sendable {
+    /// Where a started server is reached, with the real ports.
+    package struct Addresses: Sendable, Equatable {
+        package var rtmp: HostPort
+        package var rtmps: HostPort?
+        package var http: HostPort
+    }
+
+    package let core: ServerCore
+    private let config: ServerConfig
+    private let log: Logger
+    private let certificate: CertificateStore?
+    private let listeners: [RTMPListener]
+    private let http: HTTPService
+
+    /// Throws when a certificate cannot be read.
+    package init(config: ServerConfig, log: Logger) throws {
+        let group = MultiThreadedEventLoopGroup.singleton
+        self.config = config
+        self.log = log
+        self.core = ServerCore(config: config, group: group, log: log)
+        var listeners = [RTMPListener(core: self.core, address: config.rtmp.listen, certificate: nil, group: group)]
+        if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
+            let store = try CertificateStore(certificatePath: path, keyPath: key)
+            listeners.append(RTMPListener(core: self.core, address: address, certificate: store, group: group))
+            self.certificate = store
+        } else {
+            self.certificate = nil
+        }
+        self.listeners = listeners
+        self.http = HTTPService(core: self.core, address: config.http.listen, group: group, log: log)
+    }
+
+    /// Opens the ports. Throws ``ListenError``.
+    package func bind() async throws -> Addresses {
+        self.core.start()
+        let http = try await self.http.bind()
+        var bound: [HostPort] = []
+        for listener in self.listeners { bound.append(try await listener.bind()) }
+        return Addresses(rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http)
+    }
+
+    /// Everything that runs, for a service group.
+    package var services: [any Service] {
+        self.listeners + [self.http, ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core)]
+    }
+
+    /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds.
+    package func run() async throws {
+        var configuration = ServiceGroupConfiguration(
+            services: self.services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
+        configuration.maximumGracefulShutdownDuration = .seconds(4)
+        try await ServiceGroup(configuration: configuration).run()
+    }
+
+    /// The group's own lines (services started, signal received) are of use to developers only.
+    private static func quiet(_ log: Logger) -> Logger {
+        var quiet = log
+        if log.logLevel > .debug { quiet.logLevel = .warning }
+        return quiet
+    }
+}
+
+/// Tells the clients when the server goes, and sees to it that it does go.
+private struct DrainService: Service {
+    let core: ServerCore
+    private static let hardLimit = Duration.milliseconds(4_800)
+    private static let lastWords = Duration.milliseconds(300)
+
+    func run() async throws {
+        try await gracefulShutdown()
+        self.core.log.info("Shutting down: telling the clients")
+        WatchdogThread.exit(after: Self.hardLimit)
+        await self.core.drain()
+        // Time for the last bytes to leave; the sockets close by themselves before.
+        try await Task.sleep(for: Self.lastWords)
+        self.core.stop()
+    }
+}
+
+/// Reads certificates again on SIGHUP.
+private struct ReloadService: Service {
+    let certificate: CertificateStore?
+    let log: Logger
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            guard let certificate = self.certificate else {
+                self.log.info("SIGHUP: no certificate is set, nothing to reload")
+                continue
+            }
+            do {
+                try certificate.reload()
+                self.log.info("SIGHUP: certificate reloaded")
+            } catch {
+                self.log.error("SIGHUP: the certificate could not be read; the old one stays", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

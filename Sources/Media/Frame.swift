@@ -1,0 +1,40 @@
+package import NIOCore
+
+/// One media message on its way from publisher to viewers: when it is due, what its header says, and its bytes.
+///
+/// A plain value, made on the publisher's event loop and then shared; the payload is relayed byte for byte.
+package struct Frame: Sendable {
+    /// What a message carries. Raw values are RTMP message type ids (RTMP 1.0 §5.4, §7.1) and FLV tag types (FLV §E.4.1).
+    package enum Kind: UInt8, Sendable, Hashable {
+        case audio = 8
+        case video = 9
+        /// Script data: an AMF0 name and values, `onMetaData` above all.
+        case data = 18
+    }
+
+    package var kind: Kind
+    /// Milliseconds, decode order, unwrapped (`TimestampUnwrapper`).
+    package var timestamp: Int64
+    /// An FLV tag body, which is an RTMP message's payload.
+    package var payload: ByteBuffer
+    package var tag: TagInfo
+
+    package init(kind: Kind, timestamp: Int64, payload: ByteBuffer, tag: TagInfo) {
+        self.kind = kind
+        self.timestamp = timestamp
+        self.payload = payload
+        self.tag = tag
+    }
+
+    /// Parses the tag header. Throws what `TagInfo.parse` throws.
+    package init(kind: Kind, timestamp: Int64, payload: ByteBuffer) throws(MediaError) {
+        self.init(kind: kind, timestamp: timestamp, payload: payload, tag: try TagInfo.parse(kind, payload))
+    }
+
+    /// A coded video frame that a decoder can start from; never a sequence header.
+    package var isKeyframe: Bool { self.kind == .video && self.tag.flags.contains(.keyframe) }
+    /// The codec's configuration, which every later joiner needs first.
+    package var isSequenceHeader: Bool { self.tag.flags.contains(.sequenceHeader) }
+    /// Milliseconds, presentation order.
+    package var presentationTimestamp: Int64 { self.timestamp &+ Int64(self.tag.compositionTimeMs) }
+}

@@ -1,0 +1,123 @@
+package import NIOCore
+
+/// One track of a media message: whose it is and where its body lies.
+///
+/// A plain value. In a message that is not Multitrack the whole body is track 0.
+package struct MediaTrack: Sendable, Hashable {
+    package var id: UInt8
+    /// nil for legacy tags.
+    package var fourCC: FourCC?
+    /// The track's body, in bytes from the payload's first readable byte. In enhanced messages it is as on the wire: in CodedFrames of
+    /// AVC, HEVC and VVC a composition time is its first 3 bytes. In legacy ones it starts after the whole header.
+    package var body: Range<Int>
+
+    package init(id: UInt8, fourCC: FourCC?, body: Range<Int>) {
+        self.id = id
+        self.fourCC = fourCC
+        self.body = body
+    }
+}
+
+/// Walks the tracks of one audio or video message without allocating.
+///
+///     OneTrack              | FourCC | track id UI8 | body … to the end
+///     ManyTracks            | FourCC | ( track id UI8 | size UI24 | body )…
+///     ManyTracksManyCodecs  | ( FourCC | track id UI8 | size UI24 | body )…
+///
+/// Source: Enhanced RTMP v2, "ExAudioTagBody" and "ExVideoTagBody" tables.
+package struct TrackIterator: Sendable {
+    /// Tracks in one message; the specification allows 256.
+    package static let maxTracks = 64
+
+    private var bytes: ByteBuffer
+    private let total: Int
+    private let multitrackType: UInt8?
+    private let fourCC: FourCC?
+    private var count = 0
+    private var isDone = false
+
+    /// Reads the message's header. A message without tracks (empty, a command, script data, opaque) has none to give.
+    package init(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) {
+        guard let first = payload.getInteger(at: payload.readerIndex, as: UInt8.self), kind != .data else {
+            self.init(nothingIn: payload)
+            return
+        }
+        let header: EnhancedHeader
+        if kind == .video, first & 0x80 != 0 {
+            header = try EnhancedHeader(payload, media: .video(isCommandFrame: first >> 4 & 0x07 == 5))
+        } else if kind == .audio, first >> 4 == TagInfo.exHeaderSoundFormat {
+            header = try EnhancedHeader(payload, media: .audio)
+        } else {
+            let tag = try TagInfo.parse(kind, payload)
+            self.init(nothingIn: payload)
+            guard !tag.flags.contains(.command) else { return }
+            self.bytes.moveReaderIndex(forwardBy: min(Int(tag.bodyOffset), payload.readableBytes))
+            self.isDone = false
+            return
+        }
+        self.init(header, payload)
+    }
+
+    init(_ header: EnhancedHeader, _ payload: ByteBuffer) {
+        self.bytes = payload
+        self.total = payload.readableBytes
+        self.multitrackType = header.multitrackType
+        self.fourCC = header.fourCC
+        self.bytes.moveReaderIndex(forwardBy: min(header.offset, payload.readableBytes))
+        self.isDone = header.isCommand || header.isOpaque
+    }
+
+    private init(nothingIn payload: ByteBuffer) {
+        self.bytes = payload
+        self.total = payload.readableBytes
+        self.multitrackType = nil
+        self.fourCC = nil
+        self.isDone = true
+    }
+
+    /// The next track, or nil after the last. Throws when a track's header is cut short, its size runs past the message, a Multitrack
+    /// message has no track at all, or more than `maxTracks`.
+    package mutating func next() throws(MediaError) -> MediaTrack? {
+        guard !self.isDone, self.count == 0 || self.bytes.readableBytes > 0 else { return nil }
+        let size: Int
+        var track = MediaTrack(id: 0, fourCC: self.fourCC, body: 0..<0)
+        switch self.multitrackType {
+        case nil:
+            size = self.bytes.readableBytes
+            self.isDone = true
+        case MultitrackType.oneTrack?:
+            track.id = try self.bytes.take(UInt8.self, "track id")
+            size = self.bytes.readableBytes
+            self.isDone = true
+        case MultitrackType.manyTracks?, MultitrackType.manyTracksManyCodecs?:
+            guard self.count < Self.maxTracks else {
+                throw .overLimit(field: "tracks", found: self.count &+ 1, max: Self.maxTracks)
+            }
+            if self.multitrackType == MultitrackType.manyTracksManyCodecs { track.fourCC = try self.bytes.takeFourCC() }
+            track.id = try self.bytes.take(UInt8.self, "track id")
+            size = Int(try self.bytes.takeUInt24("size of track"))
+        default:
+            return nil  // isOpaque
+        }
+        guard size <= self.bytes.readableBytes else {
+            throw .truncated(field: "body of track \(track.id)", needed: size, available: self.bytes.readableBytes)
+        }
+        let start = self.total &- self.bytes.readableBytes
+        track.body = start..<(start &+ size)
+        self.bytes.moveReaderIndex(forwardBy: size)
+        self.count &+= 1
+        return track
+    }
+}
+
+extension Frame {
+    /// Visits each track of an audio or video message, in order, with its body as a slice. Throws what `TrackIterator` throws.
+    package func forEachTrack(_ visit: (MediaTrack, ByteBuffer) throws(MediaError) -> Void) throws(MediaError) {
+        var tracks = try TrackIterator(self.kind, self.payload)
+        while let track = try tracks.next() {
+            guard let body = self.payload.getSlice(at: self.payload.readerIndex &+ track.body.lowerBound, length: track.body.count)
+            else { return }
+            try visit(track, body)
+        }
+    }
+}

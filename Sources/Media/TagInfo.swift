@@ -1,0 +1,82 @@
+package import NIOCore
+
+/// What a tag's header says, read without touching the coded data.
+///
+/// A plain value without references: parsing and copying one allocates nothing and counts no references.
+package struct TagInfo: Sendable, Equatable {
+    /// What a message is, as far as relaying it needs to know. An opaque message (a packet type of the future) has none of
+    /// `sequenceHeader`, `coded`, `endOfSequence`, `metadata`, `channelConfig` and `command`.
+    package struct Flags: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        /// Coded video that decoding can start from. With `multitrack` it speaks for all tracks of the message.
+        package static let keyframe = Flags(rawValue: 1 << 0)
+        /// Codec configuration: AVC or AAC packet type 0, SequenceStart, MPEG2TSSequenceStart.
+        package static let sequenceHeader = Flags(rawValue: 1 << 1)
+        package static let endOfSequence = Flags(rawValue: 1 << 2)
+        /// An Enhanced RTMP video Metadata packet (HDR colour information), or script data named `onMetaData`.
+        package static let metadata = Flags(rawValue: 1 << 3)
+        /// An Enhanced RTMP Multitrack packet; `trackID` is its first track.
+        package static let multitrack = Flags(rawValue: 1 << 4)
+        /// The header names its codec by FourCC.
+        package static let enhanced = Flags(rawValue: 1 << 5)
+        /// Video frame type 5: a one-byte command (client-side seek) in place of coded data.
+        package static let command = Flags(rawValue: 1 << 6)
+        /// Carries media samples: the body is coded data and is not empty.
+        package static let coded = Flags(rawValue: 1 << 7)
+        /// An Enhanced RTMP audio MultichannelConfig packet (speaker layout).
+        package static let channelConfig = Flags(rawValue: 1 << 8)
+        /// Video frame type 3: may be dropped, no other frame refers to it.
+        package static let disposable = Flags(rawValue: 1 << 9)
+    }
+
+    /// The codec as the message names it.
+    package enum Codec: Sendable, Hashable {
+        case video(VideoCodec)
+        case audio(AudioCodec)
+    }
+
+    package var flags: Flags
+    /// nil in script data, commands, empty messages and messages whose codec could not be read.
+    package var codec: Codec?
+    /// The track of a OneTrack message, the first track of a ManyTracks one, otherwise 0.
+    package var trackID: UInt8
+    /// Presentation minus decode time of the (first) track's frame. Milliseconds; 24 bits on the wire.
+    package var compositionTimeMs: Int32
+    /// To be added to the message's timestamp. Nanoseconds, 0…999,999 (Enhanced RTMP v2, ModEx TimestampOffsetNano).
+    package var timestampOffsetNanos: UInt32
+    /// Where the (first) track's codec data starts, past every header. Bytes from the payload's first readable byte.
+    package var bodyOffset: UInt32
+
+    package init(
+        flags: Flags = [], codec: Codec? = nil, trackID: UInt8 = 0, compositionTimeMs: Int32 = 0, timestampOffsetNanos: UInt32 = 0,
+        bodyOffset: UInt32 = 0
+    ) {
+        self.flags = flags
+        self.codec = codec
+        self.trackID = trackID
+        self.compositionTimeMs = compositionTimeMs
+        self.timestampOffsetNanos = timestampOffsetNanos
+        self.bodyOffset = bodyOffset
+    }
+
+    package var videoCodec: VideoCodec? {
+        if case .video(let codec)? = self.codec { codec } else { nil }
+    }
+
+    package var audioCodec: AudioCodec? {
+        if case .audio(let codec)? = self.codec { codec } else { nil }
+    }
+
+    /// Reads the header of a message of any kind. Throws for headers that are cut short or break their specification; never for
+    /// packet types and codecs that are merely unknown, which come back opaque.
+    package static func parse(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) -> TagInfo {
+        switch kind {
+        case .audio: try Self.parseAudio(payload)
+        case .video: try Self.parseVideo(payload)
+        case .data: Self.parseData(payload)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// Turns RTMP's wrapping 32-bit milliseconds into a line of time that goes on.
+///
+/// Owned by whoever reads one message stream; a plain value. RTMP 1.0 §5 ("Byte Order, Alignment, and Time Format"): timestamps
+/// roll over every 49 days 17 h, so two adjacent ones are compared by their signed 32-bit difference.
+package struct TimestampUnwrapper: Sendable, Equatable {
+    /// Milliseconds: the last value given out; nil before the first.
+    package private(set) var last: Int64?
+
+    package init() {}
+
+    /// The first timestamp stands as it is. A later one is taken as the nearest to the one before: less than 2³¹ ms ahead goes on
+    /// (across the wrap too), anything else goes back. May become negative when a stream starts near 0 and steps back over it.
+    package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
+        guard let last else {
+            self.last = Int64(timestamp)
+            return Int64(timestamp)
+        }
+        let difference = Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: last))
+        let unwrapped = last &+ Int64(difference)
+        self.last = unwrapped
+        return unwrapped
+    }
+
+    /// The 32 bits that go on the wire for an unwrapped time.
+    package static func wrap(_ timestampMs: Int64) -> UInt32 {
+        UInt32(truncatingIfNeeded: timestampMs)
+    }
+}

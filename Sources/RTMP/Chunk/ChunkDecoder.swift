@@ -1,0 +1,285 @@
+package import NIOCore
+
+/// Reassembles messages from chunks (RTMP 1.0 §5.3): a pull parser, `append` then `nextMessage` until it returns `nil`.
+///
+/// Owned by one connection and used on its event loop only. Memory follows the bytes that arrived, never the lengths announced.
+/// Set Chunk Size and Abort take effect here, at their place in the byte stream, and are returned like any other message.
+package struct ChunkDecoder {
+    /// Bytes handed to ``append(_:)`` so far: what acknowledgements count (RTMP 1.0 §5.4.3).
+    package private(set) var receivedBytes: UInt64 = 0
+    /// Bytes of payload in the peer's chunks.
+    package private(set) var chunkSize = 128
+
+    private let limits: Limits
+    private var input = ByteBuffer()
+    private var streams: [ChunkStream] = []
+    /// Positions in `streams`, used once a linear search stops being cheap.
+    private var positions: [UInt32: Int] = [:]
+    /// The chunk being read: position in `streams` and the payload bytes still to come.
+    private var currentStream = 0
+    private var currentRemaining = 0
+    private var partialMessages = 0
+    private var partialBytes = 0
+    /// Becomes false at the first fmt 3 chunk that does not repeat the extended timestamp.
+    private var peerRepeatsExtendedTimestamp = true
+
+    private static let linearSearchLimit = 8
+    /// Larger chunk sizes are legal (RTMP 1.0 §5.4.1) but no message is longer than this.
+    private static let largestChunkSize = 0xFF_FFFF
+
+    package init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    /// Bytes appended and not yet read.
+    package var waitingBytes: UInt64 { UInt64(self.input.readableBytes) }
+
+    /// Adds bytes from the wire.
+    package mutating func append(_ bytes: consuming ByteBuffer) {
+        self.receivedBytes &+= UInt64(bytes.readableBytes)
+        if self.input.readableBytes == 0 {
+            self.input = bytes
+        } else {
+            self.input.writeBuffer(&bytes)
+        }
+    }
+
+    /// The next whole message, or `nil` until more bytes come. After an error the decoder must not be used again.
+    package mutating func nextMessage() throws(RTMPError) -> Message? {
+        while true {
+            if self.currentRemaining == 0 {
+                guard try self.readHeader() else {
+                    // An empty slice would keep the whole read buffer alive on an idle connection.
+                    if self.input.readableBytes == 0 { self.input = ByteBuffer() }
+                    return nil
+                }
+                if self.streams[self.currentStream].length == 0 { return self.finish(ByteBuffer()) }
+            }
+            guard self.input.readableBytes > 0 else {
+                self.input = ByteBuffer()
+                return nil
+            }
+            if let message = try self.readPayload() { return message }
+        }
+    }
+
+    // MARK: Headers
+
+    /// Reads one chunk header if it is there whole; consumes nothing otherwise.
+    private mutating func readHeader() throws(RTMPError) -> Bool {
+        let start = self.input.readerIndex
+        guard let first = self.input.getInteger(at: start, as: UInt8.self) else { return false }
+        let format = first >> 6
+        guard let (id, basicLength) = self.chunkStreamID(first, at: start) else { return false }
+
+        guard let position = self.position(of: id) else {
+            // librtmp opens chunk stream 2 with a fmt 1 header; it names length and type, so it can stand alone.
+            guard format <= 1 else { throw .chunkWithoutHeader(chunkStream: id, format: format) }
+            guard self.headerIsComplete(format: format, at: start + basicLength) else { return false }
+            guard self.streams.count < self.limits.chunkStreams else { throw .tooManyChunkStreams(limit: self.limits.chunkStreams) }
+            let new = self.streams.count
+            self.streams.append(ChunkStream(id: id))
+            if new >= Self.linearSearchLimit { self.positions[id] = new }
+            return try self.readMessageHeader(format: format, position: new, basicLength: basicLength)
+        }
+        if format < 3 {
+            guard !self.streams[position].isInMessage else { throw .headerInsideMessage(chunkStream: id) }
+            return try self.readMessageHeader(format: format, position: position, basicLength: basicLength)
+        }
+        return try self.readContinuation(position: position, basicLength: basicLength)
+    }
+
+    // RTMP 1.0 §5.3.1.1: three forms, 2…63, 64…319 and 64…65599 (the last one little-endian).
+    private func chunkStreamID(_ first: UInt8, at start: Int) -> (id: UInt32, length: Int)? {
+        switch first & 0x3F {
+        case 0:
+            guard let second = self.input.getInteger(at: start + 1, as: UInt8.self) else { return nil }
+            return (64 + UInt32(second), 2)
+        case 1:
+            guard let rest = self.input.getInteger(at: start + 1, endianness: .little, as: UInt16.self) else { return nil }
+            return (64 + UInt32(rest), 3)
+        case let id:
+            return (UInt32(id), 1)
+        }
+    }
+
+    private func position(of id: UInt32) -> Int? {
+        for position in 0..<min(self.streams.count, Self.linearSearchLimit) where self.streams[position].id == id {
+            return position
+        }
+        return self.streams.count > Self.linearSearchLimit ? self.positions[id] : nil
+    }
+
+    private static func headerLength(format: UInt8) -> Int {
+        switch format {
+        case 0: 11
+        case 1: 7
+        case 2: 3
+        default: 0
+        }
+    }
+
+    private func headerIsComplete(format: UInt8, at offset: Int) -> Bool {
+        let available = self.input.writerIndex - offset
+        let length = Self.headerLength(format: format)
+        guard available >= length else { return false }
+        return available >= length + 4 || self.input.getUInt24(at: offset) != 0xFF_FFFF
+    }
+
+    /// fmt 0, 1 and 2 (RTMP 1.0 §5.3.1.2): the start of a message.
+    private mutating func readMessageHeader(format: UInt8, position: Int, basicLength: Int) throws(RTMPError) -> Bool {
+        guard self.headerIsComplete(format: format, at: self.input.readerIndex + basicLength) else { return false }
+        self.input.moveReaderIndex(forwardBy: basicLength)
+        var stream = self.streams[position].header
+        var field = self.input.readUInt24() ?? 0
+        if format <= 1 {
+            stream.length = Int(self.input.readUInt24() ?? 0)
+            stream.type = self.input.readInteger(as: UInt8.self) ?? 0
+        }
+        if format == 0 { stream.streamID = self.input.readInteger(endianness: .little, as: UInt32.self) ?? 0 }
+        stream.isExtended = field == 0xFF_FFFF
+        if stream.isExtended { field = self.input.readInteger(as: UInt32.self) ?? 0 }
+        stream.timestampField = field
+        stream.timestamp = format == 0 ? field : stream.timestamp &+ field
+        self.streams[position].header = stream
+        try self.beginMessage(position)
+        return true
+    }
+
+    /// fmt 3 (RTMP 1.0 §5.3.1.2.4): the next chunk of a message, or a new message with the last header again.
+    private mutating func readContinuation(position: Int, basicLength: Int) throws(RTMPError) -> Bool {
+        var consumed = basicLength
+        let header = self.streams[position].header
+        if header.isExtended && self.peerRepeatsExtendedTimestamp {
+            switch self.repeatedTimestamp(header, at: self.input.readerIndex + basicLength) {
+            case .present: consumed += 4
+            case .absent: self.peerRepeatsExtendedTimestamp = false
+            case .undecided: return false
+            }
+        }
+        self.input.moveReaderIndex(forwardBy: consumed)
+        if self.streams[position].isInMessage {
+            self.currentStream = position
+            let stream = self.streams[position]
+            self.currentRemaining = min(self.chunkSize, stream.length - stream.received)
+        } else {
+            // After a fmt 0 the delta is that chunk's timestamp itself.
+            self.streams[position].header.timestamp &+= header.timestampField
+            try self.beginMessage(position)
+        }
+        return true
+    }
+
+    private enum Repetition { case present, absent, undecided }
+
+    /// Writers disagree on whether fmt 3 repeats the extended timestamp; four bytes equal to it say that this one does.
+    private func repeatedTimestamp(_ header: ChunkStream.Header, at offset: Int) -> Repetition {
+        for byte in 0..<4 {
+            guard let found = self.input.getInteger(at: offset + byte, as: UInt8.self) else { return .undecided }
+            let shift = UInt32(24 - 8 * byte)
+            if found != UInt8(truncatingIfNeeded: header.timestampField >> shift) { return .absent }
+        }
+        return .present
+    }
+
+    private mutating func beginMessage(_ position: Int) throws(RTMPError) {
+        let length = self.streams[position].length
+        let limit = self.limits.messageBytes(MessageType(rawValue: self.streams[position].header.type))
+        guard length <= limit else {
+            throw .messageTooLarge(type: self.streams[position].header.type, length: length, limit: limit)
+        }
+        self.currentStream = position
+        self.currentRemaining = min(self.chunkSize, length)
+        guard length > 0 else { return }
+        guard self.partialMessages < self.limits.partialMessages else {
+            throw .tooManyPartialMessages(limit: self.limits.partialMessages)
+        }
+        self.partialMessages += 1
+        self.streams[position].isInMessage = true
+    }
+
+    // MARK: Payload
+
+    /// Consumes payload bytes of the current chunk; a message when they complete one. The input is not empty.
+    private mutating func readPayload() throws(RTMPError) -> Message? {
+        let position = self.currentStream
+        let length = self.streams[position].length
+        // The whole message lies in this one chunk and has arrived: a slice, no copy.
+        if self.currentRemaining == length, self.streams[position].received == 0, let slice = self.input.readSlice(length: length) {
+            self.currentRemaining = 0
+            return self.finish(slice)
+        }
+        guard var piece = self.input.readSlice(length: min(self.currentRemaining, self.input.readableBytes)) else { return nil }
+        let count = piece.readableBytes
+        self.currentRemaining -= count
+        self.partialBytes += count
+        guard self.partialBytes <= self.limits.partialBytes else { throw .tooManyPartialBytes(limit: self.limits.partialBytes) }
+        if self.streams[position].received == 0 {
+            self.streams[position].assembly.reserveCapacity(max(count, min(length, 16 << 10)))
+        }
+        self.streams[position].assembly.writeBuffer(&piece)
+        guard self.streams[position].received == length else { return nil }
+        self.partialBytes -= length
+        let payload = self.streams[position].takeAssembly()
+        return self.finish(payload)
+    }
+
+    private mutating func finish(_ payload: ByteBuffer) -> Message? {
+        let position = self.currentStream
+        if self.streams[position].isInMessage {
+            self.streams[position].isInMessage = false
+            self.partialMessages -= 1
+        }
+        let header = self.streams[position].header
+        let message = Message(
+            type: MessageType(rawValue: header.type), streamID: header.streamID, timestamp: header.timestamp, payload: payload)
+        self.apply(message)
+        return message
+    }
+
+    /// Control messages that change how the following bytes are read (RTMP 1.0 §5.4.1, §5.4.2). Malformed ones are left to the session.
+    private mutating func apply(_ message: Message) {
+        guard message.type == .setChunkSize || message.type == .abort,
+            let value = message.payload.getInteger(at: message.payload.readerIndex, as: UInt32.self)
+        else { return }
+        if message.type == .setChunkSize {
+            guard value > 0, value <= 0x7FFF_FFFF else { return }
+            self.chunkSize = min(Int(value), Self.largestChunkSize)
+        } else if let position = self.position(of: value), self.streams[position].isInMessage {
+            self.streams[position].isInMessage = false
+            self.partialMessages -= 1
+            self.partialBytes -= self.streams[position].received
+            _ = self.streams[position].takeAssembly()
+        }
+    }
+}
+
+/// What one chunk stream remembers between its chunks.
+private struct ChunkStream {
+    struct Header {
+        var timestamp: UInt32 = 0
+        /// The timestamp or delta as it was written, which fmt 3 repeats.
+        var timestampField: UInt32 = 0
+        var streamID: UInt32 = 0
+        var length = 0
+        var type: UInt8 = 0
+        var isExtended = false
+    }
+
+    let id: UInt32
+    var header = Header()
+    var isInMessage = false
+    var assembly = ByteBuffer()
+
+    init(id: UInt32) { self.id = id }
+
+    var length: Int { self.header.length }
+    /// Bytes of the unfinished message that have arrived.
+    var received: Int { self.assembly.readableBytes }
+
+    mutating func takeAssembly() -> ByteBuffer {
+        let taken = self.assembly
+        self.assembly = ByteBuffer()
+        return taken
+    }
+}

@@ -1,0 +1,45 @@
+/// What a client's `connect` says (RTMP 1.0 §7.2.1.1, Enhanced RTMP v2 "Enhancing NetConnection connect Command"). A plain value.
+package struct ConnectRequest: Sendable, Equatable {
+    /// As sent, query included: holds credentials, never log it.
+    package var app: String
+    package var tcUrl: String
+    package var flashVersion: String
+    /// 0 or 3.
+    package var objectEncoding: Double
+    /// Enhanced RTMP capability bits: reconnect 1, multitrack 2, ModEx 4, nanosecond offset 8.
+    package var capsEx: Int
+    package var fourCCs: [String]
+    /// Whether any Enhanced RTMP field came, so that the answer may carry some.
+    package var isEnhanced: Bool
+    package var transaction: Double
+
+    init(_ command: Command) {
+        let object = command.object
+        let tcUrl = object["tcUrl"]?.string ?? ""
+        self.tcUrl = tcUrl
+        self.app = object["app"]?.string ?? Self.app(inURL: tcUrl)
+        self.flashVersion = object["flashVer"]?.string ?? ""
+        self.objectEncoding = object["objectEncoding"]?.number == 3 ? 3 : 0
+        // A peer's double may be anything; only small whole numbers are capability bits.
+        self.capsEx = object["capsEx"]?.number.flatMap { $0 >= 0 && $0 < 65536 ? Int($0) : nil } ?? 0
+        var fourCCs: [String] = []
+        if case .strictArray(let list) = object["fourCcList"] ?? .null { fourCCs = list.compactMap(\.string) }
+        for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
+            switch object[map] ?? .null {
+            case .object(let entries), .ecmaArray(let entries): fourCCs += entries.map(\.name)
+            default: break
+            }
+        }
+        self.fourCCs = fourCCs
+        self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
+        self.transaction = command.transaction
+    }
+
+    /// Some encoders send no app; the path of tcUrl names it.
+    private static func app(inURL url: String) -> String {
+        guard let scheme = url.firstRange(of: "://") else { return "" }
+        let rest = url[scheme.upperBound...]
+        guard let slash = rest.firstIndex(of: "/") else { return "" }
+        return String(rest[rest.index(after: slash)...])
+    }
+}

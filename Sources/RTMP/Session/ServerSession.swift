@@ -1,0 +1,449 @@
+import NIOCore
+
+/// The server's side of one RTMP connection after the handshake: commands in, answers and requests out.
+///
+/// Owned by one connection, on its event loop. No I/O, no clock: facts go in through the methods, imperatives come out of ``nextOutput()``.
+/// ```
+/// waitingConnect --connect--> deciding --acceptConnect--> connected
+/// message stream:  idle --publish--> decidingPublish --accept--> publishing --unpublish--> ended
+///                  idle --play-----> decidingPlay ----accept--> playing ----stop-------> ended
+/// ```
+/// Index: control messages · connect · streams · publish · play · data · answers.
+package struct ServerSession {
+    private enum Phase {
+        case waitingConnect
+        case deciding(ConnectRequest)
+        case connected(ConnectRequest)
+    }
+
+    private struct NetStream {
+        enum Role { case idle, decidingPublish, publishing, decidingPlay, playing, ended }
+        let id: UInt32
+        var role = Role.idle
+        /// The name as the client wrote it, which FCUnpublish repeats. Holds credentials.
+        var rawName = ""
+    }
+
+    /// Bytes of payload in our chunks: large enough that most messages are one chunk, below 65,536 for 16-bit clients.
+    package static let outgoingChunkSize = 60_000
+    private static let window: UInt32 = 2_500_000
+
+    private let limits: Limits
+    private var phase = Phase.waitingConnect
+    private var streams: [NetStream] = []
+    private var lastStreamID: UInt32 = 0
+    private var outputs: [ServerSessionOutput] = []
+    private var nextOutputIndex = 0
+    private var acknowledgementWindow: UInt64 = UInt64(Self.window)
+    private var acknowledgedBytes: UInt64 = 0
+    /// Bytes the peer says it has received (modulo 2^32).
+    package private(set) var peerAcknowledged: UInt32?
+
+    package init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    package var isConnected: Bool {
+        if case .connected = self.phase { true } else { false }
+    }
+
+    /// Whether media on this message stream has a publisher behind it; `false` while that is being decided.
+    package func isPublishing(_ streamID: UInt32) -> Bool {
+        self.streams.contains { $0.id == streamID && $0.role == .publishing }
+    }
+
+    /// The next thing to do; `nil` when all is done.
+    package mutating func nextOutput() -> ServerSessionOutput? {
+        guard self.nextOutputIndex < self.outputs.count else {
+            self.outputs.removeAll(keepingCapacity: false)
+            self.nextOutputIndex = 0
+            return nil
+        }
+        defer { self.nextOutputIndex += 1 }
+        return self.outputs[self.nextOutputIndex]
+    }
+
+    // MARK: Control messages
+
+    /// Takes any message but audio and video on a publishing stream, which need no session.
+    package mutating func receive(_ message: Message) throws(RTMPError) {
+        switch message.type {
+        case .audio, .video:
+            // Late media after unpublish or a refusal is on its way legitimately; before any publish it is not.
+            guard self.streams.contains(where: { $0.id == message.streamID && $0.role != .idle && $0.role != .playing }) else {
+                throw .mediaWithoutPublish(streamID: message.streamID)
+            }
+        case .commandAMF0, .commandAMF3:
+            // gstreamer and some encoders send empty keep-alive messages of command type.
+            guard message.payload.readableBytes > 0 else { return }
+            try self.receive(Command(message, limits: self.limits.amf), message)
+        case .dataAMF0, .dataAMF3:
+            try self.receiveData(message)
+        default:
+            if let control = try ControlMessage(message) { try self.receive(control) }
+        }
+    }
+
+    private mutating func receive(_ control: ControlMessage) throws(RTMPError) {
+        switch control {
+        case .setChunkSize(let size):
+            guard size > 0, size <= 0x7FFF_FFFF else { throw .invalidChunkSize(size) }
+        case .acknowledgement(let sequence):
+            self.peerAcknowledged = sequence
+        case .windowAcknowledgementSize(let size):
+            if size > 0 { self.acknowledgementWindow = UInt64(size) }
+        case .setPeerBandwidth(let size, let limit):
+            // RTMP 1.0 §5.4.5: answered with our window if the size differs from the one we announced.
+            if size != Self.window, limit != .dynamic { self.send(.windowAcknowledgementSize(size)) }
+        case .userControl(.pingRequest(let value)):
+            self.send(.userControl(.pingResponse(value)))
+        case .userControl(.pingResponse(let value)):
+            self.outputs.append(.pong(value))
+        case .abort, .userControl:
+            break
+        }
+    }
+
+    /// Tells how many bytes have been received in all; an acknowledgement goes out once per window (RTMP 1.0 §5.4.3).
+    package mutating func bytesReceived(_ total: UInt64) {
+        guard total &- self.acknowledgedBytes >= self.acknowledgementWindow else { return }
+        self.acknowledgedBytes = total
+        self.send(.acknowledgement(UInt32(truncatingIfNeeded: total)))
+    }
+
+    /// Asks the peer to answer with `pong(value)`.
+    package mutating func ping(_ value: UInt32) {
+        self.send(.userControl(.pingRequest(value)))
+    }
+
+    // MARK: Commands
+
+    private mutating func receive(_ command: Command, _ message: Message) throws(RTMPError) {
+        if command.name == "connect" { return self.receiveConnect(command) }
+        guard case .connected(let connect) = self.phase else {
+            if command.name == "close" { return }
+            throw .unexpectedCommand(self.printable(command.name))
+        }
+        let amf3 = message.type == .commandAMF3
+        switch command.name {
+        case "createStream": try self.receiveCreateStream(command, amf3)
+        case "releaseStream", "FCPublish", "_checkbw", "checkBandwidth", "setPlaybackLength":
+            self.result(command, amf3, .undefined)
+        case "FCUnpublish":
+            self.result(command, amf3, .undefined)
+            self.receiveUnpublish(name: command.string(at: 0))
+        case "FCSubscribe":
+            let status = Status(StatusCode.playStart, "Subscribed.")
+            self.sendCommand(Command("onFCSubscribe", arguments: [status.object()]), streamID: 0, amf3)
+        case "FCUnsubscribe":
+            let status = Status(StatusCode.playStop, "Unsubscribed.")
+            self.sendCommand(Command("onFCUnsubscribe", arguments: [status.object()]), streamID: 0, amf3)
+        case "publish": try self.receivePublish(command, on: message.streamID, connect)
+        case "play": try self.receivePlay(command, on: message.streamID, connect)
+        case "play2":
+            self.status(message.streamID, Status(StatusCode.playFailed, level: .error, "play2 is not available for live streams; use play."))
+        case "getStreamLength": self.result(command, amf3, .number(0))  // live: no length
+        case "closeStream": self.end(message.streamID, delete: false)
+        case "deleteStream":
+            if let id = command.number(at: 0), id >= 0, id <= Double(UInt32.max) { self.end(UInt32(id), delete: true) }
+        case "pause", "pauseRaw": self.receivePause(command, on: message.streamID)
+        case "seek":
+            self.status(message.streamID, Status(StatusCode.seekNotify, "A live stream cannot seek; it goes on at its live position."))
+        case "receiveAudio": self.receiveTrack(command, on: message.streamID) { .receiveAudio(streamID: $0, $1) }
+        case "receiveVideo": self.receiveTrack(command, on: message.streamID) { .receiveVideo(streamID: $0, $1) }
+        case "close": for stream in self.streams { self.end(stream.id, delete: true) }
+        case "_result", "_error", "onStatus", "": break
+        default:
+            guard command.transaction != 0 else { return }
+            let status = Status(StatusCode.callFailed, level: .error, "No method \(self.printable(command.name)) here.")
+            self.sendCommand(Command("_error", transaction: command.transaction, arguments: [status.object()]), streamID: 0, amf3)
+        }
+    }
+
+    private mutating func receiveConnect(_ command: Command) {
+        guard case .waitingConnect = self.phase else {
+            let status = Status(StatusCode.connectRejected, level: .error, "This connection is connected already.")
+            self.sendCommand(Command("_error", transaction: command.transaction, arguments: [status.object()]), streamID: 0, false)
+            return
+        }
+        let request = ConnectRequest(command)
+        self.phase = .deciding(request)
+        self.outputs.append(.connect(request))
+    }
+
+    /// Answers `connect`: window, bandwidth, chunk size and `_result` at once, so that no delayed acknowledgement comes between.
+    package mutating func acceptConnect() {
+        guard case .deciding(let request) = self.phase else { return }
+        self.phase = .connected(request)
+        self.send(.windowAcknowledgementSize(Self.window))
+        self.send(.setPeerBandwidth(Self.window, .dynamic))
+        self.send(.setChunkSize(UInt32(Self.outgoingChunkSize)))
+        self.outputs.append(.setChunkSize(Self.outgoingChunkSize))
+        let properties: AMF0Value = .object([
+            AMF0Property(name: "fmsVer", value: .string("FMS/3,5,7,7009")),
+            AMF0Property(name: "capabilities", value: .number(31)),
+            AMF0Property(name: "mode", value: .number(1)),
+        ])
+        var extra = [AMF0Property(name: "objectEncoding", value: .number(request.objectEncoding))]
+        if request.isEnhanced {
+            // Enhanced RTMP v2: any codec is forwarded (bit 4), none decoded; multitrack 2, ModEx 4, nanosecond offsets 8.
+            let forwardAll: AMF0Value = .object([AMF0Property(name: "*", value: .number(4))])
+            extra += [
+                AMF0Property(name: "capsEx", value: .number(Double(2 | 4 | 8))),
+                AMF0Property(name: "fourCcList", value: .strictArray([.string("*")])),
+                AMF0Property(name: "videoFourCcInfoMap", value: forwardAll),
+                AMF0Property(name: "audioFourCcInfoMap", value: forwardAll),
+            ]
+        }
+        let status = Status(StatusCode.connectSuccess, "Connection succeeded.")
+        // Always AMF0: the client's own encoding counts from the next command on.
+        self.sendCommand(
+            Command("_result", transaction: request.transaction, object: properties, arguments: [status.object(extra)]),
+            streamID: 0, false)
+    }
+
+    package mutating func rejectConnect(_ status: Status) {
+        guard case .deciding(let request) = self.phase else { return }
+        self.sendCommand(Command("_error", transaction: request.transaction, arguments: [status.object()]), streamID: 0, false)
+    }
+
+    // MARK: Message streams
+
+    private mutating func receiveCreateStream(_ command: Command, _ amf3: Bool) throws(RTMPError) {
+        let id = try self.addStream(nil)
+        self.result(command, amf3, .number(Double(id)))
+    }
+
+    @discardableResult
+    private mutating func addStream(_ wanted: UInt32?) throws(RTMPError) -> UInt32 {
+        guard self.streams.count < self.limits.messageStreams else {
+            throw .tooManyMessageStreams(limit: self.limits.messageStreams)
+        }
+        let id = wanted ?? self.lastStreamID &+ 1
+        self.lastStreamID = max(self.lastStreamID, id)
+        self.streams.append(NetStream(id: id))
+        return id
+    }
+
+    /// The stream's position; opened if the client never called createStream for it, as small encoders do.
+    private mutating func position(_ streamID: UInt32) throws(RTMPError) -> Int {
+        if let found = self.streams.firstIndex(where: { $0.id == streamID }) { return found }
+        try self.addStream(streamID)
+        return self.streams.count - 1
+    }
+
+    private mutating func end(_ streamID: UInt32, delete: Bool) {
+        guard let position = self.streams.firstIndex(where: { $0.id == streamID }) else { return }
+        let role = self.streams[position].role
+        if delete { self.streams.remove(at: position) } else { self.streams[position].role = .ended }
+        switch role {
+        case .publishing, .decidingPublish:
+            self.outputs.append(.unpublish(streamID: streamID))
+            self.status(streamID, Status(StatusCode.unpublishSuccess, "Unpublished."))
+        case .playing, .decidingPlay:
+            self.outputs.append(.stop(streamID: streamID))
+            self.status(streamID, Status(StatusCode.playStop, "Stopped playing."))
+        case .idle, .ended:
+            break
+        }
+    }
+
+    // MARK: Publish
+
+    private mutating func receivePublish(_ command: Command, on streamID: UInt32, _ connect: ConnectRequest) throws(RTMPError) {
+        let position = try self.position(streamID)
+        let name = command.string(at: 0) ?? ""
+        if self.streams[position].role != .idle && self.streams[position].role != .ended {
+            let what = "This message stream publishes or plays already; create another one."
+            self.status(streamID, Status(StatusCode.publishBadName, level: .error, what))
+            return
+        }
+        // The third argument (live, record, append) is read as live: recording is the room's policy, not the encoder's.
+        do throws(StreamAddressError) {
+            let address = try StreamAddress(app: connect.app, name: name, limits: self.limits)
+            self.streams[position].role = .decidingPublish
+            self.streams[position].rawName = name
+            self.outputs.append(.publish(streamID: streamID, address))
+        } catch {
+            self.status(streamID, Status(StatusCode.publishBadName, level: .error, "Refused: \(error)."))
+            self.outputs.append(.badName(error))
+        }
+    }
+
+    package mutating func acceptPublish(_ streamID: UInt32) {
+        guard self.change(streamID, from: .decidingPublish, to: .publishing) else { return }
+        self.send(.userControl(.streamBegin(streamID)))
+        self.status(streamID, Status(StatusCode.publishStart, "Publishing."))
+    }
+
+    package mutating func rejectPublish(_ streamID: UInt32, _ status: Status) {
+        guard self.change(streamID, from: .decidingPublish, to: .ended) else { return }
+        self.status(streamID, status)
+    }
+
+    /// The relay ended this publish: another connection took it over, or the server stops.
+    package mutating func publishEnded(_ streamID: UInt32, _ status: Status) {
+        guard self.change(streamID, from: .publishing, to: .ended) else { return }
+        self.status(streamID, status)
+    }
+
+    private mutating func receiveUnpublish(name: String?) {
+        for stream in self.streams where stream.role == .publishing && (name == nil || stream.rawName == name) {
+            self.end(stream.id, delete: false)
+        }
+    }
+
+    // MARK: Play
+
+    private mutating func receivePlay(_ command: Command, on streamID: UInt32, _ connect: ConnectRequest) throws(RTMPError) {
+        let position = try self.position(streamID)
+        let name = command.string(at: 0) ?? ""
+        switch self.streams[position].role {
+        case .idle, .ended: break
+        case .playing, .decidingPlay:
+            // A second play on the same message stream replaces the first (RTMP 1.0 §7.2.2.1, reset).
+            self.outputs.append(.stop(streamID: streamID))
+        case .publishing, .decidingPublish:
+            self.status(streamID, Status(StatusCode.playFailed, level: .error, "This message stream publishes; create another one."))
+            return
+        }
+        do throws(StreamAddressError) {
+            let address = try StreamAddress(app: connect.app, name: name, limits: self.limits)
+            self.streams[position].role = .decidingPlay
+            self.streams[position].rawName = name
+            self.outputs.append(.play(streamID: streamID, address))
+        } catch {
+            self.streams[position].role = .ended
+            self.status(streamID, Status(StatusCode.playStreamNotFound, level: .error, "Refused: \(error)."))
+            self.outputs.append(.badName(error))
+        }
+    }
+
+    package mutating func acceptPlay(_ streamID: UInt32) {
+        guard self.change(streamID, from: .decidingPlay, to: .playing) else { return }
+        self.send(.userControl(.streamBegin(streamID)))
+        self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
+        self.status(streamID, Status(StatusCode.playStart, "Started playing."))
+    }
+
+    package mutating func rejectPlay(_ streamID: UInt32, _ status: Status) {
+        guard self.change(streamID, from: .decidingPlay, to: .ended) else { return }
+        self.status(streamID, status)
+    }
+
+    /// A publisher came to the stream that is being played. Not repeated for one that was there at the start.
+    package mutating func publisherArrived(_ streamID: UInt32) {
+        guard self.role(streamID) == .playing else { return }
+        self.send(.userControl(.streamBegin(streamID)))
+        self.status(streamID, Status(StatusCode.playPublishNotify, "The stream is being published."))
+    }
+
+    /// The stream ended. Flash and ffmpeg listen for UnpublishNotify, gstreamer for StreamEOF, others for Play.Stop.
+    package mutating func publisherLeft(_ streamID: UInt32) {
+        guard self.role(streamID) == .playing else { return }
+        self.status(streamID, Status(StatusCode.playUnpublishNotify, "The stream is no longer published."))
+        self.send(.userControl(.streamEOF(streamID)))
+        self.status(streamID, Status(StatusCode.playStop, "The stream ended."))
+    }
+
+    /// The publisher is connected but sends nothing (RTMP 1.0 §7.1.7).
+    package mutating func streamDried(_ streamID: UInt32) {
+        guard self.role(streamID) == .playing else { return }
+        self.send(.userControl(.streamDry(streamID)))
+    }
+
+    /// The relay ended this play, for the reason given.
+    package mutating func playEnded(_ streamID: UInt32, _ status: Status) {
+        guard self.change(streamID, from: .playing, to: .ended) else { return }
+        self.status(streamID, status)
+    }
+
+    private mutating func receivePause(_ command: Command, on streamID: UInt32) {
+        guard self.role(streamID) == .playing else { return }
+        let pause = command.boolean(at: 0) ?? true
+        self.outputs.append(.pause(streamID: streamID, pause))
+        let code = pause ? StatusCode.pauseNotify : StatusCode.unpauseNotify
+        self.status(streamID, Status(code, pause ? "Paused." : "Playing on from the live position."))
+    }
+
+    private mutating func receiveTrack(
+        _ command: Command, on streamID: UInt32, _ output: (UInt32, Bool) -> ServerSessionOutput
+    ) {
+        guard self.role(streamID) == .playing else { return }
+        self.outputs.append(output(streamID, command.boolean(at: 0) ?? true))
+    }
+
+    // MARK: Data
+
+    private static let setDataFrame = AMF0Value.string("@setDataFrame")
+    private static let clearDataFrame = AMF0Value.string("@clearDataFrame")
+
+    private mutating func receiveData(_ message: Message) throws(RTMPError) {
+        guard message.payload.readableBytes > 0 else { return }
+        guard self.isPublishing(message.streamID) else {
+            // The same rule as for audio and video.
+            guard self.streams.contains(where: { $0.id == message.streamID && $0.role != .idle && $0.role != .playing }) else {
+                throw .mediaWithoutPublish(streamID: message.streamID)
+            }
+            return
+        }
+        var payload = message.payload
+        // Type 15 is a zero byte, then AMF0 as in type 17.
+        if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
+            payload.moveReaderIndex(forwardBy: 1)
+        }
+        if let rest = payload.after(Self.setDataFrame) {
+            payload = rest
+        } else if payload.after(Self.clearDataFrame) != nil {
+            self.outputs.append(.clearData(streamID: message.streamID))
+            return
+        }
+        self.outputs.append(.data(streamID: message.streamID, timestamp: message.timestamp, payload: payload))
+    }
+
+    // MARK: Answers
+
+    private func role(_ streamID: UInt32) -> NetStream.Role? {
+        self.streams.first { $0.id == streamID }?.role
+    }
+
+    private mutating func change(_ streamID: UInt32, from: NetStream.Role, to role: NetStream.Role) -> Bool {
+        guard let position = self.streams.firstIndex(where: { $0.id == streamID && $0.role == from }) else { return false }
+        self.streams[position].role = role
+        return true
+    }
+
+    private mutating func send(_ control: ControlMessage) {
+        self.outputs.append(.send(control.message))
+    }
+
+    private mutating func sendCommand(_ command: Command, streamID: UInt32, _ amf3: Bool) {
+        self.outputs.append(.send(command.message(streamID: streamID, amf3: amf3)))
+    }
+
+    private mutating func result(_ command: Command, _ amf3: Bool, _ value: AMF0Value) {
+        guard command.transaction != 0 else { return }
+        self.sendCommand(Command("_result", transaction: command.transaction, arguments: [value]), streamID: 0, amf3)
+    }
+
+    private mutating func status(_ streamID: UInt32, _ status: Status) {
+        let amf3 = if case .connected(let connect) = self.phase { connect.objectEncoding == 3 } else { false }
+        self.sendCommand(Command("onStatus", arguments: [status.object()]), streamID: streamID, amf3)
+    }
+
+    /// A peer's word, short and without control characters, fit for a log or an answer.
+    private func printable(_ text: String) -> String {
+        String(text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) })
+    }
+}
+
+extension ByteBuffer {
+    /// What follows the given AMF0 value at the front; `nil` if something else stands there.
+    func after(_ value: AMF0Value) -> ByteBuffer? {
+        var expected = ByteBuffer()
+        expected.writeAMF0(value)
+        var rest = self
+        guard let front = rest.readSlice(length: expected.readableBytes), front == expected else { return nil }
+        return rest
+    }
+}

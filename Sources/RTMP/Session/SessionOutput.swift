@@ -1,0 +1,30 @@
+package import NIOCore
+
+/// What a session wants done, in order. The connection drains these after every input and performs them.
+package enum ServerSessionOutput: Sendable, Equatable {
+    /// Encode and write this control or command message.
+    case send(Message)
+    /// From the next message on, encode chunks of this many bytes.
+    case setChunkSize(Int)
+    /// Decide with `acceptConnect` or `rejectConnect`.
+    case connect(ConnectRequest)
+    /// Decide with `acceptPublish` or `rejectPublish`.
+    case publish(streamID: UInt32, StreamAddress)
+    /// Decide with `acceptPlay` or `rejectPlay`.
+    case play(streamID: UInt32, StreamAddress)
+    /// The client ended its publish in words (FCUnpublish, closeStream, deleteStream).
+    case unpublish(streamID: UInt32)
+    /// The client ended its play.
+    case stop(streamID: UInt32)
+    /// A data message to relay, `@setDataFrame` taken off; AMF0.
+    case data(streamID: UInt32, timestamp: UInt32, payload: ByteBuffer)
+    /// `@clearDataFrame`: the publisher takes its metadata back.
+    case clearData(streamID: UInt32)
+    case pause(streamID: UInt32, Bool)
+    case receiveAudio(streamID: UInt32, Bool)
+    case receiveVideo(streamID: UInt32, Bool)
+    /// A pong with the value of our ping.
+    case pong(UInt32)
+    /// The app or stream name is unusable: the client has been told; close once that is written.
+    case badName(StreamAddressError)
+}

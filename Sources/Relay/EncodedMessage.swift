@@ -1,0 +1,87 @@
+package import Media
+
+/// Turns frames into the bytes that viewers are sent. The relay calls it once per frame, whatever the number of viewers.
+package protocol FrameEncoder: Sendable {
+    /// Bytes that `encode` will write.
+    func encodedLength(_ frame: Frame) -> Int
+    /// Writes exactly `encodedLength` bytes for message stream 1. Returns how many of them are the first header.
+    func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int
+    /// Changes the message stream id in a header that `encode` wrote.
+    func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer)
+}
+
+/// What a viewer is told at its place in the stream, between messages.
+package enum StreamNotice: UInt8, Sendable {
+    /// A publisher came to a stream that had none.
+    case arrived
+    /// The stream ended: its grace period is over.
+    case left
+    /// The publisher is there but sends nothing.
+    case dried
+}
+
+/// One message as every viewer gets it, and what the relay must know to skip it. Immutable; shared by all loops.
+///
+/// `@unchecked Sendable`: `start` points into `slab`, which is retained here and immutable in that range.
+package struct EncodedMessage: @unchecked Sendable {
+    package struct Flags: OptionSet, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        package static let audio = Flags(rawValue: 1)
+        package static let video = Flags(rawValue: 2)
+        package static let data = Flags(rawValue: 4)
+        package static let keyframe = Flags(rawValue: 8)
+        /// Sequence headers, metadata and the like: never skipped.
+        package static let essential = Flags(rawValue: 16)
+    }
+
+    package let slab: Slab?
+    package let start: UnsafeRawPointer?
+    /// Bytes, chunk headers included. 0 for a notice.
+    package let length: Int
+    /// Bytes of the first chunk's header.
+    package let headerLength: UInt8
+    package let flags: Flags
+    package let notice: StreamNotice?
+    /// Milliseconds on the stream's own timeline.
+    package let timestamp: Int64
+    /// When it arrived: milliseconds of the server's monotonic clock.
+    package let arrivalMs: Int64
+
+    init(notice: StreamNotice, timestamp: Int64, arrivalMs: Int64) {
+        self.slab = nil
+        self.start = nil
+        self.length = 0
+        self.headerLength = 0
+        self.flags = []
+        self.notice = notice
+        self.timestamp = timestamp
+        self.arrivalMs = arrivalMs
+    }
+
+    init(_ frame: Frame, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64) {
+        let length = encoder.encodedLength(frame)
+        let (slab, bytes) = allocator.take(length, nowMs: arrivalMs)
+        self.headerLength = UInt8(truncatingIfNeeded: encoder.encode(frame, into: bytes))
+        self.slab = slab
+        self.start = UnsafeRawPointer(bytes.baseAddress)
+        self.length = length
+        self.flags = Self.flags(of: frame)
+        self.notice = nil
+        self.timestamp = frame.timestamp
+        self.arrivalMs = arrivalMs
+    }
+
+    private static func flags(of frame: Frame) -> Flags {
+        let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
+        var flags: Flags =
+            switch frame.kind {
+            case .audio: .audio
+            case .video: .video
+            case .data: .data
+            }
+        if frame.isKeyframe { flags.insert(.keyframe) }
+        if !frame.tag.flags.isDisjoint(with: essential) { flags.insert(.essential) }
+        return flags
+    }
+}

@@ -1,0 +1,107 @@
+import DequeModule
+package import Media
+
+/// A stream's recent messages on one loop, in order, each with a sequence number that never repeats.
+///
+/// Viewers hold positions in it. The group of pictures that joiners start with is its tail from the last keyframe on: nothing is kept
+/// twice. A value; the home loop's copy seeds those of other loops.
+package struct FanoutRing: Sendable {
+    package struct Bounds: Sendable {
+        /// Bytes and milliseconds that the cached group of pictures may hold.
+        package var gopBytes = 16 << 20
+        package var gopMs: Int64 = 20_000
+        /// Bytes that the ring may hold for viewers who are behind.
+        package var totalBytes = 32 << 20
+        package init() {}
+    }
+
+    private var messages: Deque<EncodedMessage> = []
+    private var totalBytes = 0
+    private var gopBytes = 0
+    private let bounds: Bounds
+    /// Sequence number of the oldest message here.
+    package private(set) var base = 0
+    /// The keyframe that joiners start at; `nil` when none is cached.
+    package private(set) var gopStart: Int?
+    /// Headers and metadata that were in force just before `gopStart`.
+    package private(set) var gopPrelude: [Frame] = []
+    /// Headers and metadata in force now.
+    package private(set) var livePrelude: [Frame] = []
+    package private(set) var hasVideo = false
+    /// Milliseconds: of the newest message, which may be gone already.
+    package private(set) var lastTimestamp: Int64?
+
+    package init(bounds: Bounds) {
+        self.bounds = bounds
+    }
+
+    /// The sequence number that the next message will get.
+    package var head: Int { self.base + self.messages.count }
+    package var bytes: Int { self.totalBytes }
+
+    /// The message with this number, which must lie in `base..<head`.
+    package subscript(sequence: Int) -> EncodedMessage { self.messages[sequence - self.base] }
+
+    /// Where a viewer that joins now starts, and what it is sent first.
+    package var joinPoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
+        if let start = self.gopStart { return (start, self.gopPrelude, false) }
+        return (self.head, self.livePrelude, self.hasVideo)
+    }
+
+    package mutating func append(_ message: EncodedMessage) {
+        let sequence = self.head
+        self.messages.append(message)
+        self.totalBytes += message.length
+        self.lastTimestamp = message.timestamp
+        if message.flags.contains(.video) { self.hasVideo = true }
+        if message.flags.contains(.keyframe) {
+            self.gopStart = sequence
+            self.gopPrelude = self.livePrelude
+            self.gopBytes = 0
+        }
+        if let start = self.gopStart {
+            self.gopBytes += message.length
+            let spanMs = message.arrivalMs - self[start].arrivalMs
+            if self.gopBytes > self.bounds.gopBytes || spanMs > self.bounds.gopMs { self.dropGOP() }
+        }
+        while self.totalBytes > self.bounds.totalBytes, self.messages.count > 1 { self.removeFirst() }
+    }
+
+    /// Headers and metadata changed; they count for joiners from the next message on.
+    package mutating func setPrelude(_ frames: [Frame]) {
+        self.livePrelude = frames
+    }
+
+    /// Joiners wait for the next keyframe: the pictures cached so far do not lead to what comes next.
+    package mutating func dropGOP() {
+        self.gopStart = nil
+        self.gopPrelude = []
+        self.gopBytes = 0
+    }
+
+    /// The stream ended: nothing of it is for later joiners.
+    package mutating func endStream() {
+        self.dropGOP()
+        self.livePrelude = []
+        self.hasVideo = false
+    }
+
+    /// Lets go of messages below `sequence`, the slowest viewer's position, as far as joiners do not need them.
+    package mutating func trim(below sequence: Int) {
+        let limit = min(sequence, self.gopStart ?? self.head)
+        while self.base < limit, !self.messages.isEmpty { self.removeFirst() }
+    }
+
+    /// The newest keyframe at or after `sequence` that is still here.
+    package func lastKeyframe(from sequence: Int) -> Int? {
+        guard let start = self.gopStart, start >= sequence else { return nil }
+        return start
+    }
+
+    private mutating func removeFirst() {
+        guard let first = self.messages.popFirst() else { return }
+        self.totalBytes -= first.length
+        if let start = self.gopStart, start <= self.base { self.dropGOP() }
+        self.base += 1
+    }
+}

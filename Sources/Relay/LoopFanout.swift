@@ -1,0 +1,275 @@
+import Media
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What other loops (and the home loop's own fanout) are told of a stream, in order.
+enum RingUpdate: Sendable {
+    case append(EncodedMessage)
+    case prelude([Frame])
+    case dropGOP
+    case end
+}
+
+/// One stream's ring and viewers on one loop. Loop-bound; owned by its ``RelayLoop``.
+package final class LoopFanout {
+    let stream: Stream
+    package private(set) var ring: FanoutRing
+    private(set) var isSeeded: Bool
+    private(set) var viewers: ContiguousArray<Viewer> = []
+    private var hasDetached = false
+    /// True while it waits in its loop's list of fanouts to pump.
+    var isDirty = false
+    /// Bytes of encoded messages per second, measured between sweeps.
+    private(set) var bytesPerSecond = 0
+    private var bytesInWindow = 0
+    private var windowStartMs: Int64
+
+    private let encoder: any FrameEncoder
+    /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
+    private var preludeCache: (sequence: Int, messages: [EncodedMessage])?
+
+    /// The run of messages last gathered, reused by every viewer at the same position.
+    private var batchFrom = 0
+    private var batchTo = 0
+    private var batchBytes = 0
+    private var batch: ContiguousArray<IOVector> = []
+
+    private static let batchLimitBytes = 1 << 20
+    private static let batchLimitVectors = 64
+
+    init(stream: Stream, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, nowMs: Int64) {
+        self.stream = stream
+        self.ring = ring
+        self.isSeeded = isSeeded
+        self.encoder = encoder
+        self.windowStartMs = nowMs
+    }
+
+    // MARK: Ring
+
+    func seed(_ ring: FanoutRing) {
+        self.ring = ring
+        self.isSeeded = true
+        for viewer in self.viewers where !viewer.isDetached { viewer.start(in: self) }
+    }
+
+    func apply(_ updates: [RingUpdate]) {
+        for update in updates {
+            switch update {
+            case .append(let message):
+                self.bytesInWindow += message.length
+                self.ring.append(message)
+            case .prelude(let frames):
+                self.ring.setPrelude(frames)
+                self.preludeCache = nil
+            case .dropGOP:
+                self.ring.dropGOP()
+                self.preludeCache = nil
+            case .end:
+                self.ring.endStream()
+                self.preludeCache = nil
+            }
+        }
+    }
+
+    /// The joiners' headers, stamped with the time of the message they precede.
+    func encodedPrelude(_ frames: [Frame], at sequence: Int) -> [EncodedMessage] {
+        guard !frames.isEmpty else { return [] }
+        if let cache = self.preludeCache, cache.sequence == sequence { return cache.messages }
+        let timestamp = sequence < self.ring.head ? self.ring[sequence].timestamp : self.ring.lastTimestamp ?? frames[0].timestamp
+        var allocator = SlabAllocator()
+        let messages = frames.map { frame in
+            var stamped = frame
+            stamped.timestamp = timestamp
+            return EncodedMessage(stamped, encoder: self.encoder, allocator: &allocator, arrivalMs: 0)
+        }
+        self.preludeCache = (sequence, messages)
+        return messages
+    }
+
+    // MARK: Viewers
+
+    var liveViewers: Int { self.hasDetached ? self.viewers.count { !$0.isDetached } : self.viewers.count }
+
+    func add(_ viewer: Viewer) {
+        self.viewers.append(viewer)
+        if self.isSeeded { viewer.start(in: self) }
+    }
+
+    /// Marks only: the list may be being walked.
+    func markDetached(_ viewer: Viewer) {
+        viewer.isDetached = true
+        self.hasDetached = true
+    }
+
+    func sweepDetached() {
+        guard self.hasDetached else { return }
+        self.viewers.removeAll { $0.isDetached }
+        self.hasDetached = false
+    }
+
+    /// Lets go of what no viewer here and no joiner needs, and measures the bit rate.
+    func trim(nowMs: Int64) {
+        var slowest = self.ring.head
+        for viewer in self.viewers where !viewer.isDetached && !viewer.isPaused { slowest = min(slowest, viewer.cursor ?? slowest) }
+        self.ring.trim(below: slowest)
+        let elapsed = nowMs - self.windowStartMs
+        if elapsed >= 1_000 {
+            self.bytesPerSecond = Int(Int64(self.bytesInWindow) * 1_000 / elapsed)
+            self.bytesInWindow = 0
+            self.windowStartMs = nowMs
+        }
+    }
+
+    // MARK: Pumping
+
+    /// A run of messages from `from` that may all be sent as they are: no notice among them, at most a batch. Gathered once per position.
+    private func gather(from: Int) {
+        // Messages never change, so what was gathered from here is still the beginning of what is due.
+        if self.batchFrom == from, self.batchTo > from { return }
+        self.batchFrom = from
+        self.batchBytes = 0
+        self.batch.removeAll(keepingCapacity: true)
+        var sequence = from
+        let head = self.ring.head
+        while sequence < head {
+            let message = self.ring[sequence]
+            guard let start = message.start else { break }
+            if self.batchBytes > 0, self.batchBytes + message.length > Self.batchLimitBytes { break }
+            let last = self.batch.count - 1
+            if last >= 0, let base = self.batch[last].iov_base, UnsafeRawPointer(base) + self.batch[last].iov_len == start {
+                self.batch[last].iov_len += message.length
+            } else {
+                guard self.batch.count < Self.batchLimitVectors else { break }
+                self.batch.append(IOVector(iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: message.length))
+            }
+            self.batchBytes += message.length
+            sequence += 1
+        }
+        self.batchTo = sequence
+    }
+
+    /// Sends the viewer what is due, as far as its connection takes it.
+    func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
+        guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
+        while viewer.sink.isReady, !viewer.isDetached {
+            if viewer.preludeIndex < viewer.prelude.count {
+                let message = viewer.prelude[viewer.preludeIndex]
+                viewer.preludeIndex += 1
+                if viewer.preludeIndex == viewer.prelude.count { viewer.prelude = []; viewer.preludeIndex = 0 }
+                self.sendOne(message, to: viewer, scratch: scratch)
+                continue
+            }
+            guard cursor < self.ring.head else { break }
+            if cursor < self.ring.base {
+                // The ring's bound was reached before the viewer's age limit: what is gone cannot be sent.
+                cursor = self.ring.base
+                viewer.gate.skipVideo(untilKeyframeFrom: self.ring.lastKeyframe(from: cursor) ?? self.ring.head)
+            }
+            self.skipIfBehind(viewer, cursor: cursor, policy: policy, nowMs: nowMs)
+            if let notice = self.ring[cursor].notice {
+                cursor += 1
+                viewer.cursor = cursor
+                viewer.sink.tell(viewer, notice)
+                continue
+            }
+            if viewer.gate.isOpen, viewer.streamID == 1 {
+                cursor = self.sendBatch(to: viewer, from: cursor)
+            } else {
+                let message = self.ring[cursor]
+                if viewer.gate.passes(message.flags, sequence: cursor) { self.sendOne(message, to: viewer, scratch: scratch) }
+                cursor += 1
+            }
+            viewer.cursor = cursor
+        }
+    }
+
+    /// Returns the new cursor.
+    private func sendBatch(to viewer: Viewer, from: Int) -> Int {
+        self.gather(from: from)
+        let total = self.batchBytes
+        let written = self.batch.withUnsafeBufferPointer { viewer.sink.write($0, bytes: total) }
+        if written == total {
+            viewer.bytesSent &+= UInt64(total)
+            viewer.messagesSent &+= UInt64(self.batchTo - from)
+            return self.batchTo
+        }
+        // The cut message goes to the connection to finish; the cursor stands behind it.
+        var rest = written
+        var sequence = from
+        while sequence < self.batchTo {
+            let length = self.ring[sequence].length
+            if rest < length { break }
+            rest -= length
+            sequence += 1
+        }
+        let message = self.ring[sequence]
+        viewer.bytesSent &+= UInt64(written - rest + message.length)
+        viewer.messagesSent &+= UInt64(sequence - from + 1)
+        viewer.sink.finish(message, header: UnsafeRawBufferPointer(start: nil, count: 0), from: rest)
+        return sequence + 1
+    }
+
+    /// One message with the viewer's own message stream id in its header.
+    private func sendOne(_ message: EncodedMessage, to viewer: Viewer, scratch: PumpScratch) {
+        guard let start = message.start else { return }
+        viewer.bytesSent &+= UInt64(message.length)
+        viewer.messagesSent &+= 1
+        let headerLength = Int(message.headerLength)
+        let header = UnsafeMutableRawBufferPointer(rebasing: scratch.header[..<headerLength])
+        header.copyMemory(from: UnsafeRawBufferPointer(start: start, count: headerLength))
+        if viewer.streamID != 1 { self.encoder.setStreamID(viewer.streamID, inHeader: header) }
+        scratch.vectors[0] = IOVector(iov_base: header.baseAddress, iov_len: headerLength)
+        scratch.vectors[1] = IOVector(
+            iov_base: UnsafeMutableRawPointer(mutating: start + headerLength), iov_len: message.length - headerLength)
+        let written = viewer.sink.write(UnsafeBufferPointer(scratch.vectors), bytes: message.length)
+        guard written < message.length else { return }
+        viewer.sink.finish(message, header: UnsafeRawBufferPointer(header), from: written)
+    }
+
+    /// Behind by more than `skipBehindMs`: on to the newest keyframe. By much more and none newer: video waits for the next one.
+    private func skipIfBehind(_ viewer: Viewer, cursor: Int, policy: RelayPolicy, nowMs: Int64) {
+        guard viewer.gate.isOpen, self.ring.hasVideo else { return }
+        viewer.cursor = cursor
+        let ageMs = viewer.ageMs(in: self.ring, nowMs: nowMs)
+        guard ageMs > policy.skipBehindMs else { return }
+        if let keyframe = self.ring.lastKeyframe(from: cursor + 1) {
+            viewer.gate.skipVideo(untilKeyframeFrom: keyframe)
+        } else if ageMs > (policy.skipBehindMs + policy.maxBehindMs) / 2, self.ring.lastKeyframe(from: cursor) == nil {
+            viewer.gate.skipVideo(untilKeyframeFrom: self.ring.head)
+        }
+    }
+}
+
+/// Memory that a loop's pump needs for one message at a time. Loop-bound.
+package final class PumpScratch {
+    /// Room for a first chunk header: at most 3 + 11 + 4 bytes.
+    let header = UnsafeMutableRawBufferPointer.allocate(byteCount: 18, alignment: 8)
+    let vectors = UnsafeMutableBufferPointer<IOVector>.allocate(capacity: 2)
+
+    init() {
+        self.vectors.initialize(repeating: IOVector())
+    }
+
+    deinit {
+        self.header.deallocate()
+        self.vectors.deallocate()
+    }
+}
+
+/// When a viewer counts as slow. Milliseconds.
+package struct RelayPolicy: Sendable {
+    package var skipBehindMs: Int64 = 1_000
+    package var maxBehindMs: Int64 = 5_000
+    /// Messages are gathered for so long before they are sent; 0: at once.
+    package var coalesceMs: Int64 = 0
+    package var grace = GracePeriods()
+    package var ring = FanoutRing.Bounds()
+    package init() {}
+}

@@ -1,0 +1,363 @@
+package import Media
+package import NIOCore
+
+/// The relay's part on one event loop: the streams that live here, the viewers that are connected here, and the pump.
+///
+/// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only; ``run(_:)`` is the way in from elsewhere.
+package final class RelayLoop: @unchecked Sendable {
+    package let eventLoop: any EventLoop
+    private let encoder: any FrameEncoder
+    private let policy: RelayPolicy
+    /// Milliseconds of the server's monotonic clock.
+    private let clock: @Sendable () -> Int64
+
+    /// A stream whose home this is.
+    private final class Home {
+        let stream: Stream
+        let registry: StreamRegistry
+        var state: StreamState
+        var meter = StreamMeter()
+        var allocator = SlabAllocator()
+        var subscribers: [RelayLoop] = []
+        var delegate: (any PublisherDelegate)?
+
+        init(_ stream: Stream, _ registry: StreamRegistry, grace: GracePeriods) {
+            self.stream = stream
+            self.registry = registry
+            self.state = StreamState(grace: grace)
+        }
+    }
+
+    private var homes: [ObjectIdentifier: Home] = [:]
+    private var fanouts: [ObjectIdentifier: LoopFanout] = [:]
+    private var dirty: [LoopFanout] = []
+    private var isPumpScheduled = false
+    private var isPumping = false
+    private let scratch = PumpScratch()
+    private var sweeps: UInt = 0
+    private var sweepTask: RepeatedTask?
+    /// Viewers closed because they were over the age limit, since start.
+    package private(set) var viewersTooSlow = 0
+
+    package static let sweepInterval = TimeAmount.milliseconds(100)
+
+    package init(
+        eventLoop: any EventLoop, encoder: any FrameEncoder, policy: RelayPolicy = RelayPolicy(),
+        clock: @escaping @Sendable () -> Int64 = { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
+    ) {
+        self.eventLoop = eventLoop
+        self.encoder = encoder
+        self.policy = policy
+        self.clock = clock
+    }
+
+    package var nowMs: Int64 { self.clock() }
+
+    /// Runs on the loop: at once when called there, otherwise as its next task.
+    package func run(_ body: @escaping @Sendable (RelayLoop) -> Void) {
+        if self.eventLoop.inEventLoop { body(self) } else { self.eventLoop.execute { body(self) } }
+    }
+
+    /// Starts the sweep: one timer for all streams and viewers of the loop.
+    package func start() {
+        self.run { loop in
+            loop.sweepTask = loop.eventLoop.scheduleRepeatedTask(initialDelay: Self.sweepInterval, delay: Self.sweepInterval) { _ in
+                loop.sweep()
+            }
+        }
+    }
+
+    package func stop() {
+        self.run { loop in
+            loop.sweepTask?.cancel()
+            loop.sweepTask = nil
+        }
+    }
+
+    // MARK: Home streams
+
+    func adopt(_ stream: Stream, registry: StreamRegistry) {
+        let home = Home(stream, registry, grace: self.policy.grace)
+        self.homes[stream.id] = home
+        self.fanouts[stream.id] = LoopFanout(
+            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true, encoder: self.encoder, nowMs: self.nowMs)
+    }
+
+    /// Nobody uses the stream any more.
+    func abandon(_ stream: Stream) {
+        self.homes[stream.id] = nil
+        self.fanouts[stream.id] = nil
+    }
+
+    /// Claims the publisher slot. On the home loop.
+    package func claim(
+        _ stream: Stream, identity: PublisherIdentity, delegate: any PublisherDelegate
+    ) throws(ClaimRefusal) -> StreamState.Token {
+        self.eventLoop.preconditionInEventLoop()
+        guard let home = self.homes[stream.id] else { throw .nameTaken }
+        let wasIdle = home.state.phase == .idle
+        var items: [StreamState.Item] = []
+        let (token, replaced) = try home.state.claim(identity, nowMs: self.nowMs, items: &items)
+        if wasIdle { home.registry.retain(stream) }
+        let old = home.delegate
+        home.delegate = delegate
+        home.meter.publisherChanged()
+        self.perform(items, for: home)
+        if let replaced { old?.publishEnded(replaced, reason: .takenOver) }
+        return token
+    }
+
+    /// Takes frames from the publisher with this token, in order. Any thread; one hop when it is not the home loop's.
+    package static func publish(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
+        stream.home.run { $0.ingest(frames, to: stream, token: token) }
+    }
+
+    private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
+        guard let home = self.homes[stream.id] else { return }
+        let nowMs = self.nowMs
+        var items: [StreamState.Item] = []
+        items.reserveCapacity(frames.count)
+        for frame in frames {
+            if home.state.publisherToken == token { home.meter.count(frame, nowMs: nowMs) }
+            home.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
+        }
+        self.perform(items, for: home)
+    }
+
+    /// `@clearDataFrame`.
+    package static func clearMetadata(of stream: Stream, token: StreamState.Token) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id] else { return }
+            var items: [StreamState.Item] = []
+            home.state.clearMetadata(token: token, items: &items)
+            loop.perform(items, for: home)
+        }
+    }
+
+    /// The publisher with this token is gone; `clean` when it said so first.
+    package static func leave(_ stream: Stream, token: StreamState.Token, clean: Bool) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
+            home.state.leave(token: token, clean: clean, nowMs: loop.nowMs)
+            home.delegate = nil
+        }
+    }
+
+    /// Encodes once, then one update to this loop's fanout and one task per other loop that has viewers.
+    private func perform(_ items: [StreamState.Item], for home: Home) {
+        guard !items.isEmpty else { return }
+        let nowMs = self.nowMs
+        var updates: [RingUpdate] = []
+        updates.reserveCapacity(items.count)
+        for item in items {
+            switch item {
+            case .frame(let frame):
+                updates.append(.append(EncodedMessage(frame, encoder: self.encoder, allocator: &home.allocator, arrivalMs: nowMs)))
+            case .notice(let notice, let timestamp):
+                updates.append(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+            case .prelude(let frames):
+                updates.append(.prelude(frames))
+            case .dropGOP:
+                updates.append(.dropGOP)
+            case .end:
+                home.allocator.reset()
+                updates.append(.end)
+            }
+        }
+        self.apply(updates, to: home.stream)
+        for subscriber in home.subscribers {
+            let stream = home.stream
+            let updates = updates
+            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream) }
+        }
+    }
+
+    // MARK: Viewers
+
+    private func apply(_ updates: [RingUpdate], to stream: Stream) {
+        guard let fanout = self.fanouts[stream.id], fanout.isSeeded else { return }
+        fanout.apply(updates)
+        self.markDirty(fanout)
+    }
+
+    /// Adds a viewer that is connected on this loop; it is sent what is due at once.
+    package func attach(_ viewer: Viewer) {
+        self.eventLoop.preconditionInEventLoop()
+        let stream = viewer.stream
+        if let fanout = self.fanouts[stream.id] {
+            fanout.add(viewer)
+            self.pump(viewer)
+            return
+        }
+        // First viewer of a stream that lives on another loop: subscribe, and take its ring over as it is.
+        let fanout = LoopFanout(
+            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false, encoder: self.encoder, nowMs: self.nowMs)
+        self.fanouts[stream.id] = fanout
+        fanout.add(viewer)
+        stream.home.eventLoop.execute {
+            // An empty ring when the stream is gone: this loop drops the fanout at its next sweep.
+            let ring = stream.home.fanouts[stream.id]?.ring ?? FanoutRing(bounds: FanoutRing.Bounds())
+            stream.home.homes[stream.id]?.subscribers.append(self)
+            self.eventLoop.execute {
+                guard let fanout = self.fanouts[stream.id], !fanout.isSeeded else { return }
+                fanout.seed(ring)
+                self.markDirty(fanout)
+            }
+        }
+    }
+
+    package func detach(_ viewer: Viewer) {
+        self.eventLoop.preconditionInEventLoop()
+        guard !viewer.isDetached else { return }
+        if let fanout = self.fanouts[viewer.stream.id] {
+            fanout.markDetached(viewer)
+        } else {
+            viewer.isDetached = true
+        }
+    }
+
+    /// The viewer's connection has room again, or what it wants has changed.
+    package func pump(_ viewer: Viewer) {
+        guard let fanout = self.fanouts[viewer.stream.id], fanout.isSeeded else { return }
+        // A write may complete at once and come back here for another viewer of the same connection.
+        guard !self.isPumping else { return self.markDirty(fanout) }
+        self.isPumping = true
+        fanout.pump(viewer, scratch: self.scratch, policy: self.policy, nowMs: self.nowMs)
+        self.isPumping = false
+    }
+
+    package func setPaused(_ viewer: Viewer, _ paused: Bool) {
+        guard viewer.isPaused != paused else { return }
+        viewer.isPaused = paused
+        guard !paused, let fanout = self.fanouts[viewer.stream.id], fanout.isSeeded else { return }
+        // On at the live position: the newest keyframe, or the next one when that was seen already.
+        let ring = fanout.ring
+        let cursor = viewer.cursor ?? ring.head
+        let keyframe = ring.lastKeyframe(from: cursor)
+        if ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: keyframe ?? ring.head) }
+        viewer.cursor = keyframe ?? ring.head
+        self.pump(viewer)
+    }
+
+    package func setAudio(_ viewer: Viewer, _ wanted: Bool) { viewer.gate.setAudio(wanted) }
+
+    package func setVideo(_ viewer: Viewer, _ wanted: Bool) { viewer.gate.setVideo(wanted) }
+
+    private func markDirty(_ fanout: LoopFanout) {
+        guard !fanout.viewers.isEmpty else { return }
+        if !fanout.isDirty {
+            fanout.isDirty = true
+            self.dirty.append(fanout)
+        }
+        guard !self.isPumpScheduled else { return }
+        self.isPumpScheduled = true
+        // Not now but as the loop's next task: what the loop reads meanwhile goes out in the same writes (natural batching).
+        if self.policy.coalesceMs > 0 {
+            self.eventLoop.scheduleTask(in: .milliseconds(self.policy.coalesceMs)) { self.pumpDirty() }
+        } else {
+            self.eventLoop.execute { self.pumpDirty() }
+        }
+    }
+
+    private func pumpDirty() {
+        self.isPumpScheduled = false
+        let due = self.dirty
+        self.dirty.removeAll(keepingCapacity: true)
+        let nowMs = self.nowMs
+        self.isPumping = true
+        defer { self.isPumping = false }
+        for fanout in due {
+            fanout.isDirty = false
+            // By index: a write may close a connection, which marks its viewer, and may not touch the list.
+            for index in 0..<fanout.viewers.count {
+                fanout.pump(fanout.viewers[index], scratch: self.scratch, policy: self.policy, nowMs: nowMs)
+            }
+        }
+    }
+
+    // MARK: Sweep
+
+    /// Deadlines, slow viewers and memory; every ``sweepInterval``.
+    package func sweep() {
+        let nowMs = self.nowMs
+        self.sweeps &+= 1
+        for home in Array(self.homes.values) {
+            var items: [StreamState.Item] = []
+            let result = home.state.tick(nowMs: nowMs, items: &items)
+            self.perform(items, for: home)
+            switch result {
+            case .nothing: break
+            case .publisherIdle(let token):
+                home.delegate?.publishEnded(token, reason: .mediaIdle)
+                home.delegate = nil
+            case .ended: home.registry.release(home.stream)
+            }
+            home.meter.tick(nowMs: nowMs)
+        }
+        let samplesKernel = self.sweeps % 10 == 0
+        for fanout in Array(self.fanouts.values) {
+            fanout.sweepDetached()
+            if self.dropIfUnused(fanout) { continue }
+            self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
+            fanout.trim(nowMs: nowMs)
+        }
+    }
+
+    private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
+        let rate = fanout.bytesPerSecond
+        // A quarter of a second of the stream may wait in the kernel unsent.
+        let lowWater = rate == 0 ? 0 : min(max(rate / 4, 16 << 10), 128 << 10)
+        for index in 0..<fanout.viewers.count {
+            let viewer = fanout.viewers[index]
+            guard !viewer.isDetached else { continue }
+            if samplesKernel {
+                viewer.unsentBytes = viewer.sink.unsentBytes()
+                // Only for a marked change: it is a system call.
+                if lowWater > 0, viewer.lowWater == 0 || lowWater > viewer.lowWater * 3 / 2 || lowWater < viewer.lowWater / 2 {
+                    viewer.lowWater = lowWater
+                    viewer.sink.setLowWater(lowWater)
+                }
+            }
+            guard !viewer.isPaused else { continue }
+            let behindMs = viewer.behindMs(in: fanout.ring, bytesPerSecond: rate, nowMs: nowMs)
+            if behindMs > self.policy.maxBehindMs {
+                self.viewersTooSlow += 1
+                viewer.sink.fellTooFarBehind(viewer, ms: behindMs)
+            }
+        }
+    }
+
+    /// A loop without viewers of a stream costs that stream nothing. Returns whether the fanout is gone.
+    private func dropIfUnused(_ fanout: LoopFanout) -> Bool {
+        let stream = fanout.stream
+        guard stream.home !== self, fanout.isSeeded, fanout.viewers.isEmpty else { return false }
+        self.fanouts[stream.id] = nil
+        stream.home.run { home in
+            guard let subscribers = home.homes[stream.id]?.subscribers, let index = subscribers.firstIndex(where: { $0 === self }) else {
+                return
+            }
+            home.homes[stream.id]?.subscribers.remove(at: index)
+        }
+        return true
+    }
+
+    // MARK: What the API shows
+
+    /// Streams whose home is this loop.
+    package func streamSnapshots() -> [StreamSnapshot] {
+        let nowMs = self.nowMs
+        return self.homes.values.map { home in
+            StreamSnapshot(
+                path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
+                viewers: home.stream.viewerCount, ringBytes: self.fanouts[home.stream.id]?.ring.bytes ?? 0)
+        }
+    }
+
+    package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
+        let fanout = self.fanouts[viewer.stream.id]
+        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.bytesPerSecond, nowMs: self.nowMs) } ?? 0
+        return ViewerSnapshot(
+            path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, skippedFrames: viewer.gate.skippedFrames,
+            bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
+    }
+}

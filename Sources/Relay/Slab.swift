@@ -1,0 +1,71 @@
+/// A block of memory that encoded messages are packed into, one behind the other, so that a run of them is one `iovec`.
+///
+/// Written by the stream's home loop only, behind all that was published before; read by every loop. The last message, viewer or
+/// ring that refers to it frees it.
+///
+/// `@unchecked Sendable`: bytes below a published message's end never change again, and other loops learn of a message through an
+/// event loop's `execute`, which orders the write before their reads.
+package final class Slab: @unchecked Sendable {
+    let base: UnsafeMutableRawPointer
+    /// Bytes.
+    let capacity: Int
+    /// Bytes in use. Touched by the writer only.
+    private(set) var used = 0
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        self.base = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit {
+        self.base.deallocate()
+    }
+
+    var free: Int { self.capacity - self.used }
+
+    /// Reserves the next `count` bytes, which must be free.
+    func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        precondition(count <= self.free, "a slab is only asked for what is free")
+        let start = self.base + self.used
+        self.used += count
+        return UnsafeMutableRawBufferPointer(start: start, count: count)
+    }
+}
+
+/// Gives out slabs whose size follows the stream's bit rate: a slab lasts between a quarter of a second and two seconds, so that a small
+/// room costs little and a large one does not allocate often. Owned by the stream's home loop.
+struct SlabAllocator {
+    private static let smallest = 8 << 10
+    private static let largest = 256 << 10
+
+    private var current: Slab?
+    private var size = Self.smallest
+    private var currentSince: Int64 = 0
+
+    /// Memory for one message of `count` bytes.
+    mutating func take(_ count: Int, nowMs: Int64) -> (slab: Slab, bytes: UnsafeMutableRawBufferPointer) {
+        if let slab = self.current, slab.free >= count { return (slab, slab.take(count)) }
+        if self.current != nil {
+            let lasted = nowMs - self.currentSince
+            if lasted < 500 {
+                self.size = min(self.size * 2, Self.largest)
+            } else if lasted > 2_000 {
+                self.size = max(self.size / 2, Self.smallest)
+            }
+        }
+        // A message that fills half a slab by itself gets its own, and the current one goes on being filled.
+        if count > self.size / 2, self.current != nil {
+            let slab = Slab(capacity: count)
+            return (slab, slab.take(count))
+        }
+        let slab = Slab(capacity: max(self.size, count))
+        self.current = slab
+        self.currentSince = nowMs
+        return (slab, slab.take(count))
+    }
+
+    /// Forgets the current slab, so that an ended stream keeps none.
+    mutating func reset() {
+        self.current = nil
+    }
+}

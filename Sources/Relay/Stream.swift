@@ -1,0 +1,56 @@
+package import NIOCore
+import Synchronization
+
+/// A name under an app that is being published or waited for. A handle that any thread may hold; all state lives on the home loop (and,
+/// of what viewers need, on the loops that have viewers).
+package final class Stream: Sendable {
+    /// "app/name"
+    package let path: String
+    /// The loop that orders the stream's frames; fixed while the stream exists.
+    package let home: RelayLoop
+    private let viewers = Atomic<Int>(0)
+
+    init(path: String, home: RelayLoop) {
+        self.path = path
+        self.home = home
+    }
+
+    var id: ObjectIdentifier { ObjectIdentifier(self) }
+
+    /// Viewers on all loops.
+    package var viewerCount: Int { self.viewers.load(ordering: .relaxed) }
+
+    /// Counts one more viewer; `false` when there are `limit` already. Pair with ``leaveViewer()``.
+    package func enterViewer(limit: Int) -> Bool {
+        guard self.viewers.add(1, ordering: .relaxed).newValue > limit else { return true }
+        self.leaveViewer()
+        return false
+    }
+
+    package func leaveViewer() {
+        self.viewers.subtract(1, ordering: .relaxed)
+    }
+}
+
+/// What a publisher must be told by its stream; called on the home loop.
+package protocol PublisherDelegate: AnyObject, Sendable {
+    /// The stream lets go of this publisher. Its frames are ignored from now on.
+    func publishEnded(_ token: StreamState.Token, reason: PublishEndReason)
+}
+
+package enum PublishEndReason: Sendable, Equatable {
+    /// The same identity publishes again, from another connection.
+    case takenOver
+    /// No media for too long.
+    case mediaIdle
+}
+
+/// What the API shows of a stream.
+package struct StreamSnapshot: Sendable {
+    package let path: String
+    package let phase: StreamState.Phase
+    package let liveForMs: Int64?
+    package let meter: StreamMeter
+    package let viewers: Int
+    package let ringBytes: Int
+}

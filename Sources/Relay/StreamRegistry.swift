@@ -1,0 +1,48 @@
+import Synchronization
+
+/// All streams by path. A stream exists while somebody uses it: its publisher, each viewer, and its own grace period.
+///
+/// Any thread. The lock is held for a dictionary operation only; nothing is called while it is held.
+package final class StreamRegistry: Sendable {
+    private struct Row {
+        let stream: Stream
+        var users: Int
+    }
+
+    private let rows = Mutex<[String: Row]>([:])
+
+    package init() {}
+
+    package var count: Int { self.rows.withLock { $0.count } }
+
+    /// The stream with this path, made with `loop` as its home if there is none. Call on that loop; pair with ``release(_:)``.
+    package func acquire(_ path: String, on loop: RelayLoop) -> Stream {
+        loop.eventLoop.preconditionInEventLoop()
+        let (stream, isNew) = self.rows.withLock { rows -> (Stream, Bool) in
+            if let found = rows[path]?.stream {
+                rows[path]?.users += 1
+                return (found, false)
+            }
+            let stream = Stream(path: path, home: loop)
+            rows[path] = Row(stream: stream, users: 1)
+            return (stream, true)
+        }
+        if isNew { loop.adopt(stream, registry: self) }
+        return stream
+    }
+
+    /// One more use of a stream that is in use already.
+    func retain(_ stream: Stream) {
+        self.rows.withLock { $0[stream.path]?.users += 1 }
+    }
+
+    package func release(_ stream: Stream) {
+        let isLast = self.rows.withLock { rows -> Bool in
+            guard var row = rows[stream.path], row.stream === stream else { return false }
+            row.users -= 1
+            rows[stream.path] = row.users > 0 ? row : nil
+            return row.users == 0
+        }
+        if isLast { stream.home.run { $0.abandon(stream) } }
+    }
+}

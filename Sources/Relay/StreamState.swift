@@ -1,0 +1,198 @@
+package import Media
+
+/// Who a publisher is, for deciding whether it may take a name over: its credential, or its address when it has none. Never logged.
+package struct PublisherIdentity: Hashable, Sendable {
+    package let rawValue: String
+    package init(_ rawValue: String) { self.rawValue = rawValue }
+}
+
+/// Why a publisher does not get a name.
+package enum ClaimRefusal: Error, Sendable, Equatable {
+    /// Another identity publishes there.
+    case nameTaken
+    /// The same identity took the name over too often in a short time: two devices fight for it.
+    case flapping
+}
+
+/// How long a stream waits for its publisher. Milliseconds.
+package struct GracePeriods: Sendable {
+    package var brokenPipeMs: Int64 = 30_000
+    package var cleanStopMs: Int64 = 3_000
+    /// While the publisher's connection lives but brings nothing.
+    package var mediaIdleMs: Int64 = 120_000
+    /// After this silence of a connected publisher, viewers are sent StreamDry.
+    package var dryMs: Int64 = 5_000
+    package init() {}
+}
+
+/// The pure part of a stream: who publishes, its time, its headers, and what becomes of each frame.
+///
+/// ```
+/// idle --claim--> live --leave / media idle--> grace --claim--> live
+///                                              grace --deadline--> idle (viewers are told)
+/// ```
+/// Owned by the stream's home loop. No clock: `nowMs` is the server's monotonic time in milliseconds.
+package struct StreamState: Sendable {
+    package typealias Token = Int
+
+    /// What the relay does next, in order.
+    package enum Item: Sendable {
+        case frame(Frame)
+        case notice(StreamNotice, timestamp: Int64)
+        /// Headers and metadata for joiners, from here on.
+        case prelude([Frame])
+        /// The pictures so far do not lead to the next ones.
+        case dropGOP
+        /// The stream is over; nothing of it is for later joiners.
+        case end
+    }
+
+    package enum Phase: Sendable, Equatable {
+        case idle
+        case live(token: Token, identity: PublisherIdentity)
+        case grace(deadlineMs: Int64)
+    }
+
+    package private(set) var phase = Phase.idle
+    /// When the present run of publishing began; kept through the grace period.
+    package private(set) var liveSinceMs: Int64?
+    /// Inter frames dropped after a publisher's return, before its first keyframe.
+    package private(set) var framesBeforeKeyframe = 0
+
+    private let grace: GracePeriods
+    private var timeline = Timeline()
+    private var headers = HeaderTable()
+    private var heldEnd: [Frame] = []
+    private var awaitsKeyframe = false
+    private var hasVideo = false
+    private var lastToken: Token = 0
+    private var takeoversMs: [Int64] = []
+    private var lastMediaMs: Int64 = 0
+    private var isDry = false
+
+    private static let takeoverLimit = 3
+    private static let takeoverWindowMs: Int64 = 30_000
+
+    package init(grace: GracePeriods = GracePeriods()) {
+        self.grace = grace
+    }
+
+    package var publisherToken: Token? {
+        if case .live(let token, _) = self.phase { token } else { nil }
+    }
+
+    /// Gives the publisher slot to `identity`, or says why not. `replaced` is the ghost that it takes over from.
+    package mutating func claim(
+        _ identity: PublisherIdentity, nowMs: Int64, items: inout [Item]
+    ) throws(ClaimRefusal) -> (token: Token, replaced: Token?) {
+        var replaced: Token?
+        if case .live(let token, let owner) = self.phase {
+            guard owner == identity else { throw .nameTaken }
+            self.takeoversMs.removeAll { nowMs - $0 > Self.takeoverWindowMs }
+            guard self.takeoversMs.count < Self.takeoverLimit else { throw .flapping }
+            self.takeoversMs.append(nowMs)
+            replaced = token
+        }
+        if case .idle = self.phase {
+            self.liveSinceMs = nowMs
+            items.append(.notice(.arrived, timestamp: self.timeline.lastTimestamp ?? 0))
+        }
+        self.lastToken += 1
+        self.phase = .live(token: self.lastToken, identity: identity)
+        self.timeline.publisherChanged()
+        // The new encoder's pictures do not refer to the old one's, nor does the old one's end count any more.
+        self.heldEnd = []
+        self.awaitsKeyframe = self.hasVideo
+        items.append(.dropGOP)
+        self.lastMediaMs = nowMs
+        self.isDry = false
+        return (self.lastToken, replaced)
+    }
+
+    /// Takes one frame of the publisher with this token; frames of any other are ignored.
+    package mutating func ingest(_ frame: Frame, token: Token, nowMs: Int64, items: inout [Item]) {
+        guard self.publisherToken == token else { return }
+        let isCoded = frame.tag.flags.contains(.coded)
+        if frame.kind != .data {
+            self.lastMediaMs = nowMs
+            self.isDry = false
+        }
+        if self.awaitsKeyframe, frame.kind == .video, isCoded {
+            guard frame.isKeyframe else {
+                self.framesBeforeKeyframe += 1
+                return
+            }
+            self.awaitsKeyframe = false
+        }
+        var mapped = frame
+        mapped.timestamp = self.timeline.map(frame.timestamp, isCoded: isCoded, nowMs: nowMs)
+        if frame.tag.flags.contains(.endOfSequence) {
+            // Held: if the publisher comes back, players never see an end.
+            if self.heldEnd.count < 8 { self.heldEnd.append(mapped) }
+            return
+        }
+        if frame.kind == .video { self.hasVideo = true }
+        if !self.heldEnd.isEmpty {
+            items.append(contentsOf: self.heldEnd.map(Item.frame))
+            self.heldEnd = []
+        }
+        items.append(.frame(mapped))
+        if self.headers.keep(mapped) { items.append(.prelude(self.headers.frames)) }
+    }
+
+    /// `@clearDataFrame`.
+    package mutating func clearMetadata(token: Token, items: inout [Item]) {
+        guard self.publisherToken == token, self.headers.clearMetadata() else { return }
+        items.append(.prelude(self.headers.frames))
+    }
+
+    /// The publisher with this token is gone. `clean`: it said so before it went.
+    package mutating func leave(token: Token, clean: Bool, nowMs: Int64) {
+        guard self.publisherToken == token else { return }
+        self.phase = .grace(deadlineMs: nowMs + (clean ? self.grace.cleanStopMs : self.grace.brokenPipeMs))
+    }
+
+    package enum TickResult: Sendable, Equatable {
+        case nothing
+        /// The publisher with this token has sent nothing for too long and is out.
+        case publisherIdle(Token)
+        /// The grace period is over; the stream is idle now.
+        case ended
+    }
+
+    /// Applies deadlines that have passed.
+    package mutating func tick(nowMs: Int64, items: inout [Item]) -> TickResult {
+        switch self.phase {
+        case .idle:
+            return .nothing
+        case .live(let token, _):
+            let silentMs = nowMs - self.lastMediaMs
+            if silentMs >= self.grace.mediaIdleMs {
+                self.phase = .grace(deadlineMs: nowMs)
+                return .publisherIdle(token)
+            }
+            if silentMs >= self.grace.dryMs, !self.isDry, self.timeline.lastTimestamp != nil {
+                self.isDry = true
+                items.append(.notice(.dried, timestamp: self.timeline.lastTimestamp ?? 0))
+            }
+            return .nothing
+        case .grace(let deadlineMs):
+            guard nowMs >= deadlineMs else { return .nothing }
+            self.end(items: &items)
+            return .ended
+        }
+    }
+
+    private mutating func end(items: inout [Item]) {
+        items.append(contentsOf: self.heldEnd.map(Item.frame))
+        items.append(.notice(.left, timestamp: self.timeline.lastTimestamp ?? 0))
+        items.append(.end)
+        self.phase = .idle
+        self.liveSinceMs = nil
+        self.heldEnd = []
+        self.headers.removeAll()
+        self.hasVideo = false
+        self.awaitsKeyframe = false
+        self.takeoversMs = []
+    }
+}

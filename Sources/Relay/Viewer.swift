@@ -1,0 +1,82 @@
+package import NIOCore
+
+/// How a viewer's bytes leave: one connection, which may carry several viewers. Lives on the connection's event loop.
+package protocol ViewerSink: AnyObject {
+    /// Whether a message may be started: the connection is open, and nothing of an earlier one waits.
+    var isReady: Bool { get }
+    /// Writes what can be taken at once, starting at a message boundary. Returns the bytes taken.
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int
+    /// Takes over the rest of a message that `write` took only part of (or nothing, when `offset` is 0), then calls `pump` again when
+    /// there is room. `header` replaces the message's own first header when it is not empty.
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
+    func tell(_ viewer: Viewer, _ notice: StreamNotice)
+    /// The viewer is over the age limit; its connection closes.
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64)
+    /// Bytes handed to the kernel that it has not sent.
+    func unsentBytes() -> Int
+    /// The kernel calls the socket writable only below this many unsent bytes.
+    func setLowWater(_ bytes: Int)
+}
+
+/// One player of one stream: a position in its loop's ring and a gate. Holds no queue. Loop-bound.
+package final class Viewer {
+    package let stream: Stream
+    /// Message stream id on its connection.
+    package let streamID: UInt32
+    package unowned let sink: any ViewerSink
+    package internal(set) var gate = ViewerGate()
+    package internal(set) var isPaused = false
+    package internal(set) var isDetached = false
+    /// Sequence number of the next ring message; `nil` until the loop's ring is seeded.
+    var cursor: Int?
+    /// What is sent before the ring: headers and metadata, shared by all who joined at the same place.
+    var prelude: [EncodedMessage] = []
+    var preludeIndex = 0
+    let joinedMs: Int64
+    package internal(set) var bytesSent: UInt64 = 0
+    package internal(set) var messagesSent: UInt64 = 0
+    /// Bytes in the kernel's send queue at the last sweep.
+    var unsentBytes = 0
+    var lowWater = 0
+
+    package init(stream: Stream, streamID: UInt32, sink: any ViewerSink, nowMs: Int64) {
+        self.stream = stream
+        self.streamID = streamID
+        self.sink = sink
+        self.joinedMs = nowMs
+    }
+
+    /// Starts at the ring's join point.
+    func start(in fanout: LoopFanout) {
+        let point = fanout.ring.joinPoint
+        self.cursor = point.sequence
+        self.prelude = fanout.encodedPrelude(point.prelude, at: point.sequence)
+        self.preludeIndex = 0
+        self.gate = ViewerGate(waitsForKeyframe: point.waitsForKeyframe)
+    }
+
+    /// Milliseconds that the next message has waited for this viewer; 0 at the live edge. What came before the viewer does not count.
+    func ageMs(in ring: FanoutRing, nowMs: Int64) -> Int64 {
+        guard let cursor = self.cursor, cursor < ring.head else { return 0 }
+        let waiting = ring[max(cursor, ring.base)].arrivalMs
+        return max(0, nowMs - max(waiting, self.joinedMs))
+    }
+
+    /// Age plus what waits in the kernel at the stream's bit rate.
+    func behindMs(in ring: FanoutRing, bytesPerSecond: Int, nowMs: Int64) -> Int64 {
+        let queuedMs = bytesPerSecond > 0 ? Int64(self.unsentBytes) * 1_000 / Int64(bytesPerSecond) : 0
+        return self.ageMs(in: ring, nowMs: nowMs) + queuedMs
+    }
+}
+
+/// What the API shows of a viewer.
+package struct ViewerSnapshot: Sendable {
+    package let path: String
+    package let streamID: UInt32
+    package let behindMs: Int64
+    package let skippedFrames: Int
+    package let bytesSent: UInt64
+    package let messagesSent: UInt64
+    package let isPaused: Bool
+    package let joinedMs: Int64
+}
