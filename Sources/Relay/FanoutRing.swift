@@ -7,7 +7,7 @@ package import Media
 /// twice. A value; the home loop's copy seeds those of other loops.
 package struct FanoutRing: Sendable {
     package struct Bounds: Sendable {
-        /// Bytes and milliseconds that the cached group of pictures may hold.
+        /// Bytes (bookkeeping included) and milliseconds that the cached group of pictures may hold.
         package var gopBytes = 16 << 20
         package var gopMs: Int64 = 20_000
         /// Bytes that the ring may hold for viewers who are behind.
@@ -30,6 +30,8 @@ package struct FanoutRing: Sendable {
     package private(set) var hasVideo = false
     /// Milliseconds: of the newest message, which may be gone already.
     package private(set) var lastTimestamp: Int64?
+    /// The newest notice, which may be gone already: viewers who are moved past it are told.
+    package private(set) var lastNotice: (sequence: Int, notice: StreamNotice)?
 
     package init(bounds: Bounds) {
         self.bounds = bounds
@@ -37,7 +39,10 @@ package struct FanoutRing: Sendable {
 
     /// The sequence number that the next message will get.
     package var head: Int { self.base + self.messages.count }
+    /// Bytes held, bookkeeping included: a flood of tiny messages counts for what it costs.
     package var bytes: Int { self.totalBytes }
+
+    private static func cost(_ message: EncodedMessage) -> Int { message.length + MemoryLayout<EncodedMessage>.stride }
 
     /// The message with this number, which must lie in `base..<head`.
     package subscript(sequence: Int) -> EncodedMessage { self.messages[sequence - self.base] }
@@ -45,13 +50,22 @@ package struct FanoutRing: Sendable {
     /// Where a viewer that joins now starts, and what it is sent first.
     package var joinPoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
         if let start = self.gopStart { return (start, self.gopPrelude, false) }
-        return (self.head, self.livePrelude, self.hasVideo)
+        return self.livePoint
+    }
+
+    /// Where a viewer starts that is not to be sent the cached pictures.
+    private var livePoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) { (self.head, self.livePrelude, self.hasVideo) }
+
+    /// Where a viewer goes on that has missed messages since it was at `sequence`: not at pictures that it saw before.
+    package func rejoinPoint(from sequence: Int) -> (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
+        self.lastKeyframe(from: sequence) == nil ? self.livePoint : self.joinPoint
     }
 
     package mutating func append(_ message: EncodedMessage) {
         let sequence = self.head
         self.messages.append(message)
-        self.totalBytes += message.length
+        self.totalBytes += Self.cost(message)
+        if let notice = message.notice { self.lastNotice = (sequence, notice) }
         self.lastTimestamp = message.timestamp
         if message.flags.contains(.video) { self.hasVideo = true }
         if message.flags.contains(.keyframe) {
@@ -60,7 +74,7 @@ package struct FanoutRing: Sendable {
             self.gopBytes = 0
         }
         if let start = self.gopStart {
-            self.gopBytes += message.length
+            self.gopBytes += Self.cost(message)
             let spanMs = message.arrivalMs - self[start].arrivalMs
             if self.gopBytes > self.bounds.gopBytes || spanMs > self.bounds.gopMs { self.dropGOP() }
         }
@@ -100,7 +114,7 @@ package struct FanoutRing: Sendable {
 
     private mutating func removeFirst() {
         guard let first = self.messages.popFirst() else { return }
-        self.totalBytes -= first.length
+        self.totalBytes -= Self.cost(first)
         if let start = self.gopStart, start <= self.base { self.dropGOP() }
         self.base += 1
     }

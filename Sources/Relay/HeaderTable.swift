@@ -10,12 +10,14 @@ package struct HeaderTable: Sendable {
 
     /// Bytes that one stream's headers may hold together; a header that would go over is relayed but not kept.
     private static let byteLimit = 1 << 20
+    /// Rows: any set of tracks is a slot of its own, and each header is compared with all of them.
+    private static let rowLimit = 256
 
     private var rows: [Row] = []
 
     package init() {}
 
-    /// In the order in which a joiner is sent them.
+    /// In the order in which a joiner is sent them: metadata, then the rest, oldest first.
     package var frames: [Frame] {
         self.rows.filter { $0.slot.kind == .data }.map(\.frame) + self.rows.filter { $0.slot.kind != .data }.map(\.frame)
     }
@@ -25,18 +27,27 @@ package struct HeaderTable: Sendable {
     /// Keeps the frame if it is a header. Returns whether anything changed.
     package mutating func keep(_ frame: Frame) -> Bool {
         guard let slot = Self.slot(of: frame) else { return false }
-        if let same = self.rows.first(where: { $0.slot == slot }), same.frame.payload == frame.payload { return false }
-        let others = self.rows.filter { !slot.supersedes($0.slot) }
-        let bytes = others.reduce(0) { $0 + $1.frame.payload.readableBytes }
-        guard bytes + frame.payload.readableBytes <= Self.byteLimit else { return false }
+        if self.isNewest(slot, frame.payload) { return false }
+        let before = self.rows.count
+        self.rows.removeAll { slot.supersedes($0.slot) }
+        let bytes = self.rows.reduce(0) { $0 + $1.frame.payload.readableBytes }
+        guard bytes + frame.payload.readableBytes <= Self.byteLimit, self.rows.count < Self.rowLimit else {
+            // What it replaces is out of date all the same.
+            return self.rows.count != before
+        }
         var kept = frame
         // Copied: a slice would keep the whole read buffer alive for as long as the stream lives.
         kept.payload = ByteBuffer()
         kept.payload.writeImmutableBuffer(frame.payload)
-        let position = self.rows.firstIndex { slot.supersedes($0.slot) }
-        self.rows = others
-        self.rows.insert(Row(slot: slot, frame: kept), at: min(position ?? others.count, others.count))
+        // Last: of headers that share only some of their tracks, the newest must reach a joiner behind the others.
+        self.rows.append(Row(slot: slot, frame: kept))
         return true
+    }
+
+    /// Whether this very header is kept already, and no other of its purpose came after it.
+    private func isNewest(_ slot: HeaderSlot, _ payload: ByteBuffer) -> Bool {
+        guard let last = self.rows.last(where: { $0.slot.kind == slot.kind && $0.slot.purpose == slot.purpose }) else { return false }
+        return last.slot == slot && last.frame.payload == payload
     }
 
     /// Forgets script metadata. Returns whether there was any.

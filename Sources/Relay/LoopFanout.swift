@@ -32,7 +32,7 @@ package final class LoopFanout {
 
     private let encoder: any FrameEncoder
     /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
-    private var preludeCache: (sequence: Int, messages: [EncodedMessage])?
+    private var preludeCache: (sequence: Int, timestamp: Int64, messages: [EncodedMessage])?
 
     /// The run of messages last gathered, reused by every viewer at the same position.
     private var batchFrom = 0
@@ -81,15 +81,16 @@ package final class LoopFanout {
     /// The joiners' headers, stamped with the time of the message they precede.
     func encodedPrelude(_ frames: [Frame], at sequence: Int) -> [EncodedMessage] {
         guard !frames.isEmpty else { return [] }
-        if let cache = self.preludeCache, cache.sequence == sequence { return cache.messages }
         let timestamp = sequence < self.ring.head ? self.ring[sequence].timestamp : self.ring.lastTimestamp ?? frames[0].timestamp
+        // The timestamp too: who joined at the head before its message came was given the message's before.
+        if let cache = self.preludeCache, cache.sequence == sequence, cache.timestamp == timestamp { return cache.messages }
         var allocator = SlabAllocator()
         let messages = frames.map { frame in
             var stamped = frame
             stamped.timestamp = timestamp
             return EncodedMessage(stamped, encoder: self.encoder, allocator: &allocator, arrivalMs: 0)
         }
-        self.preludeCache = (sequence, messages)
+        self.preludeCache = (sequence, timestamp, messages)
         return messages
     }
 
@@ -100,6 +101,19 @@ package final class LoopFanout {
     func add(_ viewer: Viewer) {
         self.viewers.append(viewer)
         if self.isSeeded { viewer.start(in: self) }
+    }
+
+    /// Moves a viewer on past messages that it cannot or need not be sent. It gets the headers in force at its new place, since it may
+    /// have missed changes of them, and the last notice among what it missed.
+    func rejoin(_ viewer: Viewer) {
+        let from = viewer.cursor ?? 0
+        let point = self.ring.rejoinPoint(from: from)
+        viewer.cursor = point.sequence
+        viewer.prelude = self.encodedPrelude(point.prelude, at: point.sequence)
+        viewer.preludeIndex = 0
+        if self.ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: point.sequence) }
+        guard let missed = self.ring.lastNotice, (from..<point.sequence).contains(missed.sequence) else { return }
+        viewer.sink.tell(viewer, missed.notice)
     }
 
     /// Marks only: the list may be being walked.
@@ -158,7 +172,7 @@ package final class LoopFanout {
     /// Sends the viewer what is due, as far as its connection takes it.
     func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
-        while viewer.sink.isReady, !viewer.isDetached {
+        while !viewer.isDetached, viewer.sink.isReady {
             if viewer.preludeIndex < viewer.prelude.count {
                 let message = viewer.prelude[viewer.preludeIndex]
                 viewer.preludeIndex += 1
@@ -169,8 +183,9 @@ package final class LoopFanout {
             guard cursor < self.ring.head else { break }
             if cursor < self.ring.base {
                 // The ring's bound was reached before the viewer's age limit: what is gone cannot be sent.
-                cursor = self.ring.base
-                viewer.gate.skipVideo(untilKeyframeFrom: self.ring.lastKeyframe(from: cursor) ?? self.ring.head)
+                self.rejoin(viewer)
+                cursor = viewer.cursor ?? self.ring.head
+                continue
             }
             self.skipIfBehind(viewer, cursor: cursor, policy: policy, nowMs: nowMs)
             if let notice = self.ring[cursor].notice {
@@ -235,7 +250,7 @@ package final class LoopFanout {
 
     /// Behind by more than `skipBehindMs`: on to the newest keyframe. By much more and none newer: video waits for the next one.
     private func skipIfBehind(_ viewer: Viewer, cursor: Int, policy: RelayPolicy, nowMs: Int64) {
-        guard viewer.gate.isOpen, self.ring.hasVideo else { return }
+        guard viewer.gate.wantsVideo, !viewer.gate.waitsForKeyframe, self.ring.hasVideo else { return }
         viewer.cursor = cursor
         let ageMs = viewer.ageMs(in: self.ring, nowMs: nowMs)
         guard ageMs > policy.skipBehindMs else { return }

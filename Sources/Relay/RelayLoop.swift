@@ -231,11 +231,8 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isPaused = paused
         guard !paused, let fanout = self.fanouts[viewer.stream.id], fanout.isSeeded else { return }
         // On at the live position: the newest keyframe, or the next one when that was seen already.
-        let ring = fanout.ring
-        let cursor = viewer.cursor ?? ring.head
-        let keyframe = ring.lastKeyframe(from: cursor)
-        if ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: keyframe ?? ring.head) }
-        viewer.cursor = keyframe ?? ring.head
+        viewer.waitingSinceMs = self.nowMs
+        fanout.rejoin(viewer)
         self.pump(viewer)
     }
 

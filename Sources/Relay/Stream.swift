@@ -1,4 +1,3 @@
-package import NIOCore
 import Synchronization
 
 /// A name under an app that is being published or waited for. A handle that any thread may hold; all state lives on the home loop (and,

@@ -1,4 +1,5 @@
 package import Media
+import NIOCore
 
 /// What a stream is made of and how fast it comes, for the API. Owned by the stream's home loop; a value.
 package struct StreamMeter: Sendable {

@@ -1,3 +1,4 @@
+import NIOCore
 import Synchronization
 
 /// All streams by path. A stream exists while somebody uses it: its publisher, each viewer, and its own grace period.
@@ -33,7 +34,11 @@ package final class StreamRegistry: Sendable {
 
     /// One more use of a stream that is in use already.
     func retain(_ stream: Stream) {
-        self.rows.withLock { $0[stream.path]?.users += 1 }
+        self.rows.withLock { rows in
+            // A stream whose last user went before its claim arrived may have a successor under its name, which is not meant.
+            guard rows[stream.path]?.stream === stream else { return }
+            rows[stream.path]?.users += 1
+        }
     }
 
     package func release(_ stream: Stream) {

@@ -4,6 +4,8 @@
 /// time the publisher was away; what comes before it (headers, metadata) is stamped with that same moment.
 package struct Timeline: Sendable, Equatable {
     private var offset: Int64 = 0
+    /// Where the present publisher took over; a track that lags behind the one that came first must not go back before it.
+    private var floor = Int64.min
     private var last: Int64?
     private var lastArrivalMs: Int64 = 0
     private var isResuming = false
@@ -24,9 +26,10 @@ package struct Timeline: Sendable, Equatable {
             let resumed = last + max(1, nowMs - self.lastArrivalMs)
             guard isCoded else { return resumed }
             self.offset = resumed - timestamp
+            self.floor = resumed
             self.isResuming = false
         }
-        let mapped = timestamp &+ self.offset
+        let mapped = max(timestamp &+ self.offset, self.floor)
         // A header's timestamp of 0 in a stream that starts at hours is not the stream's time.
         if isCoded {
             self.last = max(self.last ?? mapped, mapped)

@@ -1,5 +1,3 @@
-package import NIOCore
-
 /// How a viewer's bytes leave: one connection, which may carry several viewers. Lives on the connection's event loop.
 package protocol ViewerSink: AnyObject {
     /// Whether a message may be started: the connection is open, and nothing of an earlier one waits.
@@ -33,6 +31,8 @@ package final class Viewer {
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
     let joinedMs: Int64
+    /// What arrived before it does not count as waiting for the viewer: when it joined, or last went on after a pause.
+    var waitingSinceMs: Int64
     package internal(set) var bytesSent: UInt64 = 0
     package internal(set) var messagesSent: UInt64 = 0
     /// Bytes in the kernel's send queue at the last sweep.
@@ -44,22 +44,23 @@ package final class Viewer {
         self.streamID = streamID
         self.sink = sink
         self.joinedMs = nowMs
+        self.waitingSinceMs = nowMs
     }
 
-    /// Starts at the ring's join point.
+    /// Starts at the ring's join point. What it asked for (no audio, no video) meanwhile stands.
     func start(in fanout: LoopFanout) {
         let point = fanout.ring.joinPoint
         self.cursor = point.sequence
         self.prelude = fanout.encodedPrelude(point.prelude, at: point.sequence)
         self.preludeIndex = 0
-        self.gate = ViewerGate(waitsForKeyframe: point.waitsForKeyframe)
+        if point.waitsForKeyframe { self.gate.skipVideo(untilKeyframeFrom: point.sequence) }
     }
 
-    /// Milliseconds that the next message has waited for this viewer; 0 at the live edge. What came before the viewer does not count.
+    /// Milliseconds that the next message has waited for this viewer; 0 at the live edge. What came before `waitingSinceMs` does not count.
     func ageMs(in ring: FanoutRing, nowMs: Int64) -> Int64 {
         guard let cursor = self.cursor, cursor < ring.head else { return 0 }
         let waiting = ring[max(cursor, ring.base)].arrivalMs
-        return max(0, nowMs - max(waiting, self.joinedMs))
+        return max(0, nowMs - max(waiting, self.waitingSinceMs))
     }
 
     /// Age plus what waits in the kernel at the stream's bit rate.

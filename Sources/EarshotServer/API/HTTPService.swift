@@ -1,17 +1,17 @@
 import HTTPTypes
 import Hummingbird
 import Logging
-package import NIOCore
-package import ServiceLifecycle
+import NIOCore
+import ServiceLifecycle
 import Synchronization
 
 /// The HTTP side as a service: health checks and the API. Binds once, reports its port, runs until the group shuts down.
-package final class HTTPService: Service, Sendable {
+final class HTTPService: Service, Sendable {
     private let core: ServerCore
     private let address: HostPort
     private let group: any EventLoopGroup
     private let log: Logger
-    private let running = Mutex<Task<Void, any Error>?>(nil)
+    private let running = Mutex<Running?>(nil)
     private let bound: EventLoopPromise<Int>
 
     init(core: ServerCore, address: HostPort, group: any EventLoopGroup, log: Logger) {
@@ -34,7 +34,6 @@ package final class HTTPService: Service, Sendable {
             onServerRunning: { channel in bound.succeed(channel.localAddress?.port ?? address.port) },
             eventLoopGroupProvider: .shared(self.group), logger: quiet)
         let group = ServiceGroup(configuration: .init(services: [application], logger: quiet))
-        self.group0.withLock { $0 = group }
         let task = Task {
             do {
                 try await group.run()
@@ -43,19 +42,21 @@ package final class HTTPService: Service, Sendable {
                 throw error
             }
         }
-        self.running.withLock { $0 = task }
+        self.running.withLock { $0 = Running(group: group, task: task) }
         return HostPort(host: address.host, port: try await bound.futureResult.get())
     }
 
-    private let group0 = Mutex<ServiceGroup?>(nil)
+    private struct Running {
+        let group: ServiceGroup
+        let task: Task<Void, any Error>
+    }
 
-    package func run() async throws {
-        let task = self.running.withLock { $0 }
-        let group = self.group0.withLock { $0 }
+    func run() async throws {
+        guard let running = self.running.withLock({ $0 }) else { return }
         try await withGracefulShutdownHandler {
-            try await task?.value
+            try await running.task.value
         } onGracefulShutdown: {
-            Task { await group?.triggerGracefulShutdown() }
+            Task { await running.group.triggerGracefulShutdown() }
         }
     }
 }

@@ -37,7 +37,8 @@ extension ConfigSetting {
 
     package static let all: [ConfigSetting] = [
         .make("rtmp.listen", \.rtmp.listen, .address, "Where RTMP is listened for.", flag: "--rtmp"),
-        .make("rtmps.listen", \.rtmps.listen, .optional(.address), "Where RTMPS is listened for; 127.0.0.1:1936 once a certificate is set."),
+        .make(
+            "rtmps.listen", \.rtmps.listen, .optional(.address), "Where RTMPS is listened for; 127.0.0.1:1936 once a certificate is set."),
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
         .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
         .make("http.listen", \.http.listen, .address, "Where the HTTP API is listened for.", flag: "--http"),
@@ -64,7 +65,8 @@ extension ConfigSetting {
             "relay.gopCache.maxBytes", \.relay.gopCache.maxBytes, .size((64 << 10)...(1 << 30)),
             "Cached video and audio since the last keyframe, per stream."),
         .make("relay.gopCache.maxDuration", \.relay.gopCache.maxDurationMs, .duration(100...600_000), "The same, in time."),
-        .make("relay.coalesce", \.relay.coalesceMs, .duration(0...1_000), "Gather messages this long before sending; 0s sends each at once."),
+        .make(
+            "relay.coalesce", \.relay.coalesceMs, .duration(0...1_000), "Gather messages this long before sending; 0s sends each at once."),
 
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
@@ -107,7 +109,9 @@ struct ConfigValueKind<Value: Sendable>: Sendable {
 
 extension ConfigValueKind {
     /// A value of one word.
-    init(_ expected: String, _ read: @escaping @Sendable (String) throws(ValueProblem) -> Value, write: @escaping @Sendable (Value) -> String) {
+    init(
+        _ expected: String, _ read: @escaping @Sendable (String) throws(ValueProblem) -> Value, write: @escaping @Sendable (Value) -> String
+    ) {
         self.init(
             expected: expected,
             read: { (values: [String]) throws(ValueProblem) in
@@ -222,7 +226,9 @@ extension ConfigSetting {
     ) -> ConfigSetting {
         ConfigSetting(
             path: path, help: help, flag: flag, expected: kind.expected, isList: kind.isList,
-            assign: { (values: [String], config: inout ServerConfig) throws(ValueProblem) in config[keyPath: keyPath] = try kind.read(values) },
+            assign: { (values: [String], config: inout ServerConfig) throws(ValueProblem) in
+                config[keyPath: keyPath] = try kind.read(values)
+            },
             values: { kind.write($0[keyPath: keyPath]) })
     }
 }

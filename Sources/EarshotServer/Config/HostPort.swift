@@ -31,13 +31,15 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
             portText = text[text.index(close, offsetBy: 2)...]
             // RFC 4007 §11: a link-local address may carry its zone.
             let address = host.prefix { $0 != "%" }
-            guard address.endIndex == host.endIndex || host.suffix(from: address.endIndex).count > 1, IPAddressBytes.v6(String(address)) != nil
+            guard address.endIndex == host.endIndex || host.suffix(from: address.endIndex).count > 1,
+                IPAddressBytes.v6(String(address)) != nil
             else {
                 throw ValueProblem("\"\(host)\" is not an IPv6 address; expected \(Self.expected)")
             }
         } else {
             guard let colon = text.lastIndex(of: ":") else {
-                throw ValueProblem("\"\(text)\" has no port; expected \(Self.expected)")
+                let missing = Int(text) == nil ? "port" : "host"
+                throw ValueProblem("\"\(text)\" has no \(missing); expected \(Self.expected)")
             }
             host = text[..<colon]
             portText = text[text.index(after: colon)...]

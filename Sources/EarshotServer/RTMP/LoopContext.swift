@@ -1,4 +1,4 @@
-package import NIOCore
+import NIOCore
 package import Relay
 
 /// The server's part on one event loop: its relay and its connections, with one timer for all their deadlines.

@@ -2,7 +2,7 @@ import Logging
 import Media
 import NIOCore
 import RTMP
-import Relay
+package import Relay
 
 /// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline (behind TLS, when there is any).
 ///

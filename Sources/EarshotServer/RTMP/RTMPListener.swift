@@ -1,19 +1,19 @@
 import Logging
-package import NIOCore
+import NIOCore
 import NIOPosix
-package import NIOSSL
-package import ServiceLifecycle
+import NIOSSL
+import ServiceLifecycle
 import Synchronization
 
 /// Listens for RTMP, or RTMPS when it has a certificate, and gives each connection its handler. A service of the server's group.
-package final class RTMPListener: Service, Sendable {
+final class RTMPListener: Service, Sendable {
     private let core: ServerCore
     private let address: HostPort
     private let certificate: CertificateStore?
     private let group: any EventLoopGroup
     private let channel = Mutex<(any Channel)?>(nil)
 
-    package init(core: ServerCore, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
+    init(core: ServerCore, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
         self.core = core
         self.address = address
         self.certificate = certificate
@@ -21,10 +21,10 @@ package final class RTMPListener: Service, Sendable {
     }
 
     /// "rtmp" or "rtmps".
-    package var scheme: String { self.certificate == nil ? "rtmp" : "rtmps" }
+    var scheme: String { self.certificate == nil ? "rtmp" : "rtmps" }
 
     /// Binds the port. Returns the address in use, with the port that the system chose for port 0.
-    package func bind() async throws -> HostPort {
+    func bind() async throws -> HostPort {
         let channel: any Channel
         do {
             channel = try await self.bootstrap().bind(host: self.address.host, port: self.address.port).get()
@@ -36,7 +36,7 @@ package final class RTMPListener: Service, Sendable {
     }
 
     /// Runs until the group shuts down gracefully.
-    package func run() async throws {
+    func run() async throws {
         try await gracefulShutdown()
         try await self.channel.withLock({ $0 })?.close()
     }

@@ -1,4 +1,5 @@
 import Media
+import NIOCore
 import RTMP
 import Relay
 

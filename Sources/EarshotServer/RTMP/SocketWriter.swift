@@ -89,7 +89,7 @@ final class SocketWriter {
         header.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
         header.msg_iovlen = numericCast(vectors.count)
         while true {
-            let sent = sendmsg(descriptor, &header, CInt(MSG_NOSIGNAL.rawFlag | MSG_DONTWAIT.rawFlag))
+            let sent = sendmsg(descriptor, &header, Self.sendFlags)
             if sent >= 0 { return sent }
             switch errno {
             case EINTR: continue
@@ -223,8 +223,5 @@ final class SocketWriter {
     /// linux/sockios.h and linux/tcp.h; the libc headers do not carry them into Swift.
     private static let SIOCOUTQNSD = 0x894B
     private static let TCP_NOTSENT_LOWAT: CInt = 25
-}
-
-extension CInt {
-    fileprivate var rawFlag: CInt { self }
+    private static let sendFlags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
 }

@@ -78,7 +78,7 @@ private struct DrainService: Service {
     func run() async throws {
         try await gracefulShutdown()
         self.core.log.info("Shutting down: telling the clients")
-        WatchdogThread.exit(after: Self.hardLimit)
+        WatchdogThread.endProcess(after: Self.hardLimit)
         await self.core.drain()
         // Time for the last bytes to leave; the sockets close by themselves before.
         try await Task.sleep(for: Self.lastWords)

@@ -10,13 +10,13 @@ import Darwin
 
 /// Ends the process when an orderly shutdown takes too long. A thread of its own: it must not wait for whatever is stuck.
 enum WatchdogThread {
-    static func exit(after duration: Duration) {
+    static func endProcess(after duration: Duration) {
         let milliseconds = duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
         let thread = NIOThreadPool(numberOfThreads: 1)
         thread.start()
         thread.submit { _ in
             usleep(UInt32(milliseconds * 1_000))
-            Glibc.exit(0)
+            exit(0)
         }
     }
 }

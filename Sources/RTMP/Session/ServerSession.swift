@@ -32,6 +32,8 @@ package struct ServerSession {
     private var phase = Phase.waitingConnect
     private var streams: [NetStream] = []
     private var lastStreamID: UInt32 = 0
+    /// The last Window Acknowledgement Size that we sent.
+    private var announcedWindow: UInt32?
     private var outputs: [ServerSessionOutput] = []
     private var nextOutputIndex = 0
     private var acknowledgementWindow: UInt64 = UInt64(Self.window)
@@ -93,8 +95,10 @@ package struct ServerSession {
         case .windowAcknowledgementSize(let size):
             if size > 0 { self.acknowledgementWindow = UInt64(size) }
         case .setPeerBandwidth(let size, let limit):
-            // RTMP 1.0 §5.4.5: answered with our window if the size differs from the one we announced.
-            if size != Self.window, limit != .dynamic { self.send(.windowAcknowledgementSize(size)) }
+            // RTMP 1.0 §5.4.5: answered with our window if the size differs from the one we announced last.
+            guard size != self.announcedWindow, limit != .dynamic else { return }
+            self.announcedWindow = size
+            self.send(.windowAcknowledgementSize(size))
         case .userControl(.pingRequest(let value)):
             self.send(.userControl(.pingResponse(value)))
         case .userControl(.pingResponse(let value)):
@@ -176,6 +180,7 @@ package struct ServerSession {
         guard case .deciding(let request) = self.phase else { return }
         self.phase = .connected(request)
         self.send(.windowAcknowledgementSize(Self.window))
+        self.announcedWindow = Self.window
         self.send(.setPeerBandwidth(Self.window, .dynamic))
         self.send(.setChunkSize(UInt32(Self.outgoingChunkSize)))
         self.outputs.append(.setChunkSize(Self.outgoingChunkSize))
@@ -219,10 +224,17 @@ package struct ServerSession {
         guard self.streams.count < self.limits.messageStreams else {
             throw .tooManyMessageStreams(limit: self.limits.messageStreams)
         }
-        let id = wanted ?? self.lastStreamID &+ 1
-        self.lastStreamID = max(self.lastStreamID, id)
+        let id = wanted ?? self.unusedStreamID()
         self.streams.append(NetStream(id: id))
         return id
+    }
+
+    /// The next id that is not open; clients that skip createStream choose theirs freely, so any may be taken.
+    private mutating func unusedStreamID() -> UInt32 {
+        repeat {
+            self.lastStreamID = self.lastStreamID == .max ? 1 : self.lastStreamID + 1
+        } while self.streams.contains { $0.id == self.lastStreamID }
+        return self.lastStreamID
     }
 
     /// The stream's position; opened if the client never called createStream for it, as small encoders do.
@@ -265,6 +277,7 @@ package struct ServerSession {
             self.streams[position].rawName = name
             self.outputs.append(.publish(streamID: streamID, address))
         } catch {
+            self.streams[position].role = .ended
             self.status(streamID, Status(StatusCode.publishBadName, level: .error, "Refused: \(error)."))
             self.outputs.append(.badName(error))
         }

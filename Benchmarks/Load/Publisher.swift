@@ -1,0 +1,116 @@
+import Glibc
+import Synchronization
+
+/// The synthetic cameras of all rooms, sending on an even real-time schedule from a thread of their own.
+///
+/// `@unchecked Sendable`: `connections` is touched by the caller before `start` and after `stop` has joined the thread, by the thread in
+/// between; everything else is immutable or in the mutex.
+final class Publisher: @unchecked Sendable {
+    let shape: StreamShape
+    private var connections: [PublisherConnection]
+    private var thread: pthread_t?
+    private let shared = Mutex(Shared())
+
+    private struct Shared {
+        var isStopping = false
+        var failure: LoadError?
+        /// The worst delay of a frame behind its schedule, in nanoseconds.
+        var worstDelayNs: UInt64 = 0
+    }
+
+    /// Connects one camera a room; returns when all are accepted.
+    init(target: Target, names: [String], shape: StreamShape) throws(LoadError) {
+        self.shape = shape
+        self.connections = []
+        do throws(LoadError) {
+            for (room, name) in names.enumerated() {
+                self.connections.append(try PublisherConnection(target: target, name: name, room: room, shape: shape))
+            }
+        } catch {
+            self.close()
+            throw error
+        }
+    }
+
+    func start() throws(LoadError) {
+        var thread = pthread_t()
+        let context = Unmanaged.passRetained(self).toOpaque()
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<Publisher>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context)
+        guard code == 0 else {
+            Unmanaged<Publisher>.fromOpaque(context).release()
+            throw .system("pthread_create", code)
+        }
+        self.thread = thread
+    }
+
+    /// Ends the sending and keeps the connections, so that what is on its way still arrives.
+    func stop() throws(LoadError) {
+        guard let thread = self.thread else { return }
+        self.shared.withLock { $0.isStopping = true }
+        pthread_join(thread, nil)
+        self.thread = nil
+        if let failure = self.shared.withLock({ $0.failure }) { throw failure }
+    }
+
+    func close() {
+        for connection in self.connections { connection.close() }
+        self.connections = []
+    }
+
+    var worstDelayMs: Double { Double(self.shared.withLock { $0.worstDelayNs }) / 1e6 }
+
+    /// Frames sent to a room; after `stop`.
+    func sent(room: Int) -> (video: UInt64, audio: UInt64) {
+        (self.connections[room].videoSequence, self.connections[room].audioSequence)
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        do throws(LoadError) {
+            try self.sendOnSchedule()
+        } catch {
+            self.shared.withLock { $0.failure = error }
+        }
+    }
+
+    /// Frame `n` of all rooms' frames belongs to room `n % rooms`, so that the rooms' frames lie evenly between each other.
+    private func sendOnSchedule() throws(LoadError) {
+        let rooms = self.connections.count
+        let start = Clock.now()
+        let videoInterval = 1e9 / Double(self.shape.framesPerSecond * rooms)
+        let audioFrameNs = 1e9 * Double(StreamShape.audioSamplesPerFrame) / Double(StreamShape.audioSampleRate)
+        let audioInterval = audioFrameNs / Double(rooms)
+        var video = 0
+        var audio = 0
+        while !self.shared.withLock({ $0.isStopping }) {
+            let videoDue = start + UInt64(Double(video) * videoInterval)
+            // Half an interval beside the video, so that the two do not fall together more often than they must.
+            let audioDue = self.shape.audioKbps > 0 ? start + UInt64((Double(audio) + 0.5) * audioInterval) : UInt64.max
+            let due = min(videoDue, audioDue)
+            Clock.sleep(untilNs: due)
+            if videoDue <= audioDue {
+                let (frame, room) = video.quotientAndRemainder(dividingBy: rooms)
+                // The rooms' keyframes are spread over the GOP; each room starts with one.
+                let isKeyframe = frame == 0 || (frame + room * self.shape.gop / rooms) % self.shape.gop == 0
+                let timestamp = UInt32(truncatingIfNeeded: frame * 1000 / self.shape.framesPerSecond)
+                try self.connections[room].sendVideo(self.shape, timestamp: timestamp, isKeyframe: isKeyframe)
+                try self.connections[room].answer()
+                video += 1
+            } else {
+                let (frame, room) = audio.quotientAndRemainder(dividingBy: rooms)
+                let timestamp = UInt32(truncatingIfNeeded: Int(Double(frame) * audioFrameNs / 1e6))
+                try self.connections[room].sendAudio(self.shape, timestamp: timestamp)
+                audio += 1
+            }
+            let delay = Clock.now() - due
+            self.shared.withLock { $0.worstDelayNs = max($0.worstDelayNs, delay) }
+        }
+    }
+}

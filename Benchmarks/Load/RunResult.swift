@@ -1,0 +1,141 @@
+/// Everything that one run measured: what the JSON file holds. A plain value.
+struct RunResult: Codable {
+    var server: String
+    var scenario: String
+    var mode: Mode
+    var rooms: Int
+    var viewersPerRoom: Int
+    var shape: StreamShape
+
+    /// Seconds that were measured.
+    var seconds: Double = 0
+    /// In the measured seconds, over all viewers.
+    var messages = 0
+    var bytes = 0
+    /// CPU of the server in the measured seconds, user and system, all threads.
+    var serverCPUSeconds: Double?
+    var serverCPUMicrosecondsPerMessage: Double?
+    /// Share of one core that this tool used meanwhile; near 100 the latencies are its own.
+    var generatorCPUPercent: Double = 0
+    /// The worst delay of the publisher behind its schedule.
+    var publisherWorstDelayMs: Double = 0
+
+    var latency = Spread()
+    /// Each viewer's own median; of these the median and the worst.
+    var medianViewerMs: Double?
+    var worstViewerMs: Double?
+    var join = Spread()
+    var loss = Loss()
+    var memory = Memory()
+    var stall: Stall?
+
+    enum Mode: String, Codable, CaseIterable { case fanout, idle, join, stall }
+
+    /// Milliseconds.
+    struct Spread: Codable {
+        var p50: Double?
+        var p99: Double?
+        var max: Double?
+    }
+
+    /// Over the whole run, viewers that stalled on purpose left out.
+    struct Loss: Codable {
+        /// Frames that never came, with those that were still missing long after the publisher had stopped.
+        var missing = 0
+        var duplicates = 0
+        var outOfOrder = 0
+        var backwardTimestamps = 0
+        /// Frames with a wrong byte or length, or of another room.
+        var damaged = 0
+        /// Viewers that were refused, disconnected, or never got a frame.
+        var failedViewers = 0
+        /// Why the first of them failed.
+        var firstFailure: String?
+
+        /// Whether every viewer has every byte, once, in order.
+        var isNone: Bool { self.missing + self.duplicates + self.outOfOrder + self.damaged + self.failedViewers == 0 }
+    }
+
+    /// Resident memory of the server.
+    struct Memory: Codable {
+        var beforeKiB: Double?
+        /// With all viewers connected, at the end of the measured seconds.
+        var withViewersKiB: Double?
+        var perViewerKiB: Double?
+    }
+
+    struct Stall: Codable {
+        var stalledViewers = 0
+        /// The most that resident memory rose above its value before the stall.
+        var growthKiB: Double?
+        var growthPerStalledViewerKiB: Double?
+        /// How many of the stalled were disconnected meanwhile.
+        var disconnected = 0
+    }
+
+    /// Lines for a person.
+    var text: String {
+        var rows: [(String, String)] = [
+            ("server", self.server), ("scenario", "\(self.scenario) (\(self.mode.rawValue))"),
+            ("load", "\(self.rooms) room(s) × \(self.viewersPerRoom) viewers, \(self.shape.videoKbps) + \(self.shape.audioKbps) kbit/s"),
+        ]
+        if self.mode != .idle {
+            let rate = Double(self.bytes) * 8 / 1e6 / Swift.max(self.seconds, 1e-9)
+            rows += [
+                ("measured", "\(Self.format(self.seconds)) s, \(self.messages) messages, \(Self.format(rate)) Mbit/s"),
+                ("latency", Self.spread(self.latency)),
+                ("viewers behind live", "median \(Self.optional(self.medianViewerMs)) ms, worst \(Self.optional(self.worstViewerMs)) ms"),
+                ("join", Self.spread(self.join)),
+                (
+                    "server CPU",
+                    "\(Self.optional(self.serverCPUMicrosecondsPerMessage)) µs/message, \(Self.optional(self.serverCPUSeconds)) s in all"
+                ),
+                (
+                    "loss",
+                    "missing \(self.loss.missing), duplicates \(self.loss.duplicates), out of order \(self.loss.outOfOrder), "
+                        + "damaged \(self.loss.damaged), backward timestamps \(self.loss.backwardTimestamps)"
+                ),
+            ]
+        }
+        rows += [
+            ("failed viewers", "\(self.loss.failedViewers)\(self.loss.firstFailure.map { " (\($0))" } ?? "")"),
+            (
+                "server memory",
+                "\(Self.optional(self.memory.beforeKiB)) → \(Self.optional(self.memory.withViewersKiB)) KiB, "
+                    + "\(Self.optional(self.memory.perViewerKiB)) KiB/viewer"
+            ),
+        ]
+        if let stall = self.stall {
+            rows.append(
+                (
+                    "stalled viewers",
+                    "\(stall.stalledViewers), growth \(Self.optional(stall.growthPerStalledViewerKiB)) KiB each, "
+                        + "\(stall.disconnected) disconnected"
+                ))
+        }
+        rows.append(
+            (
+                "this tool",
+                "\(Self.format(self.generatorCPUPercent)) % of a core, publisher at most \(Self.format(self.publisherWorstDelayMs)) ms late"
+            ))
+        return rows.map { name, value in Self.pad(name, 21) + value }.joined(separator: "\n")
+    }
+
+    private static func spread(_ spread: Spread) -> String {
+        "p50 \(self.optional(spread.p50)) ms, p99 \(self.optional(spread.p99)) ms, max \(self.optional(spread.max)) ms"
+    }
+
+    static func optional(_ value: Double?) -> String { value.map(self.format) ?? "–" }
+
+    /// Two decimals below 100, none above.
+    static func format(_ value: Double) -> String {
+        guard abs(value) < 100 else { return String(Int(value.rounded())) }
+        let hundredths = Int((abs(value) * 100).rounded())
+        let fraction = hundredths % 100
+        return "\(value < 0 && hundredths > 0 ? "-" : "")\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction)"
+    }
+
+    static func pad(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: Swift.max(1, width - text.count))
+    }
+}

@@ -1,0 +1,214 @@
+/// One run: publishers, viewers, a measured window, an account. Runs on the calling thread.
+struct Scenario {
+    var target: Target
+    var mode: RunResult.Mode
+    var rooms: Int
+    var viewersPerRoom: Int
+    var shape: StreamShape
+    /// Between joins, in microseconds.
+    var joinIntervalUs: Int
+    var warmupSeconds: Double
+    var seconds: Double
+    var stalledViewers: Int
+    /// Of viewers that will stall: small, so that the server feels the stall and not this machine's receive buffers.
+    var stalledReceiveBufferBytes: Int
+    var namePrefix: String
+    var server: ProcessStats?
+
+    /// After the publishers stop, how long what is on its way may take. Nanoseconds.
+    private static let drainNs: UInt64 = 5_000_000_000
+    /// From the stall's begin: reading for a while first, so that it stops in mid-stream.
+    private static let stallDelayNs: UInt64 = 2_000_000_000
+    private static let settleNs: UInt64 = 2_000_000_000
+
+    func run(into result: inout RunResult) throws(LoadError) {
+        result.memory.beforeKiB = self.residentKiB()
+        if self.mode == .idle { return try self.runIdle(into: &result) }
+        let names = (0..<self.rooms).map { "\(self.namePrefix)-\($0)" }
+        let publisher = try Publisher(target: self.target, names: names, shape: self.shape)
+        defer { publisher.close() }
+        try publisher.start()
+        do throws(LoadError) {
+            try self.runLive(publisher, names, into: &result)
+        } catch {
+            // What ended the publisher explains best what ended the viewers.
+            try publisher.stop()
+            throw error
+        }
+    }
+
+    // MARK: Idle viewers
+
+    private func runIdle(into result: inout RunResult) throws(LoadError) {
+        let loop = try ViewerLoop(target: self.target)
+        let end = self.plan(loop, names: ["\(self.namePrefix)-nobody"])
+        try loop.run(untilNs: end + Self.settleNs)
+        let steady = self.readCPU()
+        try loop.run(untilNs: Clock.now() + Self.nanoseconds(self.seconds))
+        self.account(steady, into: &result)
+        self.countFailures(loop, into: &result)
+        self.recordMemory(into: &result)
+    }
+
+    // MARK: Live viewers
+
+    private func runLive(_ publisher: Publisher, _ names: [String], into result: inout RunResult) throws(LoadError) {
+        let loop = try ViewerLoop(target: self.target)
+        if self.mode == .join {
+            // A whole GOP, so that a joiner finds one cached whenever it comes.
+            let gopSeconds = Double(self.shape.gop) / Double(self.shape.framesPerSecond)
+            Clock.sleep(untilNs: Clock.now() + Self.nanoseconds(gopSeconds + self.warmupSeconds))
+        }
+        let lastJoin = self.plan(loop, names: names)
+        if self.mode == .join {
+            try self.measure(loop, into: &result) { (end) throws(LoadError) in
+                try loop.run(untilNs: max(end, lastJoin + Self.settleNs))
+            }
+        } else {
+            try loop.run(untilNs: lastJoin + Self.nanoseconds(self.warmupSeconds))
+            try self.measure(loop, into: &result) { (end) throws(LoadError) in
+                if self.mode == .stall { try self.stall(loop, until: end, into: &result) }
+                try loop.run(untilNs: end)
+            }
+        }
+        self.recordMemory(into: &result)
+        try publisher.stop()
+        result.publisherWorstDelayMs = publisher.worstDelayMs
+        try loop.run(untilNs: Clock.now() + Self.drainNs, isDone: { self.isComplete(loop, publisher) })
+        self.summarise(loop, publisher, into: &result)
+    }
+
+    /// Plans all joins, evenly; returns when the last is due.
+    private func plan(_ loop: ViewerLoop, names: [String]) -> UInt64 {
+        let start = Clock.now()
+        let interval = UInt64(self.joinIntervalUs) * 1000
+        let joins = (0..<names.count * self.viewersPerRoom).map { index in
+            ViewerLoop.Plan(
+                dueNs: start + UInt64(index) * interval, name: names[index % names.count], room: index % names.count,
+                receiveBufferBytes: index < self.stalledViewers ? self.stalledReceiveBufferBytes : nil)
+        }
+        loop.plan(joins)
+        return joins.last?.dueNs ?? start
+    }
+
+    private func measure(
+        _ loop: ViewerLoop, into result: inout RunResult, _ body: (UInt64) throws(LoadError) -> Void
+    ) throws(LoadError) {
+        let reading = self.readCPU()
+        let end = reading.timeNs + Self.nanoseconds(self.seconds)
+        loop.beginWindow(reading.timeNs)
+        try body(end)
+        loop.endWindow(Clock.now())
+        self.account(reading, into: &result)
+    }
+
+    /// Stops reading on the first viewers and watches the server's memory; returns at `end`.
+    private func stall(_ loop: ViewerLoop, until end: UInt64, into result: inout RunResult) throws(LoadError) {
+        try loop.run(untilNs: min(end, Clock.now() + Self.stallDelayNs))
+        let before = self.residentKiB()
+        var highest = before
+        for index in 0..<min(self.stalledViewers, loop.viewers.count) { try loop.stall(index) }
+        while Clock.now() < end {
+            try loop.run(untilNs: min(end, Clock.now() + 50_000_000))
+            if let now = self.residentKiB(), let known = highest { highest = max(now, known) }
+        }
+        let stalled = loop.viewers.prefix(self.stalledViewers)
+        var stall = RunResult.Stall(stalledViewers: stalled.count)
+        stall.disconnected = stalled.count { $0.phase == .closed }
+        if let before, let highest, !stalled.isEmpty {
+            stall.growthKiB = highest - before
+            stall.growthPerStalledViewerKiB = (highest - before) / Double(stalled.count)
+        }
+        result.stall = stall
+    }
+
+    // MARK: Accounts
+
+    private struct CPUReading {
+        var timeNs: UInt64
+        var serverUs: Int?
+        var ownUs: Int
+    }
+
+    private func readCPU() -> CPUReading {
+        CPUReading(timeNs: Clock.now(), serverUs: self.server?.cpuMicroseconds(), ownUs: ProcessStats.ownCPUMicroseconds())
+    }
+
+    private func account(_ start: CPUReading, into result: inout RunResult) {
+        let end = self.readCPU()
+        result.seconds = Double(end.timeNs - start.timeNs) / 1e9
+        result.generatorCPUPercent = Double(end.ownUs - start.ownUs) / 1e4 / result.seconds
+        if let first = start.serverUs, let last = end.serverUs { result.serverCPUSeconds = Double(last - first) / 1e6 }
+    }
+
+    /// Whether every viewer that reads has the last frame of its room.
+    private func isComplete(_ loop: ViewerLoop, _ publisher: Publisher) -> Bool {
+        loop.viewers.dropFirst(self.stalledViewers).allSatisfy { viewer in
+            viewer.phase == .closed || self.tail(viewer, publisher) == 0
+        }
+    }
+
+    /// Frames that a viewer lacks at the end of its tracks.
+    private func tail(_ viewer: Viewer, _ publisher: Publisher) -> Int {
+        let sent = publisher.sent(room: viewer.room)
+        let video = viewer.check.video.next.map { Int(sent.video) - Int($0) } ?? 0
+        let audio = viewer.check.audio.next.map { Int(sent.audio) - Int($0) } ?? 0
+        return video + audio
+    }
+
+    private func summarise(_ loop: ViewerLoop, _ publisher: Publisher, into result: inout RunResult) {
+        var latency = Histogram()
+        var join = Histogram()
+        var medians: [Double] = []
+        for viewer in loop.viewers.dropFirst(self.stalledViewers) {
+            let check = viewer.check
+            latency.add(check.latency)
+            if let median = check.latency.milliseconds(at: 0.5) { medians.append(median) }
+            if let milliseconds = viewer.joinMilliseconds { join.record(microseconds: UInt64(milliseconds * 1000)) }
+            result.loss.missing += check.video.missing + check.audio.missing + self.tail(viewer, publisher)
+            result.loss.duplicates += check.video.duplicates + check.audio.duplicates
+            result.loss.outOfOrder += check.video.outOfOrder + check.audio.outOfOrder
+            result.loss.backwardTimestamps += check.video.backwardTimestamps + check.audio.backwardTimestamps
+            result.loss.damaged += check.damaged + check.foreign
+        }
+        for viewer in loop.viewers {
+            result.messages += viewer.check.windowMessages
+            result.bytes += viewer.check.windowBytes
+        }
+        self.countFailures(loop, into: &result)
+        result.latency = Self.spread(latency)
+        result.join = Self.spread(join)
+        medians.sort()
+        result.worstViewerMs = medians.last
+        result.medianViewerMs = medians.isEmpty ? nil : medians[medians.count / 2]
+        if let seconds = result.serverCPUSeconds, result.messages > 0 {
+            result.serverCPUMicrosecondsPerMessage = seconds * 1e6 / Double(result.messages)
+        }
+    }
+
+    private func countFailures(_ loop: ViewerLoop, into result: inout RunResult) {
+        for viewer in loop.viewers.dropFirst(self.stalledViewers) {
+            let gotNothing = self.mode != .idle && viewer.check.messages == 0
+            guard viewer.phase != .playing || gotNothing else { continue }
+            result.loss.failedViewers += 1
+            if result.loss.firstFailure == nil { result.loss.firstFailure = viewer.failure ?? "nothing came while \(viewer.phase)" }
+        }
+    }
+
+    private func recordMemory(into result: inout RunResult) {
+        result.memory.withViewersKiB = self.residentKiB()
+        guard let before = result.memory.beforeKiB, let after = result.memory.withViewersKiB else { return }
+        result.memory.perViewerKiB = (after - before) / Double(self.rooms * self.viewersPerRoom)
+    }
+
+    private func residentKiB() -> Double? {
+        self.server?.residentBytes().map { Double($0) / 1024 }
+    }
+
+    private static func spread(_ histogram: Histogram) -> RunResult.Spread {
+        RunResult.Spread(
+            p50: histogram.milliseconds(at: 0.5), p99: histogram.milliseconds(at: 0.99), max: histogram.milliseconds(at: 1))
+    }
+
+    private static func nanoseconds(_ seconds: Double) -> UInt64 { UInt64(seconds * 1e9) }
+}

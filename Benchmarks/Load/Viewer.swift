@@ -1,0 +1,126 @@
+import Glibc
+import NIOCore
+import RTMP
+
+/// One viewer: a connection that plays one room and checks what it gets. Owned by the viewer loop and used on its thread only.
+///
+/// ```
+/// connecting → handshaking → opening → playing → closed          stalled: playing, but not reading
+/// ```
+final class Viewer {
+    enum Phase { case connecting, handshaking, opening, playing, stalled, closed }
+
+    let room: Int
+    let descriptor: CInt
+    private(set) var phase = Phase.connecting
+    private(set) var failure: String?
+    /// Just before connect(). Nanoseconds.
+    let startedNs: UInt64
+    var check = StreamCheck()
+
+    private let target: Target
+    private let name: String
+    private var handshake = ClientHandshake()
+    private var session = ClientSession()
+    private var wire = Wire()
+    private var reader = ChunkReader()
+    private var receivedBytes: UInt64 = 0
+    private var reportedBytes: UInt64 = 0
+
+    /// How often the session is asked whether an acknowledgement is due, in bytes.
+    private static let reportInterval: UInt64 = 256 << 10
+
+    init(target: Target, name: String, room: Int, receiveBufferBytes: Int?) throws(LoadError) {
+        self.target = target
+        self.name = name
+        self.room = room
+        self.startedNs = Clock.now()
+        self.descriptor = try Socket.open(to: target, isBlocking: false, receiveBufferBytes: receiveBufferBytes)
+    }
+
+    /// Milliseconds from connect() to the first whole keyframe.
+    var joinMilliseconds: Double? { self.check.firstKeyframeNs.map { Double($0 - self.startedNs) / 1e6 } }
+
+    func connected() {
+        guard self.phase == .connecting else { return }
+        self.phase = .handshaking
+        self.send(self.handshake.start(random: HandshakeRandom.bytes))
+    }
+
+    func stall() {
+        if self.phase == .playing { self.phase = .stalled }
+    }
+
+    func close(_ reason: String) {
+        guard self.phase != .closed else { return }
+        self.phase = .closed
+        self.failure = reason
+        Glibc.close(self.descriptor)
+    }
+
+    /// Bytes of one read, not empty.
+    func received(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
+        var rest = bytes
+        if self.phase == .handshaking {
+            var buffer = ByteBuffer(bytes: bytes)
+            do throws(RTMPError) {
+                if let answer = try self.handshake.receive(&buffer, random: HandshakeRandom.bytes) { self.send(answer) }
+            } catch {
+                return self.close("\(error)")
+            }
+            guard self.handshake.isDone else { return }
+            self.phase = .opening
+            self.session.connect(app: self.target.app, tcUrl: self.target.url)
+            self.flush()
+            rest = UnsafeRawBufferPointer(rebasing: bytes[(bytes.count - buffer.readableBytes)...])
+        }
+        self.read(rest, nowNs: nowNs)
+    }
+
+    private func read(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
+        self.receivedBytes += UInt64(bytes.count)
+        var messages: [Message] = []
+        do throws(ChunkReader.WireError) {
+            try self.reader.read(bytes, room: self.room, nowNs: nowNs, check: &self.check) { messages.append($0) }
+        } catch {
+            return self.close("unreadable chunks: \(error.what)")
+        }
+        for message in messages {
+            do throws(RTMPError) {
+                try self.session.receive(message)
+            } catch {
+                return self.close("\(error)")
+            }
+        }
+        let isReportDue = self.receivedBytes - self.reportedBytes >= Self.reportInterval
+        if isReportDue {
+            self.reportedBytes = self.receivedBytes
+            self.session.bytesReceived(self.receivedBytes)
+        }
+        if isReportDue || !messages.isEmpty { self.flush() }
+    }
+
+    private func flush() {
+        var out = ByteBuffer()
+        while let output = self.session.nextOutput() {
+            switch output {
+            case .send(let message): self.wire.encode(message, into: &out)
+            case .setChunkSize(let size): self.wire.setChunkSize(size)
+            case .connected: self.session.createStream()
+            case .streamCreated(let streamID):
+                self.session.play(self.name, on: streamID)
+                if self.phase == .opening { self.phase = .playing }
+            case .refused(let command, let status): return self.close("\(command) refused: \(status.code)")
+            case .streamEOF: return self.close("the stream ended")
+            default: break
+            }
+        }
+        if out.readableBytes > 0 { self.send(out) }
+    }
+
+    private func send(_ bytes: ByteBuffer) {
+        // A few hundred bytes at a time into an empty socket buffer: when they do not fit, something is wrong with the server.
+        let isSent = bytes.withUnsafeReadableBytes { Socket.sendAll(self.descriptor, $0) }
+        if !isSent { self.close("send failed: \(String(cString: strerror(errno)))") }
+    }
+}

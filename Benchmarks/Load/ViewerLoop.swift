@@ -1,0 +1,112 @@
+import Glibc
+
+/// All viewers, on the thread that calls `run`: paced joins, reads, and nothing else. Not Sendable.
+final class ViewerLoop {
+    private(set) var viewers: [Viewer] = []
+    private let target: Target
+    private let epoll: Epoll
+    /// One read buffer for all, so that it stays in the cache.
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+    private var planned: [Plan] = []
+    private var nextPlanned = 0
+    private var windowStartNs = UInt64.max
+
+    /// A join to come.
+    struct Plan {
+        var dueNs: UInt64
+        var name: String
+        var room: Int
+        var receiveBufferBytes: Int?
+    }
+
+    init(target: Target) throws(LoadError) {
+        self.target = target
+        self.epoll = try Epoll()
+    }
+
+    deinit {
+        for viewer in self.viewers { viewer.close("the run is over") }
+        self.buffer.deallocate()
+    }
+
+    /// Joins to make, in the order of their times.
+    func plan(_ joins: [Plan]) {
+        self.planned = joins
+        self.nextPlanned = 0
+    }
+
+    /// Serves the viewers until a time, or until `isDone`, which is asked about every 10 ms.
+    func run(untilNs end: UInt64, isDone: (() -> Bool)? = nil) throws(LoadError) {
+        var nextQuestion = Clock.now()
+        while true {
+            let now = Clock.now()
+            guard now < end else { return }
+            if let isDone, now >= nextQuestion {
+                if isDone() { return }
+                nextQuestion = now + 10_000_000
+            }
+            try self.joinWhatIsDue(now)
+            try self.epoll.poll(timeoutNs: self.timeoutNs(now, end)) { (event) throws(LoadError) in try self.handle(event) }
+        }
+    }
+
+    /// What is received from now on is measured, by viewers that join later too.
+    func beginWindow(_ now: UInt64) {
+        self.windowStartNs = now
+        for viewer in self.viewers { viewer.check.windowStartNs = now }
+    }
+
+    func endWindow(_ now: UInt64) {
+        for viewer in self.viewers { viewer.check.windowEndNs = now }
+    }
+
+    func stall(_ index: Int) throws(LoadError) {
+        let viewer = self.viewers[index]
+        guard viewer.phase == .playing else { return }
+        viewer.stall()
+        try self.epoll.modify(viewer.descriptor, token: UInt64(index), .hangUp)
+    }
+
+    private func timeoutNs(_ now: UInt64, _ end: UInt64) -> UInt64 {
+        var next = min(end, now + 10_000_000)
+        if self.nextPlanned < self.planned.count { next = min(next, self.planned[self.nextPlanned].dueNs) }
+        return next > now ? next - now : 0
+    }
+
+    private func joinWhatIsDue(_ now: UInt64) throws(LoadError) {
+        while self.nextPlanned < self.planned.count, self.planned[self.nextPlanned].dueNs <= now {
+            let plan = self.planned[self.nextPlanned]
+            self.nextPlanned += 1
+            let viewer = try Viewer(
+                target: self.target, name: plan.name, room: plan.room, receiveBufferBytes: plan.receiveBufferBytes)
+            viewer.check.windowStartNs = self.windowStartNs
+            self.viewers.append(viewer)
+            try self.epoll.add(viewer.descriptor, token: UInt64(self.viewers.count - 1), [.read, .write, .hangUp])
+        }
+    }
+
+    private func handle(_ event: Epoll.Event) throws(LoadError) {
+        let viewer = self.viewers[Int(event.token)]
+        guard viewer.phase != .closed else { return }
+        if event.isWritable, viewer.phase == .connecting {
+            viewer.connected()
+            if viewer.phase != .closed { try self.epoll.modify(viewer.descriptor, token: event.token, [.read, .hangUp]) }
+        }
+        if event.isReadable {
+            self.read(viewer)
+        } else if event.isHungUp {
+            viewer.close("the server closed the connection")
+        }
+    }
+
+    private func read(_ viewer: Viewer) {
+        let count = recv(viewer.descriptor, self.buffer.baseAddress, self.buffer.count, 0)
+        if count > 0 {
+            viewer.received(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]), nowNs: Clock.now())
+        } else if count == 0 {
+            viewer.close("the server closed the connection")
+        } else if errno != EAGAIN && errno != EINTR {
+            viewer.close("recv failed: \(String(cString: strerror(errno)))")
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import NIOCore
+import RTMP
+
+/// The writing half of a client connection: encodes what a session wants sent. A plain value.
+struct Wire {
+    private var encoder = ChunkEncoder()
+
+    /// Commands and control messages travel on 2 and 3, as clients do; media on chunk streams of their own.
+    static let videoChunkStream: UInt32 = 6
+    static let audioChunkStream: UInt32 = 4
+
+    mutating func encode(_ message: Message, into out: inout ByteBuffer) {
+        let chunkStream: UInt32 =
+            switch message.type {
+            case .video: Self.videoChunkStream
+            case .audio: Self.audioChunkStream
+            case .commandAMF0, .dataAMF0: 3
+            default: 2
+            }
+        self.encoder.encode(message, chunkStream: chunkStream, into: &out)
+    }
+
+    mutating func setChunkSize(_ size: Int) {
+        self.encoder.chunkSize = size
+    }
+}
+
+/// Handshake bytes need not be secret, only different; a fast generator keeps hundreds of joins a second cheap.
+enum HandshakeRandom {
+    static func bytes(_ count: Int) -> [UInt8] {
+        var state = Clock.now() | 1
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            for index in 0..<count {
+                state ^= state << 13
+                state ^= state >> 7
+                state ^= state << 17
+                buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: state >> 32))
+            }
+            initialized = count
+        }
+    }
+}

@@ -1,0 +1,35 @@
+# Everything that is done with the project, one word each. The work is in scripts/; each target installs the packages that it
+# needs (scripts/packages.sh) and builds outside the clone (scripts/build-env.sh).
+
+ARGS ?=
+
+.PHONY: help run test demo bench release format lint clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@echo "ARGS='…' goes on to run (earshot serve), test (swift test) and bench."
+
+run: ## build and start the server; it prints its addresses
+	@exec scripts/run.sh $(ARGS)
+
+test: ## lint, build and run all tests
+	@exec scripts/test.sh $(ARGS)
+
+demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
+	@exec scripts/demo.sh
+
+bench: ## measure beside nginx-rtmp
+	@scripts/packages.sh bench && exec Benchmarks/run.sh $(ARGS)
+
+release: ## optimised build; prints where the binary is
+	@scripts/packages.sh build && dir=$$(scripts/build.sh release earshot) && echo "$$dir/earshot"
+
+format: ## format all Swift code in place
+	@swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks
+
+lint: ## complain about badly formatted Swift code
+	@swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
+
+clean: ## remove everything that was built
+	@scripts/clean.sh

@@ -1,0 +1,86 @@
+/// What no single value shows: settings that contradict each other, and files that are not what they should be.
+enum ConfigChecks {
+    /// A mistake at `path` that came of all of `paths`.
+    struct Finding {
+        var path: String
+        var problem: String
+        var paths: [String]
+    }
+
+    static func findings(_ config: ServerConfig) -> [Finding] {
+        portClashes(config) + tls(config.rtmps) + relations(config) + dataDirectory(config)
+    }
+
+    private static func portClashes(_ config: ServerConfig) -> [Finding] {
+        var listeners = [("rtmp.listen", config.rtmp.listen), ("http.listen", config.http.listen)]
+        if let address = config.rtmps.address { listeners.insert(("rtmps.listen", address), at: 1) }
+        var findings: [Finding] = []
+        for (index, (path, address)) in listeners.enumerated() {
+            for (other, taken) in listeners[..<index] where address.clashes(with: taken) {
+                findings.append(
+                    Finding(
+                        path: path, problem: "\(address) is already taken by \(other) (\(taken))",
+                        paths: [path, other, "rtmps.certificate"]))
+            }
+        }
+        return findings
+    }
+
+    private static func tls(_ rtmps: ServerConfig.RTMPS) -> [Finding] {
+        let both = ["rtmps.certificate", "rtmps.key"]
+        var findings: [Finding] = []
+        if rtmps.certificate == nil, rtmps.listen != nil {
+            findings.append(Finding(path: "rtmps.listen", problem: "needs rtmps.certificate and rtmps.key", paths: both + ["rtmps.listen"]))
+        }
+        if rtmps.certificate != nil, rtmps.key == nil {
+            findings.append(Finding(path: "rtmps.certificate", problem: "needs rtmps.key", paths: both))
+        }
+        if rtmps.certificate == nil, rtmps.key != nil {
+            findings.append(Finding(path: "rtmps.key", problem: "needs rtmps.certificate", paths: both))
+        }
+        // RFC 7468 §5.1, §10; older keys have a word before PRIVATE. Whether the two belong together shows when TLS starts.
+        let files = [
+            ("rtmps.certificate", rtmps.certificate, "-----BEGIN CERTIFICATE-----", "PEM certificate"),
+            ("rtmps.key", rtmps.key, "PRIVATE KEY-----", "PEM private key"),
+        ]
+        for case (let path, let file?, let mark, let what) in files {
+            do throws(ValueProblem) {
+                let text = String(decoding: try ConfigFile.read(file, regular: true), as: UTF8.self)
+                if !text.contains(mark) { findings.append(Finding(path: path, problem: "no \(what) in \(file)", paths: [path])) }
+            } catch {
+                findings.append(Finding(path: path, problem: error.description, paths: [path]))
+            }
+        }
+        return findings
+    }
+
+    private static func relations(_ config: ServerConfig) -> [Finding] {
+        var findings: [Finding] = []
+        func below(_ path: String, _ value: Int64, _ other: String, _ bound: Int64) {
+            guard value >= bound else { return }
+            let text = ConfigUnits.duration(milliseconds:)
+            findings.append(
+                Finding(path: path, problem: "\(text(value)) must be less than \(other) (\(text(bound)))", paths: [path, other]))
+        }
+        below("relay.skipBehind", config.relay.skipBehindMs, "relay.maxBehind", config.relay.maxBehindMs)
+        below("relay.coalesce", config.relay.coalesceMs, "relay.skipBehind", config.relay.skipBehindMs)
+        let limits = config.limits
+        let messages = [
+            ("limits.videoMessage", limits.videoMessageBytes), ("limits.audioMessage", limits.audioMessageBytes),
+            ("limits.dataMessage", limits.dataMessageBytes),
+        ]
+        for (path, size) in messages where size > limits.partialBytes {
+            let text = ConfigUnits.size(bytes:)
+            findings.append(
+                Finding(
+                    path: "limits.partialBytes", problem: "\(text(limits.partialBytes)) must hold one message of \(path) (\(text(size)))",
+                    paths: ["limits.partialBytes", path]))
+        }
+        return findings
+    }
+
+    private static func dataDirectory(_ config: ServerConfig) -> [Finding] {
+        guard ConfigFile.isNotFolder(config.data.directory) else { return [] }
+        return [Finding(path: "data.directory", problem: "\(config.data.directory) is not a folder", paths: ["data.directory"])]
+    }
+}

@@ -1,0 +1,35 @@
+import EarshotServer
+
+/// What a person sees who starts the server: the addresses to try.
+enum Banner {
+    static func print(_ addresses: Server.Addresses, _ config: ServerConfig) {
+        let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
+        let http = "http://\(Self.reachable(addresses.http))"
+        var lines = [
+            "earshot is running.",
+            "  push    ffmpeg -re -i VIDEO -c copy -f flv \(rtmp)",
+            "  play    ffplay \(rtmp)",
+        ]
+        if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
+        lines += [
+            "  API     \(http)/api/v1/streams  and  /api/v1/sessions",
+            "  health  \(http)/healthz",
+        ]
+        if config.access == ServerConfig.Access() {
+            lines.append("Pushing, playing and the API are open to this machine only; access.publishFrom, playFrom and apiFrom allow more.")
+        }
+        lines.append("Stop with Ctrl-C.")
+        // One write, so that a log line cannot come in between.
+        Swift.print(lines.joined(separator: "\n"))
+        Terminal.flush()
+    }
+
+    /// A listener on all addresses is reached here by the loopback one.
+    private static func reachable(_ address: HostPort) -> HostPort {
+        switch address.host {
+        case "0.0.0.0": HostPort(host: "127.0.0.1", port: address.port)
+        case "::": HostPort(host: "::1", port: address.port)
+        default: address
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import ArgumentParser
+import EarshotServer
+import Logging
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The settings that have a flag of their own; everything else is in the file or the environment.
+struct SettingsOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Where to listen for RTMP.", valueName: "HOST:PORT"))
+    var rtmp: String?
+    @Option(help: ArgumentHelp("Where to listen for HTTP: API and health checks.", valueName: "HOST:PORT"))
+    var http: String?
+    @Option(help: ArgumentHelp("The folder for what is kept on disk.", valueName: "DIR"))
+    var data: String?
+    @Option(help: ArgumentHelp("A YAML file with settings; `earshot config print` shows them all.", valueName: "FILE"))
+    var config: String?
+
+    func load() throws -> LoadedConfig {
+        var flags: [String: String] = [:]
+        flags["rtmp.listen"] = self.rtmp
+        flags["http.listen"] = self.http
+        flags["data.directory"] = self.data
+        var environment: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { environment[String(parts[0])] = String(parts[1]) }
+            entry += 1
+        }
+        do throws(ConfigError) {
+            return try ServerConfig.load(file: self.config, environment: environment, flags: flags)
+        } catch {
+            throw ConfigFailure(error: error)
+        }
+    }
+}
+
+/// All mistakes of a configuration, for the terminal.
+struct ConfigFailure: Error, CustomStringConvertible {
+    let error: ConfigError
+    var description: String { "the configuration has mistakes:\n\(self.error)\nRun `earshot config print` to see every setting." }
+}
+
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Run the server.")
+
+    @OptionGroup var settings: SettingsOptions
+
+    func run() async throws {
+        let loaded = try self.settings.load()
+        let config = loaded.config
+        let log = LogOutput.logger(config.log)
+        OpenFiles.raiseLimit(log)
+        let server = try Server(config: config, log: log)
+        let addresses = try await server.bind()
+        Banner.print(addresses, config)
+        try await server.run()
+    }
+}
+
+struct Config: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Check or show the settings.", subcommands: [Check.self, Show.self])
+
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Check the settings and list every mistake.")
+        @OptionGroup var settings: SettingsOptions
+
+        func run() throws {
+            _ = try self.settings.load()
+            print("The configuration is valid.")
+        }
+    }
+
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "print", abstract: "Print every setting as YAML: its value, where that comes from, and what it means.")
+        @OptionGroup var settings: SettingsOptions
+
+        func run() throws {
+            print(try self.settings.load().yaml, terminator: "")
+        }
+    }
+}

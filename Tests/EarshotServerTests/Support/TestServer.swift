@@ -1,0 +1,123 @@
+import EarshotServer
+import Foundation
+import Logging
+import ServiceLifecycle
+
+/// A real server on ports that the system chose, for the time of one test.
+struct TestServer: Sendable {
+    let addresses: Server.Addresses
+    let server: Server
+    let lines: LogLines
+
+    /// "rtmp://127.0.0.1:PORT"
+    var rtmp: String { "rtmp://127.0.0.1:\(self.addresses.rtmp.port)" }
+    var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
+    var http: String { "http://127.0.0.1:\(self.addresses.http.port)" }
+
+    /// Starts a server, runs the body with it, and stops it whatever the body does.
+    static func run<Result: Sendable>(
+        _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        var config = ServerConfig()
+        config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
+        config.http.listen = HostPort(host: "127.0.0.1", port: 0)
+        configure(&config)
+        let lines = LogLines()
+        var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
+        log.logLevel = config.log.level
+        let server = try Server(config: config, log: log)
+        let addresses = try await server.bind()
+        var quiet = Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() })
+        quiet.logLevel = .critical
+        let group = ServiceGroup(configuration: .init(services: server.services, logger: quiet))
+        return try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            let outcome: Swift.Result<Result, any Error>
+            do {
+                outcome = .success(try await body(TestServer(addresses: addresses, server: server, lines: lines)))
+            } catch {
+                outcome = .failure(error)
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+            return try outcome.get()
+        }
+    }
+
+    /// `data` of an API answer.
+    func api(_ path: String) async throws -> JSON {
+        let (bytes, _) = try await URLSession.shared.data(from: try URL(string: "\(self.http)/api/v1/\(path)").orThrow())
+        return try JSON(JSONSerialization.jsonObject(with: bytes))["data"]
+    }
+
+    /// Waits until the API's answer satisfies the condition; throws after the limit.
+    func wait(
+        _ path: String, within seconds: Double = 10, until condition: @Sendable (JSON) -> Bool
+    ) async throws {
+        try await eventually("\(path) to change", within: seconds) { condition(try await self.api(path)) }
+    }
+}
+
+struct TimedOut: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// Asks again and again until it is so.
+func eventually(_ what: String, within seconds: Double = 10, _ condition: () async throws -> Bool) async throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
+        if try await condition() { return }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+    throw TimedOut(description: "waited \(seconds) s for \(what)")
+}
+
+extension Optional {
+    func orThrow() throws -> Wrapped {
+        guard let self else { throw TimedOut(description: "a value was missing") }
+        return self
+    }
+}
+
+/// Decoded JSON, read leniently: tests fail on a wrong value, not on a missing key.
+struct JSON: @unchecked Sendable {
+    // Foundation's JSON values are immutable once parsed.
+    let value: Any?
+    init(_ value: Any?) { self.value = value }
+    subscript(key: String) -> JSON { JSON((self.value as? [String: Any])?[key]) }
+    subscript(index: Int) -> JSON {
+        guard let list = self.value as? [Any], list.indices.contains(index) else { return JSON(nil) }
+        return JSON(list[index])
+    }
+    var count: Int { (self.value as? [Any])?.count ?? 0 }
+    var string: String? { self.value as? String }
+    var int: Int? { (self.value as? NSNumber)?.intValue }
+    var double: Double? { (self.value as? NSNumber)?.doubleValue }
+    var list: [JSON] { (self.value as? [Any])?.map(JSON.init) ?? [] }
+}
+
+/// What a server logged.
+final class LogLines: @unchecked Sendable {
+    private let lock = NSLock()
+    private var lines: [String] = []
+    var all: [String] { self.lock.withLock { self.lines } }
+    func append(_ line: String) { self.lock.withLock { self.lines.append(line) } }
+    func contains(_ parts: String...) -> Bool { self.all.contains { line in parts.allSatisfy(line.contains) } }
+}
+
+struct CollectingLogHandler: LogHandler {
+    let lines: LogLines
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.metadata[key] }
+        set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = self.metadata.merging(event.metadata ?? [:]) { $1 }
+        let fields = all.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " ")
+        self.lines.append("\(event.level) \(event.message) \(fields)")
+    }
+}

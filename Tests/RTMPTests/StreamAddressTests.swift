@@ -1,0 +1,53 @@
+import RTMP
+import Testing
+
+@Suite struct StreamAddressTests {
+    private static let good: [(app: String, name: String, expected: [String])] = [
+        ("live", "cam", ["live", "cam", ""]),
+        ("live/", "cam", ["live", "cam", ""]),
+        ("/live", "/cam", ["live", "cam", ""]),
+        ("live", "room/alice", ["live", "room/alice", ""]),
+        ("talk/room1", "alice", ["talk", "room1/alice", ""]),
+        ("talk//room1/", "//alice/", ["talk", "room1/alice", ""]),
+        ("live", "cam?txSecret=1&txTime=2", ["live", "cam", "txSecret=1&txTime=2"]),
+        ("live?token=a", "cam", ["live", "cam", "token=a"]),
+        ("live?a=1", "cam?b=2", ["live", "cam", "a=1&b=2"]),
+        ("live?", "cam?", ["live", "cam", ""]),
+        ("live", "cam?a=b?c", ["live", "cam", "a=b?c"]),
+        ("live", "cam?path=/../x", ["live", "cam", "path=/../x"]),
+        ("live", "höhle 7", ["live", "höhle 7", ""]),
+        ("live", "...", ["live", "...", ""]),
+        ("live", "a..b", ["live", "a..b", ""]),
+        ("live", "mp4:cam", ["live", "mp4:cam", ""]),
+    ]
+
+    @Test(arguments: good) func `app and name make one address, wherever the client cut them`(app: String, name: String, expected: [String]) throws {
+        let address = try StreamAddress(app: app, name: name)
+        #expect([address.app, address.name, address.query] == expected)
+        #expect(address.path == "\(expected[0])/\(expected[1])")
+    }
+
+    private static let bad: [(app: String, name: String, error: StreamAddressError)] = [
+        ("", "cam", .emptyApp), ("/", "cam", .emptyApp), ("?a=1", "cam", .emptyApp),
+        ("live", "", .emptyName), ("live", "/", .emptyName), ("live", "?key=1", .emptyName), ("", "", .emptyName),
+        ("live", "..", .dotComponent), ("live", "../../etc/passwd", .dotComponent), ("live", "a/../b", .dotComponent),
+        ("live", "a/.", .dotComponent), ("..", "cam", .dotComponent), ("live/..", "cam", .dotComponent),
+        ("live", "cam\0", .controlCharacter(0)), ("live", "\0", .controlCharacter(0)), ("li\nve", "cam", .controlCharacter(10)),
+        ("live", "a\u{7F}b", .controlCharacter(0x7F)), ("live", "a\u{1B}[31m", .controlCharacter(0x1B)),
+        ("live", String(repeating: "n", count: 10_240), .tooLong(bytes: 10_244, limit: 256)),
+        ("live", String(repeating: "ü", count: 127), .tooLong(bytes: 258, limit: 256)),
+        ("live", "cam?" + String(repeating: "q", count: 4097), .queryTooLong(bytes: 4097, limit: 4096)),
+    ]
+
+    @Test(arguments: bad) func `an unusable name is refused by its reason`(app: String, name: String, error: StreamAddressError) {
+        #expect(throws: error) { try StreamAddress(app: app, name: name) }
+        #expect(!error.description.isEmpty)
+    }
+
+    @Test func `names and queries at their limits pass`() throws {
+        let name = String(repeating: "n", count: 252)
+        let query = String(repeating: "q", count: 4096)
+        let address = try StreamAddress(app: "live", name: "\(name)?\(query)")
+        #expect(address.name == name && address.query == query)
+    }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# packages.sh build|test|demo|bench: sees to it that what the task needs is installed. Silent when nothing is missing.
+# Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
+set -euo pipefail
+
+say() { printf 'earshot: %s\n' "$*" >&2; }
+
+# Each entry is package:command (or :/file), the second for systems without dpkg.
+# g++ stands for the C library and C++ headers that Swift links against; zlib is swift-nio-extras'.
+build=(git:git make:make g++:g++ zlib1g-dev:/usr/include/zlib.h ca-certificates:/etc/ssl/certs)
+demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
+test=("${demo[@]}" openssl:openssl python3:python3 rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
+    gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
+bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
+
+case "${1:-}" in
+build) wanted=("${build[@]}") ;;
+test) wanted=("${test[@]}") ;;
+demo) wanted=("${demo[@]}") ;;
+bench) wanted=("${bench[@]}") ;;
+*)
+    say "usage: packages.sh build|test|demo|bench"
+    exit 2
+    ;;
+esac
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+    # dpkg-query fails when one name is unknown; what it prints is what counts.
+    installed=$'\n'$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]%%:*}" 2>/dev/null || true)$'\n'
+    for entry in "${wanted[@]}"; do
+        [[ $installed == *$'\n'"installed ${entry%%:*}"$'\n'* ]] || missing+=("${entry%%:*}")
+    done
+else
+    for entry in "${wanted[@]}"; do
+        probe=${entry#*:}
+        case $probe in
+        "") ;;
+        /*) [[ -e $probe ]] || missing+=("${entry%%:*}") ;;
+        *) command -v "$probe" >/dev/null || missing+=("${entry%%:*}") ;;
+        esac
+    done
+fi
+
+install() {
+    local as_root=() log
+    if ! command -v apt-get >/dev/null; then
+        say "missing: ${missing[*]} (Debian's names); install them with this system's package manager"
+        return 1
+    fi
+    if [[ $(id -u) != 0 ]]; then
+        # Without a terminal sudo could only hang at its password prompt.
+        if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+            as_root=(sudo)
+        else
+            say "missing: ${missing[*]}; as root: apt-get update && apt-get install -y ${missing[*]}"
+            return 1
+        fi
+    fi
+    say "installing ${missing[*]}"
+    log=$(mktemp)
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
+    # The package lists are fetched only when these are absent or too old to serve.
+    if ! "${as_root[@]}" "${apt[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1 </dev/null; then
+        if ! { "${as_root[@]}" "${apt[@]}" update && "${as_root[@]}" "${apt[@]}" install --no-install-recommends "${missing[@]}"; } \
+            >"$log" 2>&1 </dev/null; then
+            tail -n 15 "$log" >&2
+            rm -f "$log"
+            say "could not install ${missing[*]}; as root: apt-get update && apt-get install -y ${missing[*]}"
+            return 1
+        fi
+    fi
+    rm -f "$log"
+}
+
+if ((${#missing[@]})); then install; fi
+
+least=6.2
+get="get it from https://www.swift.org/install/linux and put its usr/bin into PATH"
+if ! command -v swift >/dev/null; then
+    say "missing: swift $least or later; $get"
+    exit 1
+fi
+version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
+if [[ -z $version ]] || ! printf '%s\n%s\n' "$least" "$version" | sort -V -C; then
+    say "swift is ${version:-of no known version} ($(command -v swift)); $least or later is needed: $get"
+    exit 1
+fi

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/packages.sh test
+. scripts/build-env.sh
+
+step() {
+    local name=$1 start=$SECONDS
+    shift
+    say "$name"
+    "$@" || {
+        say "$name: failed after $((SECONDS - start)) s"
+        exit 1
+    }
+    say "$name: $((SECONDS - start)) s"
+}
+
+step lint swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
+enter_scratch debug
+step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
+step tests swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" "$@" 9>&-
+say "all passed in $SECONDS s"
