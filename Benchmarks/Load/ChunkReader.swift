@@ -70,7 +70,7 @@ struct ChunkReader {
             let isWhole = header.withUnsafeBytes { self.headerLength($0) <= $0.count }
             if isWhole {
                 self.carried.removeAll(keepingCapacity: true)
-                try header.withUnsafeBytes { (bytes) throws(WireError) in try self.beginChunk(bytes) }
+                try header.withUnsafeBufferPointer { (bytes) throws(WireError) in try self.beginChunk(UnsafeRawBufferPointer(bytes)) }
                 return true
             }
         }

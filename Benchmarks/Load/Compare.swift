@@ -38,9 +38,14 @@ struct Compare: ParsableCommand {
 }
 
 /// One figure of a result.
-struct Measure {
-    var name: String
-    var value: (RunResult) -> Double?
+struct Measure: Sendable {
+    let name: String
+    let value: @Sendable (RunResult) -> Double?
+
+    init(name: String, value: @escaping @Sendable (RunResult) -> Double?) {
+        self.name = name
+        self.value = value
+    }
 
     static let cpu = Measure(name: "server CPU, µs/message") { $0.serverCPUMicrosecondsPerMessage }
     static let medianViewer = Measure(name: "median viewer behind live, ms") { $0.medianViewerMs }
@@ -63,7 +68,8 @@ struct Measure {
         switch mode {
         case .fanout: [self.cpu] + self.latency + [self.medianViewer, self.perViewer] + self.loss + [self.generator]
         case .idle: [self.perViewer, self.failed]
-        case .join: [Measure(name: "join p50, ms") { $0.join.p50 }, self.joinP99, Measure(name: "join max, ms") { $0.join.max }] + self.loss
+        case .join:
+            [Measure(name: "join p50, ms") { $0.join.p50 }, self.joinP99, Measure(name: "join max, ms") { $0.join.max }] + self.loss
         case .stall:
             [self.perStalled, Measure(name: "stalled viewers disconnected") { ($0.stall?.disconnected).map(Double.init) }, self.cpu]
                 + self.latency + self.loss
@@ -125,7 +131,9 @@ struct Verdict {
             verdicts.append(
                 Verdict(
                     isMet: isMet,
-                    text: "\(scenario): \(measure.name) \(RunResult.format(value)), target \(orEqual ? "≤" : "<") \(RunResult.format(limit))"))
+                    text:
+                        "\(scenario): \(measure.name) \(RunResult.format(value)), target \(orEqual ? "≤" : "<") \(RunResult.format(limit))")
+            )
         }
         switch mode {
         case .fanout:

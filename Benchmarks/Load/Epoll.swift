@@ -24,9 +24,10 @@ final class Epoll {
 
     private typealias Create = @convention(c) (CInt) -> CInt
     private typealias Control = @convention(c) (CInt, CInt, CInt, UnsafeMutableRawPointer?) -> CInt
-    private typealias Wait = @convention(c) (
-        CInt, UnsafeMutableRawPointer?, CInt, UnsafePointer<timespec>?, UnsafePointer<sigset_t>?
-    ) -> CInt
+    private typealias Wait =
+        @convention(c) (
+            CInt, UnsafeMutableRawPointer?, CInt, UnsafePointer<timespec>?, UnsafePointer<sigset_t>?
+        ) -> CInt
 
     private let descriptor: CInt
     private let control: Control

@@ -22,6 +22,8 @@ final class Publisher: @unchecked Sendable {
     init(target: Target, names: [String], shape: StreamShape) throws(LoadError) {
         self.shape = shape
         self.connections = []
+        // Made at its first use, which takes longer than a frame's interval.
+        _ = Pattern.fill(sequence: 0, 0..<1)
         do throws(LoadError) {
             for (room, name) in names.enumerated() {
                 self.connections.append(try PublisherConnection(target: target, name: name, room: room, shape: shape))

@@ -53,7 +53,7 @@ struct PublisherConnection {
 
     /// Answers what the server has sent meanwhile, such as pings.
     mutating func answer() throws(LoadError) {
-        while let bytes = try self.receive(flags: CInt(MSG_DONTWAIT.rawValue)) { try self.handle(bytes) { _ in } }
+        while let bytes = try self.receive(flags: CInt(MSG_DONTWAIT)) { try self.handle(bytes) { _ in } }
     }
 
     // MARK: Setting up

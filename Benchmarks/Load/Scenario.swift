@@ -54,23 +54,21 @@ struct Scenario {
 
     private func runLive(_ publisher: Publisher, _ names: [String], into result: inout RunResult) throws(LoadError) {
         let loop = try ViewerLoop(target: self.target)
+        let gopSeconds = Double(self.shape.gop) / Double(self.shape.framesPerSecond)
         if self.mode == .join {
             // A whole GOP, so that a joiner finds one cached whenever it comes.
-            let gopSeconds = Double(self.shape.gop) / Double(self.shape.framesPerSecond)
             Clock.sleep(untilNs: Clock.now() + Self.nanoseconds(gopSeconds + self.warmupSeconds))
         }
         let lastJoin = self.plan(loop, names: names)
-        if self.mode == .join {
-            try self.measure(loop, into: &result) { (end) throws(LoadError) in
-                try loop.run(untilNs: max(end, lastJoin + Self.settleNs))
-            }
-        } else {
-            try loop.run(untilNs: lastJoin + Self.nanoseconds(self.warmupSeconds))
-            try self.measure(loop, into: &result) { (end) throws(LoadError) in
-                if self.mode == .stall { try self.stall(loop, until: end, into: &result) }
-                try loop.run(untilNs: end)
-            }
-        }
+        if self.mode != .join { try loop.run(untilNs: lastJoin + Self.nanoseconds(self.warmupSeconds)) }
+        let reading = self.readCPU()
+        loop.beginWindow(reading.timeNs)
+        var end = reading.timeNs + Self.nanoseconds(self.seconds)
+        if self.mode == .join { end = max(end, lastJoin + Self.nanoseconds(gopSeconds + 1)) }
+        if self.mode == .stall { result.stall = try self.stall(loop, until: end) }
+        try loop.run(untilNs: end)
+        loop.endWindow(Clock.now())
+        self.account(reading, into: &result)
         self.recordMemory(into: &result)
         try publisher.stop()
         result.publisherWorstDelayMs = publisher.worstDelayMs
@@ -91,19 +89,8 @@ struct Scenario {
         return joins.last?.dueNs ?? start
     }
 
-    private func measure(
-        _ loop: ViewerLoop, into result: inout RunResult, _ body: (UInt64) throws(LoadError) -> Void
-    ) throws(LoadError) {
-        let reading = self.readCPU()
-        let end = reading.timeNs + Self.nanoseconds(self.seconds)
-        loop.beginWindow(reading.timeNs)
-        try body(end)
-        loop.endWindow(Clock.now())
-        self.account(reading, into: &result)
-    }
-
     /// Stops reading on the first viewers and watches the server's memory; returns at `end`.
-    private func stall(_ loop: ViewerLoop, until end: UInt64, into result: inout RunResult) throws(LoadError) {
+    private func stall(_ loop: ViewerLoop, until end: UInt64) throws(LoadError) -> RunResult.Stall {
         try loop.run(untilNs: min(end, Clock.now() + Self.stallDelayNs))
         let before = self.residentKiB()
         var highest = before
@@ -119,7 +106,7 @@ struct Scenario {
             stall.growthKiB = highest - before
             stall.growthPerStalledViewerKiB = (highest - before) / Double(stalled.count)
         }
-        result.stall = stall
+        return stall
     }
 
     // MARK: Accounts

@@ -106,7 +106,7 @@ enum Socket {
     static func sendAll(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Bool {
         var sent = 0
         while sent < bytes.count {
-            let count = send(descriptor, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, CInt(MSG_NOSIGNAL.rawValue))
+            let count = send(descriptor, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, CInt(MSG_NOSIGNAL))
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else { return false }
             sent += count

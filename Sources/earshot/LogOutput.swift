@@ -30,7 +30,7 @@ struct LineLogHandler: LogHandler {
     func log(event: LogEvent) {
         let all = self.metadata.merging(event.metadata ?? [:]) { $1 }
         // The order in which a reader looks for them; what is not named here follows by name.
-        let first = ["conn", "remote", "app", "stream", "reason"]
+        let first = ["conn", "remote", "role", "app", "stream", "reason"]
         let keys = first.filter { all[$0] != nil } + all.keys.filter { !first.contains($0) }.sorted()
         let pairs = keys.map { ($0, all[$0]?.description ?? "") }
         let time = Self.time()

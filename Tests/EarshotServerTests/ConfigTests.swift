@@ -253,7 +253,7 @@ import Testing
             #expect(third.config == first.config)
         }
         let defaults = try ServerConfig.load(file: nil, environment: [:], flags: [:])
-        #expect(defaults.yaml.contains("  # Where RTMP is listened for. [EARSHOT_RTMP_LISTEN]\n  listen: \"127.0.0.1:1935\"  # default\n"))
+        #expect(defaults.yaml.contains("  # Where to listen for RTMP. [EARSHOT_RTMP_LISTEN]\n  listen: \"127.0.0.1:1935\"  # default\n"))
         #expect(defaults.yaml.contains("    brokenPipe: 30s  # default\n"))
         #expect(defaults.yaml.contains("  # certificate: (not set)\n"))
     }

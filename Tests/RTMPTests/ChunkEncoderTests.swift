@@ -39,7 +39,7 @@ import Testing
                 for id in length > 1000 ? [Self.ids[index]] : Self.ids {
                     let message = Message(9, time: time, stream: 1 + id << 8, Array(payload.prefix(length)))
                     var out = ByteBuffer()
-                    encoder.encode(ControlMessage.setChunkSize(UInt32(size)).message, chunkStream: 2, into: &out)
+                    ChunkEncoder().encode(ControlMessage.setChunkSize(UInt32(size)).message, chunkStream: 2, into: &out)
                     let before = out.readableBytes
                     encoder.encode(message, chunkStream: id, into: &out)
                     #expect(out.readableBytes - before == encoder.encodedLength(payload: length, timestamp: time, chunkStream: id))

@@ -8,17 +8,17 @@ import Testing
 
     @Test(arguments: [1, 2, 127, 128, 129, 65536, 0xFF_FFFF, 0x100_0000, 0x7FFF_FFFF])
     func `any legal chunk size is obeyed`(size: Int) {
-        let payload = pattern(700)
+        let payload = pattern(300)
         var chunks = Chunks()
         chunks.control(1, UInt32(size))
-        chunks.add(0, 4, time: 5, length: 700, type: 9, Array(payload.prefix(size)))
+        chunks.add(0, 4, time: 5, length: 300, type: 9, Array(payload.prefix(size)))
         var sent = size
-        while sent < 700 {
-            chunks.add(3, 4, Array(payload[sent..<min(700, sent + size)]))
+        while sent < 300 {
+            chunks.add(3, 4, Array(payload[sent..<min(300, sent + size)]))
             sent += size
         }
         let expected = Decoded([control(1, UInt32(size)), Message(9, time: 5, payload)])
-        expectDecoded(chunks.bytes, expected, "\(size)", splits: 1500)
+        expectDecoded(chunks.bytes, expected, "\(size)")
         var decoder = ChunkDecoder()
         decoder.append(ByteBuffer(bytes: chunks.bytes))
         while (try? decoder.nextMessage()) != nil {}
@@ -156,7 +156,7 @@ import Testing
         var chunks = Chunks()
         for id in 0..<12 { chunks.message(3 + 100 * id, type: 8, [UInt8(id)]) }
         for id in 0..<12 { chunks.add(3, 3 + 100 * id, [UInt8(100 + id)]) }
-        let messages = ((0..<12) + (100..<112)).map { Message(8, [UInt8($0)]) }
+        let messages = (Array(0..<12) + Array(100..<112)).map { Message(8, [UInt8($0)]) }
         expectDecoded(chunks.bytes, Decoded(messages), "at the limit", limits: limits)
         chunks.message(2, type: 8, [1])
         expectDecoded(chunks.bytes, Decoded(messages, error: .tooManyChunkStreams(limit: 12)), "one more", limits: limits)

@@ -36,12 +36,12 @@ extension ConfigSetting {
     private static let message = 1_024...(64 << 20)
 
     package static let all: [ConfigSetting] = [
-        .make("rtmp.listen", \.rtmp.listen, .address, "Where RTMP is listened for.", flag: "--rtmp"),
+        .make("rtmp.listen", \.rtmp.listen, .address, "Where to listen for RTMP.", flag: "--rtmp"),
         .make(
-            "rtmps.listen", \.rtmps.listen, .optional(.address), "Where RTMPS is listened for; 127.0.0.1:1936 once a certificate is set."),
+            "rtmps.listen", \.rtmps.listen, .optional(.address), "Where to listen for RTMPS; 127.0.0.1:1936 once a certificate is set."),
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
         .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
-        .make("http.listen", \.http.listen, .address, "Where the HTTP API is listened for.", flag: "--http"),
+        .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API and health checks.", flag: "--http"),
         .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),
 
         .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push."),

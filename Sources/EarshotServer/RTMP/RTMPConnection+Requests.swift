@@ -109,7 +109,8 @@ extension RTMPConnection {
         case .success(let token):
             publishing.token = token
             self.core.counters.update { $0.publishesStarted += 1 }
-            self.log.info("Publish started", metadata: self.roleMetadata(address))
+            self.noteRole("publish", address)
+            self.log.info("Publish started")
             self.session.acceptPublish(streamID)
             self.performRequests()
         case .failure(let refusal):
@@ -169,7 +170,8 @@ extension RTMPConnection {
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
         self.core.counters.update { $0.playsStarted += 1 }
-        self.log.info("Play started", metadata: self.roleMetadata(address))
+        self.noteRole("play", address)
+        self.log.info("Play started")
         self.session.acceptPlay(streamID)
         self.performRequests()
         let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.nowMs)
@@ -204,8 +206,11 @@ extension RTMPConnection {
         return allowed.contains { $0.contains(address) }
     }
 
-    private func roleMetadata(_ address: StreamAddress) -> Logger.Metadata {
-        ["app": "\(address.app)", "stream": "\(address.name)"]
+    /// Said in every later line of this connection; of several roles the newest counts.
+    private func noteRole(_ role: String, _ address: StreamAddress) {
+        self.log[metadataKey: "role"] = "\(role)"
+        self.log[metadataKey: "app"] = "\(address.app)"
+        self.log[metadataKey: "stream"] = "\(address.name)"
     }
 }
 

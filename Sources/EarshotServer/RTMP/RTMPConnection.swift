@@ -126,6 +126,16 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
+    /// The common ends of a connection in words; errno.h of Linux.
+    private static func describe(_ error: IOError) -> String {
+        switch error.errnoCode {
+        case 104: "reset by the client"
+        case 32: "closed by the client while being written to"
+        case 110: "the client's network no longer answers"
+        default: error.description
+        }
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
         self.endRoles(clean: false)
@@ -145,7 +155,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         if self.closeReason == nil {
             // A TLS failure before the handshake is somebody who does not speak RTMPS.
             let reason: CloseReason = self.handshake != nil && self.isTLS ? .notRTMP : .connectionLost
-            self.note(reason, detail: "\(error)")
+            self.note(reason, detail: (error as? IOError).map(Self.describe) ?? "\(error)")
         }
         context.close(promise: nil)
     }

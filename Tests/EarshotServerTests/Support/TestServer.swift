@@ -3,6 +3,10 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 /// A real server on ports that the system chose, for the time of one test.
 struct TestServer: Sendable {
     let addresses: Server.Addresses

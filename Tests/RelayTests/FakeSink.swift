@@ -1,0 +1,126 @@
+import NIOCore
+import Testing
+
+@testable import Relay
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A connection that keeps what it is sent, and takes no more at a time than it is told to. It behaves as the socket writer does: what
+/// is left of a cut message waits here, and only then may the next one start.
+///
+/// `@unchecked Sendable`: touched on its loop only.
+final class FakeSink: ViewerSink, @unchecked Sendable {
+    let loop: RelayLoop
+    private(set) var bytes: [UInt8] = []
+    /// Bytes that the next writes take; all of them when it is `nil`.
+    var room: Int?
+    /// Bytes that each single write takes at most.
+    var writeLimit = Int.max
+    var isOpen = true
+    var viewers: [Viewer] = []
+    /// Notices and where in `bytes` they came.
+    private(set) var told: [(streamID: UInt32, notice: StreamNotice, at: Int)] = []
+    private(set) var tooFarBehindMs: [Int64] = []
+    private(set) var writes = 0
+    private(set) var lowWater: [Int] = []
+    var unsent = 0
+    /// Runs inside every write, after the bytes were taken.
+    var onWrite: (() -> Void)?
+    private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)?
+
+    init(_ loop: RelayLoop) {
+        self.loop = loop
+    }
+
+    var isReady: Bool { self.isOpen && self.rest == nil && self.room != 0 }
+    var holdsRest: Bool { self.rest != nil }
+
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
+        self.loop.eventLoop.preconditionInEventLoop()
+        #expect(vectors.reduce(0) { $0 + $1.iov_len } == bytes)
+        #expect(self.rest == nil, "a message is started only when the one before is out")
+        self.writes += 1
+        let count = self.take(bytes)
+        var left = count
+        for vector in vectors {
+            let part = min(left, vector.iov_len)
+            self.bytes.append(contentsOf: UnsafeRawBufferPointer(start: vector.iov_base, count: part))
+            left -= part
+        }
+        self.onWrite?()
+        return count
+    }
+
+    private func take(_ wanted: Int) -> Int {
+        let count = min(wanted, self.writeLimit, self.room ?? Int.max)
+        self.room = self.room.map { $0 - count }
+        return count
+    }
+
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
+        #expect(self.rest == nil && offset >= 0 && offset < message.length)
+        #expect(header.isEmpty || header.count == Int(message.headerLength))
+        self.rest = (message, Array(header), offset)
+    }
+
+    func tell(_ viewer: Viewer, _ notice: StreamNotice) {
+        self.told.append((viewer.streamID, notice, self.bytes.count))
+    }
+
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
+        self.tooFarBehindMs.append(ms)
+        self.close()
+    }
+
+    func unsentBytes() -> Int { self.unsent }
+
+    func setLowWater(_ bytes: Int) { self.lowWater.append(bytes) }
+
+    // MARK: What the peer does
+
+    /// The peer reads: there is room for `count` bytes more, or for any number.
+    func makeRoom(_ count: Int? = nil) {
+        self.room = count
+        if let rest = self.rest, let start = rest.message.start {
+            let end = rest.offset + self.take(rest.message.length - rest.offset)
+            for index in rest.offset..<end {
+                self.bytes.append(
+                    index < rest.header.count ? rest.header[index] : start.load(fromByteOffset: index, as: UInt8.self))
+            }
+            self.rest = end < rest.message.length ? (rest.message, rest.header, end) : nil
+        }
+        guard self.isReady else { return }
+        for viewer in self.viewers { self.loop.pump(viewer) }
+    }
+
+    /// The peer reads until nothing is due.
+    func drain() {
+        self.writeLimit = .max
+        self.makeRoom()
+    }
+
+    @discardableResult
+    func play(_ stream: Relay.Stream, streamID: UInt32 = 1) -> Viewer {
+        let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.loop.nowMs)
+        self.viewers.append(viewer)
+        self.loop.attach(viewer)
+        return viewer
+    }
+
+    func stop(_ viewer: Viewer) {
+        self.viewers.removeAll { $0 === viewer }
+        self.loop.detach(viewer)
+    }
+
+    func close() {
+        self.isOpen = false
+        self.rest = nil
+        for viewer in self.viewers { self.stop(viewer) }
+    }
+}

@@ -1,0 +1,136 @@
+import Media
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import Relay
+
+/// Milliseconds that pass only when the test says so.
+final class ManualClock: Sendable {
+    private let ms = Atomic<Int64>(1_000)
+
+    var nowMs: Int64 { self.ms.load(ordering: .sequentiallyConsistent) }
+
+    func advance(_ by: Int64) {
+        self.ms.add(by, ordering: .sequentiallyConsistent)
+    }
+}
+
+/// Keeps the reasons for which its publishes ended.
+final class FakePublisher: PublisherDelegate {
+    private let reasons = Mutex<[PublishEndReason]>([])
+
+    var ended: [PublishEndReason] { self.reasons.withLock { $0 } }
+
+    func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
+        self.reasons.withLock { $0.append(reason) }
+    }
+}
+
+/// Two relay loops on real event loops, a clock by hand and no timers: the test sweeps.
+///
+/// A value of Sendable parts; everything loop-bound is entered through ``on(_:_:)``.
+struct RelayHarness: Sendable {
+    let clock: ManualClock
+    let registry = StreamRegistry()
+    /// Where the tests' streams live.
+    let home: RelayLoop
+    let other: RelayLoop
+
+    var loops: [RelayLoop] { [self.home, self.other] }
+
+    /// Runs `body`, and stops the loops behind it.
+    static func run(_ policy: RelayPolicy = RelayPolicy(), _ body: (RelayHarness) async throws -> Void) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        do {
+            try await body(RelayHarness(group, policy))
+        } catch {
+            try await group.shutdownGracefully()
+            throw error
+        }
+        try await group.shutdownGracefully()
+    }
+
+    private init(_ group: MultiThreadedEventLoopGroup, _ policy: RelayPolicy) {
+        let clock = ManualClock()
+        self.clock = clock
+        self.home = RelayLoop(eventLoop: group.next(), encoder: TestEncoder(), policy: policy) { clock.nowMs }
+        self.other = RelayLoop(eventLoop: group.next(), encoder: TestEncoder(), policy: policy) { clock.nowMs }
+    }
+
+    func on<T: Sendable>(_ loop: RelayLoop, _ body: @escaping @Sendable (RelayLoop) throws -> T) async throws -> T {
+        try await loop.eventLoop.submit { try body(loop) }.get()
+    }
+
+    /// Lets everything that was started run to its end: each round is a full turn of both loops, and the longest chain of hops
+    /// (publish, home, other loop, pump) is four.
+    func settle() async throws {
+        for _ in 0..<4 {
+            for loop in self.loops { try await self.on(loop) { _ in } }
+        }
+    }
+
+    func acquire(_ path: String = "live/cam") async throws -> Relay.Stream {
+        let registry = self.registry
+        return try await self.on(self.home) { registry.acquire(path, on: $0) }
+    }
+
+    func claim(
+        _ stream: Relay.Stream, as identity: String = "device", delegate: FakePublisher = FakePublisher()
+    ) async throws -> StreamState.Token {
+        try await self.on(self.home) { try $0.claim(stream, identity: PublisherIdentity(identity), delegate: delegate) }
+    }
+
+    /// A stream that is being published.
+    func live(_ path: String = "live/cam") async throws -> (stream: Relay.Stream, token: StreamState.Token) {
+        let stream = try await self.acquire(path)
+        return (stream, try await self.claim(stream))
+    }
+
+    func publish(_ frames: [Frame], to live: (stream: Relay.Stream, token: StreamState.Token)) async throws {
+        RelayLoop.publish(frames, to: live.stream, token: live.token)
+        try await self.settle()
+    }
+
+    /// One frame per turn, as from a device.
+    func publishSingly(_ frames: [Frame], to live: (stream: Relay.Stream, token: StreamState.Token)) async throws {
+        for frame in frames { try await self.publish([frame], to: live) }
+    }
+
+    func sweep() async throws {
+        for loop in self.loops { try await self.on(loop) { $0.sweep() } }
+        try await self.settle()
+    }
+
+    /// A new viewer on `loop`, alone on its connection.
+    func join(
+        _ stream: Relay.Stream, on loop: RelayLoop, streamID: UInt32 = 1, _ prepare: @escaping @Sendable (FakeSink) -> Void = { _ in }
+    ) async throws -> FakeSink {
+        let sink = FakeSink(loop)
+        try await self.on(loop) { _ in
+            prepare(sink)
+            sink.play(stream, streamID: streamID)
+        }
+        try await self.settle()
+        return sink
+    }
+
+    func with<T: Sendable>(_ sink: FakeSink, _ body: @escaping @Sendable (FakeSink) throws -> T) async throws -> T {
+        let result = try await self.on(sink.loop) { _ in try body(sink) }
+        try await self.settle()
+        return result
+    }
+
+    func received(_ sink: FakeSink) async throws -> [Received] {
+        try await self.with(sink) { $0.bytes }.messages()
+    }
+
+    func notices(_ sink: FakeSink) async throws -> [StreamNotice] {
+        try await self.with(sink) { $0.told.map(\.notice) }
+    }
+
+    func ringBytes(_ stream: Relay.Stream) async throws -> Int {
+        try await self.on(self.home) { home in home.streamSnapshots().first { $0.path == stream.path }?.ringBytes ?? 0 }
+    }
+}
