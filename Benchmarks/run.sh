@@ -87,7 +87,7 @@ events { worker_connections 16384; }
 rtmp {
     access_log off;
     server {
-        listen 127.0.0.1:$rtmp_port backlog=4096;
+        listen 127.0.0.1:$rtmp_port;
         chunk_size 60000;
         application live {
             live on;
@@ -97,6 +97,7 @@ rtmp {
 }
 CONF
     : >"$work/server.log"
+    # shellcheck disable=SC2094 # nginx only appends
     "${on_server_core[@]}" "$nginx" -e "$work/server.log" -p "$work" -c "$work/nginx.conf" >>"$work/server.log" 2>&1 &
     server=$!
     wait_for_port

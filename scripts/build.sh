@@ -5,8 +5,11 @@ set -euo pipefail
 
 configuration=${1:?usage: build.sh debug|release PRODUCT…}
 shift
+flags=(-c "$configuration")
+# One file that runs without a toolchain, and whose calls into the runtime are direct.
+[[ $configuration != release ]] || flags+=(--static-swift-stdlib)
 enter_scratch "$configuration"
 for product in "$@"; do
-    swift build -c "$configuration" --scratch-path "$SCRATCH" --product "$product" >&2 9>&-
+    swift build "${flags[@]}" --scratch-path "$SCRATCH" --product "$product" >&2 9>&-
 done
-swift build -c "$configuration" --scratch-path "$SCRATCH" --show-bin-path 9>&-
+swift build "${flags[@]}" --scratch-path "$SCRATCH" --show-bin-path 9>&-

@@ -53,7 +53,7 @@ struct Measure: Sendable {
     static let perViewer = Measure(name: "memory per viewer, KiB") { $0.memory.perViewerKiB }
     static let perStalled = Measure(name: "memory per stalled viewer, KiB") { $0.stall?.growthPerStalledViewerKiB }
     static let missing = Measure(name: "frames missing") { Double($0.loss.missing) }
-    static let broken = Measure(name: "duplicated, disordered, damaged") {
+    static let broken = Measure(name: "twice, disordered or damaged") {
         Double($0.loss.duplicates + $0.loss.outOfOrder + $0.loss.damaged)
     }
     static let failed = Measure(name: "viewers failed") { Double($0.loss.failedViewers) }
@@ -69,7 +69,12 @@ struct Measure: Sendable {
         case .fanout: [self.cpu] + self.latency + [self.medianViewer, self.perViewer] + self.loss + [self.generator]
         case .idle: [self.perViewer, self.failed]
         case .join:
-            [Measure(name: "join p50, ms") { $0.join.p50 }, self.joinP99, Measure(name: "join max, ms") { $0.join.max }] + self.loss
+            [Measure(name: "join p50, ms") { $0.join.p50 }, self.joinP99, Measure(name: "join max, ms") { $0.join.max }]
+                + [
+                    Measure(name: "play answered p50, ms") { $0.playAnswer.p50 },
+                    Measure(name: "play answered p99, ms") { $0.playAnswer.p99 },
+                ]
+                + [Measure(name: "server CPU, µs/join") { $0.serverCPUMicrosecondsPerJoin }, self.generator] + self.loss
         case .stall:
             [self.perStalled, Measure(name: "stalled viewers disconnected") { ($0.stall?.disconnected).map(Double.init) }, self.cpu]
                 + self.latency + self.loss

@@ -15,6 +15,8 @@ struct RunResult: Codable {
     /// CPU of the server in the measured seconds, user and system, all threads.
     var serverCPUSeconds: Double?
     var serverCPUMicrosecondsPerMessage: Double?
+    /// In mode join, what fan-out to those who have joined costs meanwhile included.
+    var serverCPUMicrosecondsPerJoin: Double?
     /// Share of one core that this tool used meanwhile; near 100 the latencies are its own.
     var generatorCPUPercent: Double = 0
     /// The worst delay of the publisher behind its schedule.
@@ -24,7 +26,9 @@ struct RunResult: Codable {
     /// Each viewer's own median; of these the median and the worst.
     var medianViewerMs: Double?
     var worstViewerMs: Double?
+    /// connect() to the first whole keyframe, and to the answer to play on the way there.
     var join = Spread()
+    var playAnswer = Spread()
     var loss = Loss()
     var memory = Memory()
     var stall: Stall?
@@ -69,7 +73,7 @@ struct RunResult: Codable {
         /// The most that resident memory rose above its value before the stall.
         var growthKiB: Double?
         var growthPerStalledViewerKiB: Double?
-        /// How many of the stalled were disconnected meanwhile.
+        /// How many of the stalled had been disconnected when they read on.
         var disconnected = 0
     }
 
@@ -85,10 +89,12 @@ struct RunResult: Codable {
                 ("measured", "\(Self.format(self.seconds)) s, \(self.messages) messages, \(Self.format(rate)) Mbit/s"),
                 ("latency", Self.spread(self.latency)),
                 ("viewers behind live", "median \(Self.optional(self.medianViewerMs)) ms, worst \(Self.optional(self.worstViewerMs)) ms"),
-                ("join", Self.spread(self.join)),
+                ("join", Self.spread(self.join)), ("  play answered", Self.spread(self.playAnswer)),
                 (
                     "server CPU",
-                    "\(Self.optional(self.serverCPUMicrosecondsPerMessage)) µs/message, \(Self.optional(self.serverCPUSeconds)) s in all"
+                    "\(Self.optional(self.serverCPUMicrosecondsPerMessage)) µs/message, "
+                        + (self.serverCPUMicrosecondsPerJoin.map { "\(Self.format($0)) µs/join, " } ?? "")
+                        + "\(Self.optional(self.serverCPUSeconds)) s in all"
                 ),
                 (
                     "loss",
@@ -127,9 +133,9 @@ struct RunResult: Codable {
 
     static func optional(_ value: Double?) -> String { value.map(self.format) ?? "–" }
 
-    /// Two decimals below 100, none above.
+    /// Two decimals below 100, none above and for whole numbers.
     static func format(_ value: Double) -> String {
-        guard abs(value) < 100 else { return String(Int(value.rounded())) }
+        guard abs(value) < 100, value != value.rounded() else { return String(Int(value.rounded())) }
         let hundredths = Int((abs(value) * 100).rounded())
         let fraction = hundredths % 100
         return "\(value < 0 && hundredths > 0 ? "-" : "")\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction)"

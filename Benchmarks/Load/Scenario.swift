@@ -63,13 +63,15 @@ struct Scenario {
         if self.mode != .join { try loop.run(untilNs: lastJoin + Self.nanoseconds(self.warmupSeconds)) }
         let reading = self.readCPU()
         loop.beginWindow(reading.timeNs)
-        var end = reading.timeNs + Self.nanoseconds(self.seconds)
-        if self.mode == .join { end = max(end, lastJoin + Self.nanoseconds(gopSeconds + 1)) }
+        let end = self.mode == .join ? lastJoin : reading.timeNs + Self.nanoseconds(self.seconds)
         if self.mode == .stall { result.stall = try self.stall(loop, until: end) }
         try loop.run(untilNs: end)
         loop.endWindow(Clock.now())
         self.account(reading, into: &result)
         self.recordMemory(into: &result)
+        // A server without a cache shows its first keyframe only now.
+        if self.mode == .join { try loop.run(untilNs: lastJoin + Self.nanoseconds(gopSeconds + 1)) }
+        if self.mode == .stall { try self.resume(loop, into: &result) }
         try publisher.stop()
         result.publisherWorstDelayMs = publisher.worstDelayMs
         try loop.run(untilNs: Clock.now() + Self.drainNs, isDone: { self.isComplete(loop, publisher) })
@@ -99,14 +101,21 @@ struct Scenario {
             try loop.run(untilNs: min(end, Clock.now() + 50_000_000))
             if let now = self.residentKiB(), let known = highest { highest = max(now, known) }
         }
-        let stalled = loop.viewers.prefix(self.stalledViewers)
-        var stall = RunResult.Stall(stalledViewers: stalled.count)
-        stall.disconnected = stalled.count { $0.phase == .closed }
-        if let before, let highest, !stalled.isEmpty {
+        var stall = RunResult.Stall(stalledViewers: self.stalledViewers)
+        if let before, let highest, self.stalledViewers > 0 {
             stall.growthKiB = highest - before
-            stall.growthPerStalledViewerKiB = (highest - before) / Double(stalled.count)
+            stall.growthPerStalledViewerKiB = (highest - before) / Double(self.stalledViewers)
         }
         return stall
+    }
+
+    /// Reads on: whom the server has given up finds the connection's end behind what was on its way; the others must be able to go on.
+    private func resume(_ loop: ViewerLoop, into result: inout RunResult) throws(LoadError) {
+        for index in 0..<min(self.stalledViewers, loop.viewers.count) { try loop.resume(index) }
+        try loop.run(untilNs: Clock.now() + Self.settleNs)
+        let stalled = loop.viewers.prefix(self.stalledViewers)
+        result.stall?.disconnected = stalled.count { $0.phase == .closed }
+        result.loss.damaged += stalled.reduce(0) { $0 + $1.check.damaged + $1.check.foreign }
     }
 
     // MARK: Accounts
@@ -146,12 +155,14 @@ struct Scenario {
     private func summarise(_ loop: ViewerLoop, _ publisher: Publisher, into result: inout RunResult) {
         var latency = Histogram()
         var join = Histogram()
+        var answer = Histogram()
         var medians: [Double] = []
         for viewer in loop.viewers.dropFirst(self.stalledViewers) {
             let check = viewer.check
             latency.add(check.latency)
             if let median = check.latency.milliseconds(at: 0.5) { medians.append(median) }
-            if let milliseconds = viewer.joinMilliseconds { join.record(microseconds: UInt64(milliseconds * 1000)) }
+            if let time = viewer.check.firstKeyframeNs { join.record(microseconds: (time - viewer.startedNs) / 1000) }
+            if let time = viewer.answeredNs { answer.record(microseconds: (time - viewer.startedNs) / 1000) }
             result.loss.missing += check.video.missing + check.audio.missing + self.tail(viewer, publisher)
             result.loss.duplicates += check.video.duplicates + check.audio.duplicates
             result.loss.outOfOrder += check.video.outOfOrder + check.audio.outOfOrder
@@ -165,11 +176,13 @@ struct Scenario {
         self.countFailures(loop, into: &result)
         result.latency = Self.spread(latency)
         result.join = Self.spread(join)
+        result.playAnswer = Self.spread(answer)
         medians.sort()
         result.worstViewerMs = medians.last
         result.medianViewerMs = medians.isEmpty ? nil : medians[medians.count / 2]
         if let seconds = result.serverCPUSeconds, result.messages > 0 {
             result.serverCPUMicrosecondsPerMessage = seconds * 1e6 / Double(result.messages)
+            if self.mode == .join { result.serverCPUMicrosecondsPerJoin = seconds * 1e6 / Double(loop.viewers.count) }
         }
     }
 

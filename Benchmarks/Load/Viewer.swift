@@ -16,6 +16,8 @@ final class Viewer {
     private(set) var failure: String?
     /// Just before connect(). Nanoseconds.
     let startedNs: UInt64
+    /// When the answer to play came. Nanoseconds.
+    private(set) var answeredNs: UInt64?
     var check = StreamCheck()
 
     private let target: Target
@@ -38,9 +40,6 @@ final class Viewer {
         self.descriptor = try Socket.open(to: target, isBlocking: false, receiveBufferBytes: receiveBufferBytes)
     }
 
-    /// Milliseconds from connect() to the first whole keyframe.
-    var joinMilliseconds: Double? { self.check.firstKeyframeNs.map { Double($0 - self.startedNs) / 1e6 } }
-
     func connected() {
         guard self.phase == .connecting else { return }
         self.phase = .handshaking
@@ -49,6 +48,10 @@ final class Viewer {
 
     func stall() {
         if self.phase == .playing { self.phase = .stalled }
+    }
+
+    func resume() {
+        if self.phase == .stalled { self.phase = .playing }
     }
 
     func close(_ reason: String) {
@@ -110,6 +113,7 @@ final class Viewer {
             case .streamCreated(let streamID):
                 self.session.play(self.name, on: streamID)
                 if self.phase == .opening { self.phase = .playing }
+            case .playStarted: if self.answeredNs == nil { self.answeredNs = Clock.now() }
             case .refused(let command, let status): return self.close("\(command) refused: \(status.code)")
             case .streamEOF: return self.close("the stream ended")
             default: break

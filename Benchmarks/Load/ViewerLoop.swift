@@ -67,6 +67,13 @@ final class ViewerLoop {
         try self.epoll.modify(viewer.descriptor, token: UInt64(index), .hangUp)
     }
 
+    func resume(_ index: Int) throws(LoadError) {
+        let viewer = self.viewers[index]
+        guard viewer.phase == .stalled else { return }
+        viewer.resume()
+        try self.epoll.modify(viewer.descriptor, token: UInt64(index), [.read, .hangUp])
+    }
+
     private func timeoutNs(_ now: UInt64, _ end: UInt64) -> UInt64 {
         var next = min(end, now + 10_000_000)
         if self.nextPlanned < self.planned.count { next = min(next, self.planned[self.nextPlanned].dueNs) }

@@ -38,7 +38,8 @@ package final class LoopFanout {
     private var batchFrom = 0
     private var batchTo = 0
     private var batchBytes = 0
-    private var batch: ContiguousArray<IOVector> = []
+    private var batchCount = 0
+    private let batch = UnsafeMutableBufferPointer<IOVector>.allocate(capacity: LoopFanout.batchLimitVectors)
 
     private static let batchLimitBytes = 1 << 20
     private static let batchLimitVectors = 64
@@ -49,6 +50,11 @@ package final class LoopFanout {
         self.isSeeded = isSeeded
         self.encoder = encoder
         self.windowStartMs = nowMs
+        self.batch.initialize(repeating: IOVector())
+    }
+
+    deinit {
+        self.batch.deallocate()
     }
 
     // MARK: Ring
@@ -119,6 +125,7 @@ package final class LoopFanout {
     /// Marks only: the list may be being walked.
     func markDetached(_ viewer: Viewer) {
         viewer.isDetached = true
+        viewer.isSteady = false
         self.hasDetached = true
     }
 
@@ -149,19 +156,20 @@ package final class LoopFanout {
         if self.batchFrom == from, self.batchTo > from { return }
         self.batchFrom = from
         self.batchBytes = 0
-        self.batch.removeAll(keepingCapacity: true)
+        self.batchCount = 0
         var sequence = from
         let head = self.ring.head
         while sequence < head {
             let message = self.ring[sequence]
             guard let start = message.start else { break }
             if self.batchBytes > 0, self.batchBytes + message.length > Self.batchLimitBytes { break }
-            let last = self.batch.count - 1
+            let last = self.batchCount - 1
             if last >= 0, let base = self.batch[last].iov_base, UnsafeRawPointer(base) + self.batch[last].iov_len == start {
                 self.batch[last].iov_len += message.length
             } else {
-                guard self.batch.count < Self.batchLimitVectors else { break }
-                self.batch.append(IOVector(iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: message.length))
+                guard self.batchCount < Self.batchLimitVectors else { break }
+                self.batch[self.batchCount] = IOVector(iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: message.length)
+                self.batchCount += 1
             }
             self.batchBytes += message.length
             sequence += 1
@@ -169,9 +177,58 @@ package final class LoopFanout {
         self.batchTo = sequence
     }
 
+    /// Sends every viewer what is due. Most stand at the same place and take all of the same batch: their way is kept short.
+    func pumpAll(scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
+        let head = self.ring.head
+        var from = -1
+        var vectors = UnsafeBufferPointer<IOVector>(start: nil, count: 0)
+        var to = 0
+        var bytes = 0
+        // By index: a write may close a connection, which marks its viewer, and may not touch the list.
+        for index in 0..<self.viewers.count {
+            let viewer = self.viewers[index]
+            if viewer.isSteady, let cursor = viewer.cursor {
+                if cursor == head { continue }
+                if cursor != from, cursor >= self.ring.base, self.isFresh(cursor, policy: policy, nowMs: nowMs) {
+                    self.gather(from: cursor)
+                    from = cursor
+                    vectors = UnsafeBufferPointer(rebasing: self.batch[..<self.batchCount])
+                    to = self.batchTo
+                    bytes = self.batchBytes
+                }
+                if cursor == from, bytes > 0, viewer.sink.isReady {
+                    let written = viewer.sink.write(vectors, bytes: bytes)
+                    if written == bytes {
+                        self.advance(viewer, to: to, bytes: bytes, messages: to - cursor)
+                        if to == head { continue }
+                    } else {
+                        viewer.cursor = self.finishCut(viewer, from: cursor, to: to, written: written)
+                    }
+                }
+            }
+            self.pump(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
+            // The general way gathers for itself.
+            from = -1
+        }
+    }
+
+    /// Whether a viewer at this place is too little behind to be looked at more closely.
+    private func isFresh(_ cursor: Int, policy: RelayPolicy, nowMs: Int64) -> Bool {
+        nowMs - self.ring[cursor].arrivalMs <= policy.skipBehindMs
+    }
+
+    private func advance(_ viewer: Viewer, to cursor: Int, bytes: Int, messages: Int) {
+        viewer.cursor = cursor
+        viewer.bytesSent &+= UInt64(bytes)
+        viewer.messagesSent &+= UInt64(messages)
+    }
+
     /// Sends the viewer what is due, as far as its connection takes it.
     func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
+        defer {
+            viewer.isSteady = viewer.gate.isOpen && viewer.streamID == 1 && viewer.prelude.isEmpty && !viewer.isDetached && !viewer.isPaused
+        }
         while !viewer.isDetached, viewer.sink.isReady {
             if viewer.preludeIndex < viewer.prelude.count {
                 let message = viewer.prelude[viewer.preludeIndex]
@@ -209,16 +266,19 @@ package final class LoopFanout {
     private func sendBatch(to viewer: Viewer, from: Int) -> Int {
         self.gather(from: from)
         let total = self.batchBytes
-        let written = self.batch.withUnsafeBufferPointer { viewer.sink.write($0, bytes: total) }
+        let written = viewer.sink.write(UnsafeBufferPointer(rebasing: self.batch[..<self.batchCount]), bytes: total)
         if written == total {
-            viewer.bytesSent &+= UInt64(total)
-            viewer.messagesSent &+= UInt64(self.batchTo - from)
+            self.advance(viewer, to: self.batchTo, bytes: total, messages: self.batchTo - from)
             return self.batchTo
         }
-        // The cut message goes to the connection to finish; the cursor stands behind it.
+        return self.finishCut(viewer, from: from, to: self.batchTo, written: written)
+    }
+
+    /// The cut message goes to the connection to finish. Returns the cursor, which stands behind it.
+    private func finishCut(_ viewer: Viewer, from: Int, to: Int, written: Int) -> Int {
         var rest = written
         var sequence = from
-        while sequence < self.batchTo {
+        while sequence < to {
             let length = self.ring[sequence].length
             if rest < length { break }
             rest -= length

@@ -229,6 +229,7 @@ package final class RelayLoop: @unchecked Sendable {
     package func setPaused(_ viewer: Viewer, _ paused: Bool) {
         guard viewer.isPaused != paused else { return }
         viewer.isPaused = paused
+        viewer.isSteady = false
         guard !paused, let fanout = self.fanouts[viewer.stream.id], fanout.isSeeded else { return }
         // On at the live position: the newest keyframe, or the next one when that was seen already.
         viewer.waitingSinceMs = self.nowMs
@@ -236,9 +237,15 @@ package final class RelayLoop: @unchecked Sendable {
         self.pump(viewer)
     }
 
-    package func setAudio(_ viewer: Viewer, _ wanted: Bool) { viewer.gate.setAudio(wanted) }
+    package func setAudio(_ viewer: Viewer, _ wanted: Bool) {
+        viewer.gate.setAudio(wanted)
+        viewer.isSteady = false
+    }
 
-    package func setVideo(_ viewer: Viewer, _ wanted: Bool) { viewer.gate.setVideo(wanted) }
+    package func setVideo(_ viewer: Viewer, _ wanted: Bool) {
+        viewer.gate.setVideo(wanted)
+        viewer.isSteady = false
+    }
 
     private func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }
@@ -265,10 +272,7 @@ package final class RelayLoop: @unchecked Sendable {
         defer { self.isPumping = false }
         for fanout in due {
             fanout.isDirty = false
-            // By index: a write may close a connection, which marks its viewer, and may not touch the list.
-            for index in 0..<fanout.viewers.count {
-                fanout.pump(fanout.viewers[index], scratch: self.scratch, policy: self.policy, nowMs: nowMs)
-            }
+            fanout.pumpAll(scratch: self.scratch, policy: self.policy, nowMs: nowMs)
         }
     }
 

@@ -21,7 +21,9 @@ package final class Viewer {
     package let stream: Stream
     /// Message stream id on its connection.
     package let streamID: UInt32
-    package unowned let sink: any ViewerSink
+    /// Unsafe, for the price of a check per message and viewer: a connection detaches its viewers before it goes, and nothing is sent to a
+    /// detached one.
+    package unowned(unsafe) let sink: any ViewerSink
     package internal(set) var gate = ViewerGate()
     package internal(set) var isPaused = false
     package internal(set) var isDetached = false
@@ -30,6 +32,9 @@ package final class Viewer {
     /// What is sent before the ring: headers and metadata, shared by all who joined at the same place.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
+    /// Nothing but the cursor stands between this viewer and the next batch: all messages, unchanged. Set by the pump, cleared by whatever
+    /// changes what the viewer is sent.
+    var isSteady = false
     let joinedMs: Int64
     /// What arrived before it does not count as waiting for the viewer: when it joined, or last went on after a pause.
     var waitingSinceMs: Int64

@@ -53,6 +53,7 @@ struct Serve: AsyncParsableCommand {
         let config = loaded.config
         let log = LogOutput.logger(config.log)
         OpenFiles.raiseLimit(log)
+        EventLoops.matchAvailableCores()
         try DataDirectory.prepare(config.data.directory)
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()

@@ -1,20 +1,71 @@
+import EarshotServer
 import Foundation
 import Testing
 
 /// What ffmpeg pushed is what players get: the hash and the times of every packet.
 @Suite struct RelayedPacketsTests {
-    @Test func earlyViewerGetsEveryPacket() async throws {
-        let source = try await Fixture.flv(video: ["-c:v", "libx264", "-profile:v", "baseline", "-g", "25"], audio: ["-c:a", "aac"], seconds: 3)
+    struct Recording: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let video: [String]?
+        let audio: [String]?
+
+        init(_ name: String, video: [String]? = nil, audio: [String]? = nil) {
+            self.testDescription = name
+            self.video = video
+            self.audio = audio
+        }
+    }
+
+    static let media = [
+        Recording("H.264 baseline, AAC", video: Fixture.baseline, audio: Fixture.aac),
+        Recording("H.264 with B-frames, AAC", video: Fixture.withBFrames, audio: Fixture.aac),
+        Recording("AAC only", audio: Fixture.aac),
+        Recording("video only", video: Fixture.baseline),
+        Recording("MP3", audio: ["-c:a", "libmp3lame", "-ar", "44100"]),
+        Recording("Speex", audio: ["-c:a", "libspeex", "-ar", "16000", "-ac", "1"]),
+        Recording("G.711 A-law", audio: ["-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1"]),
+        Recording("G.711 mu-law", audio: ["-c:a", "pcm_mulaw", "-ar", "8000", "-ac", "1"]),
+        Recording("H.264, MP3", video: Fixture.baseline, audio: ["-c:a", "libmp3lame", "-ar", "44100"]),
+    ]
+
+    @Test(arguments: media) func earlyAndLateViewersGetEveryPacket(_ media: Recording) async throws {
+        let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 4)
+        let expected = try await PacketList.of(file: source)
+        let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
+        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+            let url = "\(server.rtmp)/live/cam1"
+            try await ClientProcess.during(Probe.packets(url)) { early in
+                try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
+                try await ClientProcess.during(FFmpeg.push(source, to: url)) { push in
+                    try await server.wait("streams") { ($0["list"][0]["bytesIn"].int ?? 0) > size / 3 }
+                    let late = try ClientProcess(Probe.packets(url))
+                    let pushed = try await push.outcome(within: 20)
+                    #expect(pushed.status == 0, "\(pushed.errors)")
+                    let everything = PacketList(csv: try await early.outcome(within: 10).text)
+                    #expect(everything.difference(from: expected) == nil)
+                    let tail = PacketList(csv: try await late.outcome(within: 10).text)
+                    #expect(tail.tailDifference(of: expected) == nil)
+                    if media.video != nil {
+                        #expect(tail.packets.first.map { $0.kind == "video" && $0.isKeyframe } == true)
+                    }
+                }
+            }
+        }
+    }
+
+    /// With the settings as they are out of the box.
+    @Test func playerEndsByItselfAfterTheDefaultGrace() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 1)
         try await TestServer.run { server in
             let url = "\(server.rtmp)/live/cam1"
-            let player = try ClientProcess(Probe.packets(url))
-            try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
-            let push = try await ClientProcess.run(["ffmpeg", "-v", "error", "-re", "-i", source, "-c", "copy", "-f", "flv", url])
-            #expect(push.status == 0, "\(push.errors)")
-            let played = try await player.outcome(within: 20)
-            let expected = try await ClientProcess.run(Probe.packets(source))
-            #expect(!expected.text.isEmpty)
-            #expect(played.text == expected.text)
+            try await ClientProcess.during(Probe.packets(url)) { player in
+                try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
+                let pushed = try await ClientProcess.run(FFmpeg.push(source, to: url))
+                #expect(pushed.status == 0, "\(pushed.errors)")
+                let played = try await player.outcome(within: 8)
+                #expect(played.status == 0, "\(played.errors)")
+                #expect(PacketList(csv: played.text).difference(from: try await PacketList.of(file: source)) == nil)
+            }
         }
     }
 }

@@ -27,7 +27,8 @@ import Testing
     }
 
     private static let tags = [
-        Tag(type: 8, time: 500, payload: [0xAF, 1, 2]), Tag(type: 9, time: 520, payload: pattern(40)), Tag(type: 18, time: 540, payload: []),
+        Tag(type: 8, time: 500, payload: [0xAF, 1, 2]), Tag(type: 9, time: 520, payload: pattern(40)),
+        Tag(type: 18, time: 540, payload: []),
         Tag(type: 8, time: 490, payload: [9]),
     ]
 

@@ -64,7 +64,9 @@ import Testing
         #expect(count == whole.count)
     }
 
-    @Test(arguments: names.filter { !$0.hasPrefix("nginx") }) func `a server session takes each client from connect to its end`(name: String) throws {
+    @Test(arguments: names.filter { !$0.hasPrefix("nginx") }) func `a server session takes each client from connect to its end`(
+        name: String
+    ) throws {
         var session = ServerSession()
         var outputs: [ServerSessionOutput] = []
         for message in Decoded(try Capture.chunks(name)).messages {

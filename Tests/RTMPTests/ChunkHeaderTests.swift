@@ -51,7 +51,9 @@ import Testing
             $0.add(3, 4, [2])
             $0.add(3, 4, [3])
         },
-        Case("fmt 3 opens a message after fmt 1", [Message(8, time: 40, [1]), Message(8, time: 47, [2, 2]), Message(8, time: 54, [3, 3])]) {
+        Case(
+            "fmt 3 opens a message after fmt 1", [Message(8, time: 40, [1]), Message(8, time: 47, [2, 2]), Message(8, time: 54, [3, 3])]
+        ) {
             $0.message(4, type: 8, time: 40, [1])
             $0.add(1, 4, time: 7, length: 2, type: 8, [2, 2])
             $0.add(3, 4, [3, 3])

@@ -25,7 +25,9 @@ import Testing
         #expect(decoder.chunkSize == min(size, 0xFF_FFFF))
     }
 
-    @Test(arguments: [0, 0x8000_0000, 0xFFFF_FFFF] as [UInt32]) func `an illegal chunk size changes nothing and is left to the session`(size: UInt32) {
+    @Test(arguments: [0, 0x8000_0000, 0xFFFF_FFFF] as [UInt32]) func `an illegal chunk size changes nothing and is left to the session`(
+        size: UInt32
+    ) {
         var chunks = Chunks()
         chunks.control(1, size)
         chunks.add(0, 4, length: 129, type: 9, pattern(128))
@@ -74,7 +76,9 @@ import Testing
         expectDecoded(chunks.bytes, Decoded([control(2, 4), Message(9, time: 20, pattern(130, from: 3))]), "abort")
     }
 
-    @Test(arguments: [2, 3, 4, 77, 65599, 0xFFFF_FFFF] as [UInt32]) func `Abort of an idle or unknown chunk stream changes nothing`(id: UInt32) {
+    @Test(arguments: [2, 3, 4, 77, 65599, 0xFFFF_FFFF] as [UInt32]) func `Abort of an idle or unknown chunk stream changes nothing`(
+        id: UInt32
+    ) {
         var chunks = Chunks()
         chunks.message(4, type: 8, [1])
         chunks.add(0, 5, time: 10, length: 130, type: 9, pattern(128))

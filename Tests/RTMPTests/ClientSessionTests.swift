@@ -81,7 +81,10 @@ import Testing
 
     @Test func `control messages`() throws {
         var session = ClientSession()
-        #expect(try self.receive(ControlMessage.userControl(.pingRequest(4)).message, &session) == [.send(ControlMessage.userControl(.pingResponse(4)).message)])
+        #expect(
+            try self.receive(ControlMessage.userControl(.pingRequest(4)).message, &session) == [
+                .send(ControlMessage.userControl(.pingResponse(4)).message)
+            ])
         #expect(try self.receive(ControlMessage.userControl(.streamEOF(4)).message, &session) == [.streamEOF(4)])
         #expect(try self.receive(ControlMessage.userControl(.other(32)).message, &session) == [])
         #expect(try self.receive(ControlMessage.setPeerBandwidth(77, .dynamic).message, &session) == [.send(control(5, 77))])

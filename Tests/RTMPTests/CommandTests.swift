@@ -5,10 +5,19 @@ import Testing
 /// Command messages, types 20 and 17 (RTMP 1.0 §7.1.1).
 @Suite struct CommandTests {
     private static let table: [(command: Command, hex: String)] = [
-        (Command("connect", transaction: 1, object: ["app": "live"]), "020007636f6e6e656374003ff000000000000003000361707002 00046c697665000009"),
+        (
+            Command("connect", transaction: 1, object: ["app": "live"]),
+            "020007636f6e6e656374003ff000000000000003000361707002 00046c697665000009"
+        ),
         (Command("createStream", transaction: 2), "02000c63726561746553747265616d00400000000000000005"),
-        (Command("publish", transaction: 5, arguments: ["cam1", "live"]), "0200077075626c6973680040140000000000000502000463616d310200046c697665"),
-        (Command("play", transaction: 4, arguments: ["cam1", -2000]), "020004706c61790040100000000000000502000463616d3100c09f400000000000"),
+        (
+            Command("publish", transaction: 5, arguments: ["cam1", "live"]),
+            "0200077075626c6973680040140000000000000502000463616d310200046c697665"
+        ),
+        (
+            Command("play", transaction: 4, arguments: ["cam1", -2000]),
+            "020004706c61790040100000000000000502000463616d3100c09f400000000000"
+        ),
         (Command("receiveAudio", arguments: [false]), "02000c72656365697665417564696f000000000000000000050100"),
         (Command(""), "02000000000000000000000005"),
     ]
@@ -67,7 +76,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["0affffffff", "0c7fffffff61", "02ffff61", "11097fffffff", "1109ffffffff01"]) func `lying counts are refused`(value: String) {
+    @Test(arguments: ["0affffffff", "0c7fffffff61", "02ffff61", "11097fffffff", "1109ffffffff01"]) func `lying counts are refused`(
+        value: String
+    ) {
         #expect(throws: RTMPError.self) {
             try Command(Message(20, hex("02000161 00 0000000000000000 05") + hex(value)), limits: AMFLimits())
         }

@@ -21,7 +21,8 @@ enum FuzzCorpus {
         (Command("publish", transaction: 6, arguments: ["cam?k=v", "live"]), 1), (Command("play", arguments: ["cam", -2000, -1, true]), 2),
         (Command("pause", arguments: [true, 0]), 2), (Command("seek", arguments: [5]), 2), (Command("receiveAudio", arguments: [false]), 2),
         (Command("receiveVideo", arguments: [true]), 2), (Command("getStreamLength", transaction: 7, arguments: ["cam"]), 0),
-        (Command("play2", arguments: [["streamName": "x"]]), 2), (Command("_checkbw", transaction: 8), 0), (Command("nothing", transaction: 9), 0),
+        (Command("play2", arguments: [["streamName": "x"]]), 2), (Command("_checkbw", transaction: 8), 0),
+        (Command("nothing", transaction: 9), 0),
         (Command("FCSubscribe", transaction: 10, arguments: ["cam"]), 0), (Command("FCUnpublish", arguments: ["cam?k=v"]), 0),
         (Command("closeStream"), 2), (Command("deleteStream", arguments: [1]), 0), (Command("close"), 0),
     ]
@@ -39,7 +40,8 @@ enum FuzzCorpus {
 
     static let control: [UInt8] = {
         let events: [UserControlEvent] = [
-            .streamBegin(1), .streamEOF(1), .streamDry(1), .setBufferLength(streamID: 1, milliseconds: 3000), .pingRequest(4), .pingResponse(4),
+            .streamBegin(1), .streamEOF(1), .streamDry(1), .setBufferLength(streamID: 1, milliseconds: 3000), .pingRequest(4),
+            .pingResponse(4),
             .other(31),
         ]
         let controls: [ControlMessage] = [
@@ -88,7 +90,8 @@ enum FuzzCorpus {
     /// What a server says to a client that connects, publishes and plays.
     static let answers = chunks([
         ControlMessage.windowAcknowledgementSize(60).message, ControlMessage.setPeerBandwidth(60, .dynamic).message,
-        Command("_result", transaction: 1, object: ["fmsVer": "x"], arguments: [["code": "NetConnection.Connect.Success"]]).message(streamID: 0),
+        Command("_result", transaction: 1, object: ["fmsVer": "x"], arguments: [["code": "NetConnection.Connect.Success"]]).message(
+            streamID: 0),
         Command("_result", transaction: 2, arguments: [1]).message(streamID: 0),
         Command("onStatus", arguments: [["level": "status", "code": "NetStream.Publish.Start"]]).message(streamID: 1),
         Command("onStatus", arguments: [["level": "error", "code": "NetStream.Play.StreamNotFound"]]).message(streamID: 2, amf3: true),

@@ -43,7 +43,9 @@ import Testing
         let corpus = try Self.handshakes()
         var mutator = Mutator(seed: 2)
         var done = 0
-        for round in 0..<4_000 where fuzzServerHandshake(mutator.mutate(corpus[round % corpus.count]), mutator.place(in: corpus[0])) { done += 1 }
+        for round in 0..<4_000 where fuzzServerHandshake(mutator.mutate(corpus[round % corpus.count]), mutator.place(in: corpus[0])) {
+            done += 1
+        }
         #expect(done > 1_000)
     }
 

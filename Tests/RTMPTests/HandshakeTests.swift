@@ -65,7 +65,9 @@ import Testing
         let answer = self.serve(first).sent
         #expect(answer.count == 3073 && answer[0] == 3)
         var copy = client
-        let whole = self.run(answer + tail, []) { (piece) throws(RTMPError) in (try copy.receive(&piece) { Array(Self.noise.prefix($0)) }, copy.isDone) }
+        let whole = self.run(answer + tail, []) { (piece) throws(RTMPError) in
+            (try copy.receive(&piece) { Array(Self.noise.prefix($0)) }, copy.isDone)
+        }
         #expect(whole.error == nil && whole.isDone && whole.rest == tail && whole.sent.count == 1536)
 
         let clientBytes = first + whole.sent + tail
@@ -167,7 +169,9 @@ import Testing
     }
 
     /// These clients verified the recorded S1 and S2, so ours must be the same from the same random bytes.
-    @Test(arguments: ["rtmpdump-play-digest", "ffmpeg-play"]) func `our digests are those that foreign clients verified`(name: String) throws {
+    @Test(arguments: ["rtmpdump-play-digest", "ffmpeg-play"]) func `our digests are those that foreign clients verified`(name: String)
+        throws
+    {
         let random = try Capture.bytes(name + ".random")
         let outcome = self.serve(try Capture.bytes(name + ".bin"), random: [Array(random[..<1536]), Array(random[1536...])])
         #expect(outcome.sent == (try Capture.bytes(name + ".sent")))

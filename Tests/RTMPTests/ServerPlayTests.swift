@@ -83,7 +83,8 @@ import Testing
     }
 
     private static let stops: [(name: String, command: Command, on: UInt32)] = [
-        ("closeStream", Command("closeStream"), 1), ("deleteStream", Command("deleteStream", arguments: [1]), 0), ("close", Command("close"), 0),
+        ("closeStream", Command("closeStream"), 1), ("deleteStream", Command("deleteStream", arguments: [1]), 0),
+        ("close", Command("close"), 0),
     ]
 
     @Test(arguments: stops) func `a player stops in words, once`(name: String, command: Command, on: UInt32) throws {
@@ -101,7 +102,9 @@ import Testing
 
     @Test(arguments: ["pause", "pauseRaw"]) func `pause and going on are answered`(name: String) throws {
         var server = try Server.playing()
-        for (argument, paused) in [([true], true), ([false], false), ([], true), ([7], true), ([false, 1234], false)] as [([AMF0Value], Bool)] {
+        for (argument, paused) in [([true], true), ([false], false), ([], true), ([7], true), ([false, 1234], false)]
+            as [([AMF0Value], Bool)]
+        {
             let outputs = try server.send(Command(name, arguments: argument), on: 1)
             #expect(outputs.first == .pause(streamID: 1, paused) && outputs.count == 2)
             #expect(told(outputs) == ["onStatus NetStream.\(paused ? "Pause" : "Unpause").Notify status 1"])

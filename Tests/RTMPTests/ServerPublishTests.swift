@@ -23,7 +23,9 @@ import Testing
         for id in [2, 4, UInt32.max, UInt32.max - 1] {
             #expect(try server.send(self.publish("cam\(id)"), on: id) == [.publish(streamID: id, try address("live", "cam\(id)"))])
         }
-        for id in [3, 5, 6, 7] as [Double] { #expect(try server.send(Command("createStream", transaction: 9)) == [.result(9, .number(id))]) }
+        for id in [3, 5, 6, 7] as [Double] {
+            #expect(try server.send(Command("createStream", transaction: 9)) == [.result(9, .number(id))])
+        }
     }
 
     @Test func `message streams open at once are bounded, deleted ones do not count`() throws {

@@ -21,7 +21,9 @@ import Testing
         ("live", "mp4:cam", ["live", "mp4:cam", ""]),
     ]
 
-    @Test(arguments: good) func `app and name make one address, wherever the client cut them`(app: String, name: String, expected: [String]) throws {
+    @Test(arguments: good) func `app and name make one address, wherever the client cut them`(app: String, name: String, expected: [String])
+        throws
+    {
         let address = try StreamAddress(app: app, name: name)
         #expect([address.app, address.name, address.query] == expected)
         #expect(address.path == "\(expected[0])/\(expected[1])")

@@ -194,7 +194,8 @@ private struct Pair {
         try pair.createStream(1)
         pair.client.call { $0.play("cam", on: 1) }
         try pair.settle()
-        #expect(pair.client.seen == [.status(streamID: 1, Status(StatusCode.playReset, "Playing and resetting.")), .playStarted(streamID: 1)])
+        #expect(
+            pair.client.seen == [.status(streamID: 1, Status(StatusCode.playReset, "Playing and resetting.")), .playStarted(streamID: 1)])
         pair.client.seen = []
 
         let sent = (0..<20).map { Message($0 % 3 == 0 ? 9 : 8, time: 0xFF_FFF8 + UInt32($0), pattern($0 * 7000, from: $0)) }

@@ -28,6 +28,15 @@ final class FakePublisher: PublisherDelegate {
     }
 }
 
+/// Connections that live as long as the test: a viewer does not hold its own.
+private final class Keeper: Sendable {
+    private let sinks = Mutex<[FakeSink]>([])
+
+    func keep(_ sink: FakeSink) {
+        self.sinks.withLock { $0.append(sink) }
+    }
+}
+
 /// Two relay loops on real event loops, a clock by hand and no timers: the test sweeps.
 ///
 /// A value of Sendable parts; everything loop-bound is entered through ``on(_:_:)``.
@@ -37,6 +46,7 @@ struct RelayHarness: Sendable {
     /// Where the tests' streams live.
     let home: RelayLoop
     let other: RelayLoop
+    private let keeper = Keeper()
 
     var loops: [RelayLoop] { [self.home, self.other] }
 
@@ -108,6 +118,7 @@ struct RelayHarness: Sendable {
         _ stream: Relay.Stream, on loop: RelayLoop, streamID: UInt32 = 1, _ prepare: @escaping @Sendable (FakeSink) -> Void = { _ in }
     ) async throws -> FakeSink {
         let sink = FakeSink(loop)
+        self.keeper.keep(sink)
         try await self.on(loop) { _ in
             prepare(sink)
             sink.play(stream, streamID: streamID)

@@ -2,7 +2,7 @@ import Logging
 import Media
 import NIOCore
 import RTMP
-package import Relay
+import Relay
 
 /// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline (behind TLS, when there is any).
 ///
@@ -49,11 +49,11 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     private var isAdmitted = false
     private(set) var closeReason: CloseReason?
     private var closeDetail: String?
-    private let openedMs: Int64
+    let openedMs: Int64
     private var handshakeDoneMs: Int64?
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
-    private var bytesReceived: UInt64 = 0
+    private(set) var bytesReceived: UInt64 = 0
     /// Frames of this read turn, all for one stream.
     private var batch: [Frame] = []
     private var batchFor: Publishing?
@@ -192,8 +192,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     }
 
     private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
-        var random = SystemRandomNumberGenerator()
-        let answer = try self.handshake?.receive(&bytes) { count in (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
+        let answer = try self.handshake?.receive(&bytes) { HandshakeRandom.bytes($0) }
         if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
         guard self.handshake?.isDone == true else { return }
         self.handshake = nil
@@ -375,28 +374,6 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         self.note(.connectionLost, detail: "the socket refused a write")
         self.context?.close(promise: nil)
     }
-
-    func snapshot() -> SessionSnapshot {
-        SessionSnapshot(
-            id: self.id, remote: self.remote, isTLS: self.isTLS, app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
-            client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
-            seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
-            viewers: self.viewers.map { self.loop.relay.snapshot(of: $0) })
-    }
-}
-
-/// What the API shows of a connection.
-package struct SessionSnapshot: Sendable {
-    package let id: UInt64
-    package let remote: String
-    package let isTLS: Bool
-    package let app: String?
-    package let client: String?
-    package let bytesIn: UInt64
-    package let bytesOut: UInt64
-    package let seconds: Int64
-    package let publishing: [String]
-    package let viewers: [ViewerSnapshot]
 }
 
 extension RTMP.Limits {

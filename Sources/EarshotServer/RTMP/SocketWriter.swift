@@ -72,24 +72,32 @@ final class SocketWriter {
 
     /// Starts at a message boundary; only while ``isReady``. Returns the bytes taken.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
-        let taken = self.isDirect ? self.send(vectors) : self.writeToChannel(vectors, limit: Self.channelPiece)
+        let taken = self.isDirect ? self.sendNow(vectors) : self.writeToChannel(vectors, limit: Self.channelPiece)
         self.bytesWritten &+= UInt64(taken)
         return taken
     }
 
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
         self.rest = Rest(header: Array(header), message: message, offset: offset)
-        if self.isDirect { self.writePiece(Self.directPiece) }
+        if self.isDirect { self.writePiece(Self.directPiece) } else { self.writeRestWhileWritable() }
+    }
+
+    /// TLS: writability may have come and gone within the last write, and no event tells of it afterwards.
+    private func writeRestWhileWritable() {
+        while self.rest != nil, self.context?.channel.isWritable == true { self.writePiece(Self.channelPiece) }
     }
 
     /// Only what the kernel takes now; 0 when it takes nothing.
-    private func send(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
-        guard let descriptor = self.descriptor else { return 0 }
+    private func sendNow(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
+        guard let descriptor = self.descriptor, let first = vectors.first else { return 0 }
         var header = msghdr()
         header.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
         header.msg_iovlen = numericCast(vectors.count)
         while true {
-            let sent = sendmsg(descriptor, &header, Self.sendFlags)
+            // One piece is the common case, and the cheaper call.
+            let sent =
+                vectors.count == 1
+                ? send(descriptor, first.iov_base, first.iov_len, Self.sendFlags) : sendmsg(descriptor, &header, Self.sendFlags)
             if sent >= 0 { return sent }
             switch errno {
             case EINTR: continue
@@ -148,13 +156,13 @@ final class SocketWriter {
 
     /// The channel has room again (TLS), or has written what it was given (plain TCP).
     func proceed() {
-        guard let context = self.context, !self.isBroken, self.inFlight == 0 else { return }
+        guard self.context != nil, !self.isBroken, self.inFlight == 0 else { return }
         if self.rest != nil {
             if self.isDirect {
                 self.sendRest()
                 if self.rest != nil { return self.writePiece(Self.directPiece) }
             } else {
-                while self.rest != nil, context.channel.isWritable { self.writePiece(Self.channelPiece) }
+                self.writeRestWhileWritable()
                 if self.rest != nil { return }
             }
         }
@@ -175,7 +183,7 @@ final class SocketWriter {
             vectors.0 = IOVector(iov_base: header.baseAddress.map { $0 + headerOffset }, iov_len: header.count - headerOffset)
             vectors.1 = IOVector(
                 iov_base: UnsafeMutableRawPointer(mutating: start + bodyOffset), iov_len: rest.message.length - bodyOffset)
-            rest.offset += withUnsafeBytes(of: &vectors) { self.send($0.bindMemory(to: IOVector.self)) }
+            rest.offset += withUnsafeBytes(of: &vectors) { self.sendNow($0.bindMemory(to: IOVector.self)) }
         }
         self.rest = rest.offset < rest.message.length ? rest : nil
     }

@@ -56,7 +56,8 @@ package final class Server: Sendable {
     /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds.
     package func run() async throws {
         var configuration = ServiceGroupConfiguration(
-            services: self.services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
+            // Shutdown begins with the last service.
+            services: self.services + [WatchdogService()], gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
         configuration.maximumGracefulShutdownDuration = .seconds(4)
         try await ServiceGroup(configuration: configuration).run()
     }
@@ -69,16 +70,24 @@ package final class Server: Sendable {
     }
 }
 
-/// Tells the clients when the server goes, and sees to it that it does go.
+/// Sees to it that a process told to end does end. Not among ``Server/services``: whoever runs those has the process for other things too.
+private struct WatchdogService: Service {
+    private static let hardLimit = Duration.milliseconds(4_800)
+
+    func run() async throws {
+        try await gracefulShutdown()
+        WatchdogThread.endProcess(after: Self.hardLimit)
+    }
+}
+
+/// Tells the clients when the server goes.
 private struct DrainService: Service {
     let core: ServerCore
-    private static let hardLimit = Duration.milliseconds(4_800)
     private static let lastWords = Duration.milliseconds(300)
 
     func run() async throws {
         try await gracefulShutdown()
         self.core.log.info("Shutting down: telling the clients")
-        WatchdogThread.endProcess(after: Self.hardLimit)
         await self.core.drain()
         // Time for the last bytes to leave; the sockets close by themselves before.
         try await Task.sleep(for: Self.lastWords)

@@ -65,16 +65,21 @@ package struct ServerSession {
         return self.outputs[self.nextOutputIndex]
     }
 
+    /// Media that no publish takes is legitimately on its way after an unpublish or a refusal; before any publish it is an error.
+    private func mayTrail(_ streamID: UInt32) -> Bool {
+        guard let stream = self.streams.first(where: { $0.id == streamID }) else {
+            return streamID > 0 && streamID <= self.lastStreamID  // deleted
+        }
+        return stream.role != .idle && stream.role != .playing
+    }
+
     // MARK: Control messages
 
     /// Takes any message but audio and video on a publishing stream, which need no session.
     package mutating func receive(_ message: Message) throws(RTMPError) {
         switch message.type {
         case .audio, .video:
-            // Late media after unpublish or a refusal is on its way legitimately; before any publish it is not.
-            guard self.streams.contains(where: { $0.id == message.streamID && $0.role != .idle && $0.role != .playing }) else {
-                throw .mediaWithoutPublish(streamID: message.streamID)
-            }
+            guard self.mayTrail(message.streamID) else { throw .mediaWithoutPublish(streamID: message.streamID) }
         case .commandAMF0, .commandAMF3:
             // gstreamer and some encoders send empty keep-alive messages of command type.
             guard message.payload.readableBytes > 0 else { return }
@@ -96,7 +101,7 @@ package struct ServerSession {
             if size > 0 { self.acknowledgementWindow = UInt64(size) }
         case .setPeerBandwidth(let size, let limit):
             // RTMP 1.0 §5.4.5: answered with our window if the size differs from the one we announced last.
-            guard size != self.announcedWindow, limit != .dynamic else { return }
+            guard size > 0, size != self.announcedWindow, limit != .dynamic else { return }
             self.announcedWindow = size
             self.send(.windowAcknowledgementSize(size))
         case .userControl(.pingRequest(let value)):
@@ -145,7 +150,8 @@ package struct ServerSession {
         case "publish": try self.receivePublish(command, on: message.streamID, connect)
         case "play": try self.receivePlay(command, on: message.streamID, connect)
         case "play2":
-            self.status(message.streamID, Status(StatusCode.playFailed, level: .error, "play2 is not available for live streams; use play."))
+            self.status(
+                message.streamID, Status(StatusCode.playFailed, level: .error, "play2 is not available for live streams; use play."))
         case "getStreamLength": self.result(command, amf3, .number(0))  // live: no length
         case "closeStream": self.end(message.streamID, delete: false)
         case "deleteStream":
@@ -394,10 +400,7 @@ package struct ServerSession {
     private mutating func receiveData(_ message: Message) throws(RTMPError) {
         guard message.payload.readableBytes > 0 else { return }
         guard self.isPublishing(message.streamID) else {
-            // The same rule as for audio and video.
-            guard self.streams.contains(where: { $0.id == message.streamID && $0.role != .idle && $0.role != .playing }) else {
-                throw .mediaWithoutPublish(streamID: message.streamID)
-            }
+            guard self.mayTrail(message.streamID) else { throw .mediaWithoutPublish(streamID: message.streamID) }
             return
         }
         var payload = message.payload

@@ -53,7 +53,8 @@ final class ClientProcess: @unchecked Sendable {
         while self.process.isRunning {
             if ContinuousClock.now > end {
                 self.send(SIGKILL)
-                throw TimedOut(description: "a client ran longer than \(seconds) s: \(self.process.arguments ?? []) \(self.errorsSoFar.suffix(2000))")
+                throw TimedOut(
+                    description: "a client ran longer than \(seconds) s: \(self.process.arguments ?? []) \(self.errorsSoFar.suffix(2000))")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

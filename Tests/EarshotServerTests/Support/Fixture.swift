@@ -1,22 +1,49 @@
 import Foundation
 
-/// Media files that tests push, made by ffmpeg once per process and kind.
+/// Media files that tests push, made by ffmpeg once per kind and kept for the next run.
 enum Fixture {
-    /// An FLV file with a test pattern and a tone. Nil arguments leave a track out.
-    static func flv(video: [String]?, audio: [String]?, seconds: Int, size: String = "320x240", rate: Int = 25) async throws -> String {
-        let name = "\(video?.joined() ?? "none")-\(audio?.joined() ?? "none")-\(seconds)-\(size)-\(rate)"
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(getpid())-\(Self.digest(name)).flv").path
-        if FileManager.default.fileExists(atPath: path) { return path }
-        var arguments = ["ffmpeg", "-v", "error", "-y"]
+    static let baseline = ["-c:v", "libx264", "-profile:v", "baseline", "-g", "25"]
+    static let withBFrames = ["-c:v", "libx264", "-profile:v", "main", "-bf", "2", "-g", "25"]
+    static let aac = ["-c:a", "aac", "-ar", "44100"]
+
+    /// An FLV file with a test pattern and a tone. Nil arguments leave a track out. Other tones make other packets.
+    static func flv(
+        video: [String]?, audio: [String]?, seconds: Int, size: String = "320x240", rate: Int = 25, tone: Int = 440,
+        ffmpeg: String = "ffmpeg"
+    ) async throws -> String {
+        var arguments = [ffmpeg, "-v", "error", "-y"]
         if video != nil { arguments += ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=\(rate)"] }
-        if audio != nil { arguments += ["-f", "lavfi", "-i", "sine=440"] }
+        if audio != nil { arguments += ["-f", "lavfi", "-i", "sine=\(tone)"] }
         arguments += ["-t", "\(seconds)"] + (video ?? []) + (audio ?? [])
+        let path = try Self.directory().appendingPathComponent("\(Self.digest(arguments.joined(separator: " "))).flv").path
+        if FileManager.default.fileExists(atPath: path) { return path }
         // Written beside and moved, so that tests in parallel never read half a file.
         let partial = "\(path).\(UUID().uuidString).flv"
         let made = try await ClientProcess.run(arguments + [partial], within: 60)
         guard made.status == 0 else { throw TimedOut(description: "ffmpeg could not make a test file: \(made.errors)") }
         guard rename(partial, path) == 0 else { throw TimedOut(description: "rename failed") }
         return path
+    }
+
+    /// Where made files are kept.
+    static func directory() throws -> URL {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-fixtures-\(getuid())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        return directory
+    }
+
+    /// A new folder for one test's files; removed after the body.
+    static func withDirectory<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-test-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let outcome: Swift.Result<Result, any Error>
+        do {
+            outcome = .success(try await body(directory))
+        } catch {
+            outcome = .failure(error)
+        }
+        try FileManager.default.removeItem(at: directory)
+        return try outcome.get()
     }
 
     private static func digest(_ text: String) -> String {
@@ -26,10 +53,19 @@ enum Fixture {
 
 /// ffprobe's view of a file or URL.
 enum Probe {
-    /// One line a packet: kind, times, hash of the payload.
+    /// One line a packet: kind, times, flags, hash of the payload.
     static func packets(_ url: String) -> [String] {
         [
-            "ffprobe", "-v", "error", "-show_entries", "packet=codec_type,pts,dts,data_hash", "-show_data_hash", "md5", "-of", "csv", url,
+            "ffprobe", "-v", "error", "-show_entries", "packet=codec_type,pts,dts,flags,data_hash", "-show_data_hash", "md5", "-of", "csv",
+            url,
         ]
+    }
+}
+
+/// ffmpeg's command lines.
+enum FFmpeg {
+    /// At the pace of its timestamps, packets as they are.
+    static func push(_ file: String, to url: String, ffmpeg: String = "ffmpeg") -> [String] {
+        [ffmpeg, "-v", "error", "-re", "-i", file, "-c", "copy", "-f", "flv", url]
     }
 }

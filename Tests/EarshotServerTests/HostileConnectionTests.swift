@@ -1,0 +1,102 @@
+import EarshotServer
+import Foundation
+import NIOCore
+import RTMP
+import Relay
+import Testing
+
+extension Hostile {
+    /// Ends of connections: half, hard and by the hundred.
+    @Suite struct Connections {
+        @Test func halfClosed() async throws {
+            try await TestServer.withCanary({ $0.limits.handshakeMs = 1_000 }) { server in
+                let fresh = try await RawClient.open(server.port)
+                try await fresh.closeOutput()
+                try await server.expectClosed(fresh, .clientClosed)
+                let player = try await RawClient.playing(server.port, Canary.name)
+                try await player.closeOutput()
+                try await server.expectClosed(player, .clientClosed)
+                let publisher = try await RawClient.publishing(server.port, "half")
+                var cut = RawBytes()
+                cut.header(chunkStream: 4, length: 4_000, type: .audio, streamID: 1)
+                cut.bytes([0xAF, 1, 2, 3])
+                await publisher.send(bytes: cut.buffer)
+                try await publisher.closeOutput()
+                try await server.expectClosed(publisher, .clientClosed)
+            }
+        }
+
+        @Test func resetInTheMiddleOfAMessage() async throws {
+            try await TestServer.withCanary({ $0.relay.grace.brokenPipeMs = 300 }) { server in
+                let viewer = try await RawClient.playing(server.port, "reset")
+                let publisher = try await RawClient.publishing(server.port, "reset")
+                publisher.send(.audio, SyntheticTag.audio(1, bytes: 40))
+                try await eventually("the message") { viewer.media().count == 1 }
+                var cut = RawBytes()
+                cut.header(chunkStream: 6, length: 100_000, type: .video, streamID: 1)
+                cut.bytes([0x27, 1, 0, 0, 0])
+                await publisher.send(bytes: cut.buffer)
+                try await publisher.reset()
+                try await server.expectClosed(publisher, .connectionLost)
+                // Half a message is nobody's; the end of the grace period is told.
+                try await viewer.waitForStatus(StatusCode.playUnpublishNotify)
+                #expect(viewer.media().count == 1)
+                try await viewer.reset()
+                try await server.expectClosed(viewer, .connectionLost)
+                try await server.wait("streams") { $0["total"].int == 1 }
+            }
+        }
+
+        @Test func fiveHundredDropped() async throws {
+            try await TestServer.withCanary({ $0.relay.grace.brokenPipeMs = 200; $0.relay.grace.cleanStopMs = 200 }) { server in
+                let counters = server.server.core.counters
+                for batch in 0..<10 {
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for index in 0..<50 { group.addTask { try await Self.openAndDrop(server.port, stage: index % 7, "cam\(batch)-\(index)") } }
+                        try await group.waitForAll()
+                    }
+                }
+                try await server.expectConnections(2, within: 10)
+                #expect(counters.current.connectionsAccepted == 502)
+                try await server.wait("streams") { $0["total"].int == 1 }
+                #expect(server.server.core.registry.count == 1)
+            }
+        }
+
+        private static func openAndDrop(_ port: Int, stage: Int, _ name: String) async throws {
+            switch stage {
+            case 0: await (try await RawClient.open(port)).close()
+            case 1:
+                let client = try await RawClient.open(port)
+                await client.send(bytes: [3, 0, 0, 0])
+                try await client.reset()
+            case 2: await (try await RawClient.shaken(port)).close()
+            case 3: try await (try await RawClient.connected(port)).reset()
+            case 4: await (try await RawClient.playing(port, name)).close()
+            case 5:
+                // Gone before the server can have decided.
+                let client = try await RawClient.connected(port)
+                try await client.perform { $0.publish(name, on: 1) }
+                try await client.reset()
+            default:
+                let client = try await RawClient.publishing(port, name)
+                client.send(.audio, SyntheticTag.audio(1, bytes: 20))
+                await client.close()
+            }
+        }
+
+        @Test func shutdownTellsClients() async throws {
+            let (publisher, player, idle) = try await TestServer.run { server in
+                let publisher = try await RawClient.publishing(server.port, "cam")
+                publisher.send(.audio, SyntheticTag.audio(1, bytes: 20))
+                let player = try await RawClient.playing(server.port, "cam")
+                try await eventually("the message") { !player.media().isEmpty }
+                return (publisher, player, try await RawClient.connected(server.port))
+            }
+            for client in [publisher, player, idle] { try await client.waitUntilClosed(within: 3) }
+            #expect(publisher.statusCodes.contains(StatusCode.connectAppShutdown))
+            #expect(player.statusCodes.contains(StatusCode.playUnpublishNotify))
+            #expect(player.outputs.contains(.streamEOF(1)))
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import NIOCore
+import RTMP
+import Testing
+
+extension Hostile {
+    /// What a bad client costs, measured on a server with a process of its own.
+    @Suite struct Memory {
+        private static let mebibyte = 1 << 20
+
+        /// Runs the deed twice: what the first one leaves behind is warmth, what the second one adds is a leak.
+        private static func expectGrowth(
+            below limit: Int, on server: ServerProcess, sourceLocation: SourceLocation = #_sourceLocation, _ deed: () async throws -> Void
+        ) async throws {
+            try await deed()
+            let before = try server.residentBytes()
+            try await deed()
+            let grown = try server.residentBytes() - before
+            #expect(grown < limit, "grew by \(grown >> 10) KiB", sourceLocation: sourceLocation)
+        }
+
+        @Test func stalledViewers() async throws {
+            try await ServerProcess.run(["EARSHOT_RELAY_MAX_BEHIND=20s"]) { server in
+                try await Canary.during(server.port) {
+                    let publisher = try await RawClient.publishing(server.port, "cam")
+                    SlowViewers.publish(publisher)
+                    let witness = try await RawClient.playing(server.port, "cam")
+                    try await eventually("a whole group of pictures") { witness.media().count > 60 }
+                    let before = try server.residentBytes()
+                    var options = RawClient.Options()
+                    options.receiveBuffer = 16 << 10
+                    var stalled: [RawClient] = []
+                    for _ in 0..<20 {
+                        let client = try await RawClient.playing(server.port, "cam", options)
+                        try await client.stopReading()
+                        stalled.append(client)
+                    }
+                    let seen = witness.media().count
+                    try await eventually("four seconds of pictures") { witness.media().count > seen + 200 }
+                    let grown = try server.residentBytes() - before
+                    #expect(grown < 20 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    for client in stalled + [witness, publisher] { await client.close() }
+                }
+            }
+        }
+
+        /// Eight mebibytes announced on 64 chunk streams, a few bytes sent; then on one more.
+        @Test func announcedMessages() async throws {
+            try await ServerProcess.run { server in
+                try await Canary.during(server.port) {
+                    var clients: [RawClient] = []
+                    let before = try server.residentBytes()
+                    for _ in 0..<10 {
+                        let client = try await RawClient.shaken(server.port)
+                        var bytes = RawBytes()
+                        for id in UInt32(3)..<67 {
+                            bytes.header(chunkStream: id, length: 8 << 20, type: .video, streamID: 1)
+                            bytes.repeating(0x27, 128)
+                        }
+                        await client.send(bytes: bytes.buffer)
+                        clients.append(client)
+                    }
+                    // Whoever got a pong has been read: a ping on a chunk stream of its own.
+                    let grown = try server.residentBytes() - before
+                    #expect(grown < 16 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    for client in clients {
+                        var bytes = RawBytes()
+                        bytes.header(chunkStream: 70, length: 8 << 20, type: .video, streamID: 1)
+                        await client.send(bytes: bytes.buffer)
+                        try await client.waitUntilClosed()
+                    }
+                    try await eventually("ten lines") { server.closed("protocol_error") == 10 }
+                }
+            }
+        }
+
+        /// Sixteen mebibytes announced on 60,000 chunk streams.
+        @Test func announcedEverywhere() async throws {
+            try await ServerProcess.run { server in
+                try await Canary.during(server.port) {
+                    try await Self.expectGrowth(below: 4 * Self.mebibyte, on: server) {
+                        let client = try await RawClient.shaken(server.port)
+                        var bytes = RawBytes()
+                        for id in UInt32(3)..<60_003 { bytes.header(chunkStream: id, length: 0xFF_FFFF, type: .video, streamID: 1) }
+                        await client.send(bytes: bytes.buffer)
+                        try await client.waitUntilClosed()
+                    }
+                    try await eventually("two lines") { server.closed("protocol_error") == 2 }
+                }
+            }
+        }
+
+        /// Every read ends one byte into the next message, so that the decoder never has nothing left over.
+        @Test func neverAtAMessageBoundary() async throws {
+            try await ServerProcess.run { server in
+                try await Canary.during(server.port) {
+                    let client = try await RawClient.connected(server.port)
+                    var round = ByteBuffer()
+                    let encoder = ChunkEncoder(chunkSize: 60_000)
+                    encoder.encode(ControlMessage.userControl(.pingRequest(1)).message, chunkStream: 2, into: &round)
+                    // A type that nobody knows is read and forgotten.
+                    let filler = Message(type: MessageType(rawValue: 99), payload: ByteBuffer(repeating: 0, count: 3_900))
+                    encoder.encode(filler, chunkStream: 7, into: &round)
+                    let bytes = Array(round.readableBytesView)
+                    await client.send(bytes: [bytes[0]])
+                    try await Self.expectGrowth(below: 8 * Self.mebibyte, on: server) {
+                        for _ in 0..<4_000 {
+                            let pongs = client.bytesReceived
+                            await client.send(bytes: bytes[1...] + [bytes[0]])
+                            while client.bytesReceived == pongs { await Task.yield() }
+                        }
+                    }
+                    await client.close()
+                }
+            }
+        }
+
+        /// Questions without end from somebody who does not read the answers.
+        @Test func answersNobodyReads() async throws {
+            try await ServerProcess.run { server in
+                try await Canary.during(server.port) {
+                    var options = RawClient.Options()
+                    options.receiveBuffer = 16 << 10
+                    var questions = ByteBuffer()
+                    for number in 0..<1_000 {
+                        let command = Command("x", transaction: Double(number + 10)).message(streamID: 0)
+                        ChunkEncoder(chunkSize: 60_000).encode(command, chunkStream: 3, into: &questions)
+                    }
+                    let bytes = questions
+                    try await Self.expectGrowth(below: 8 * Self.mebibyte, on: server) {
+                        let client = try await RawClient.connected(server.port, options)
+                        try await client.stopReading()
+                        for _ in 0..<150 where await client.send(bytes: bytes) {}
+                        try await client.startReading()
+                        try await client.waitUntilClosed(within: 5)
+                    }
+                    try await eventually("two lines") { server.closed("too_slow") == 2 }
+                }
+            }
+        }
+
+        /// Everything that 500 connections took is given back.
+        @Test func descriptors() async throws {
+            try await ServerProcess.run { server in
+                try await Canary.during(server.port) {
+                    let before = try server.openDescriptors()
+                    try await Self.expectGrowth(below: 8 * Self.mebibyte, on: server) {
+                        for _ in 0..<5 {
+                            var clients: [RawClient] = []
+                            for _ in 0..<50 { clients.append(try await RawClient.shaken(server.port)) }
+                            for client in clients { try await client.reset() }
+                        }
+                        try await eventually("the descriptors") { try server.openDescriptors() <= before }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import EarshotServer
+import NIOCore
+import RTMP
+import Testing
+
+extension Hostile {
+    /// Several publishes and plays on one connection, and players that change their minds.
+    @Suite struct OneConnection {
+        @Test func twoPlaysAndAPublish() async throws {
+            try await TestServer.withCanary { server in
+                let north = try await RawClient.publishing(server.port, "north")
+                let south = try await RawClient.publishing(server.port, "south")
+                let busy = try await RawClient.connected(server.port)
+                let ids = [try await busy.createStream(), try await busy.createStream(), try await busy.createStream()]
+                #expect(Set(ids).count == 3)
+                try await busy.publish("east", on: ids[0])
+                try await busy.play("north", on: ids[1])
+                try await busy.play("south", on: ids[2])
+                let watcher = try await RawClient.playing(server.port, "east")
+                for number in 0..<200 {
+                    // One chunk, and several (chunks of 60,000 bytes), whose own headers carry no message stream id.
+                    let size = number % 20 == 0 ? 130_000 : 700
+                    north.send(.video, SyntheticTag.video(3 * number, isKeyframe: number % 50 == 0, bytes: size), timestamp: UInt32(number))
+                    south.send(.video, SyntheticTag.video(3 * number + 1, isKeyframe: number % 50 == 0, bytes: size), timestamp: UInt32(number))
+                    busy.send(.audio, SyntheticTag.audio(3 * number + 2, bytes: 90), timestamp: UInt32(number), on: ids[0])
+                    if number % 20 == 0 { try await server.pass(watcher) }
+                }
+                for (client, id, offset) in [(busy, ids[1], 0), (busy, ids[2], 1), (watcher, 1, 2)] {
+                    try await eventually("all of \(offset)") { client.media(on: id).count >= 200 }
+                    #expect(client.media(on: id).map { SyntheticTag.number($0.message) } == (0..<200).map { 3 * $0 + offset })
+                }
+                #expect(busy.media(on: ids[0]).isEmpty && busy.decodingError == nil)
+                // Ending one leaves the others.
+                try await busy.perform { $0.deleteStream(ids[1]) }
+                try await server.wait("streams") { list in list["list"].list.contains { $0["name"].string == "north" && $0["viewers"].int == 0 } }
+                south.send(.video, SyntheticTag.video(1_000, isKeyframe: true, bytes: 50), timestamp: 300)
+                busy.send(.audio, SyntheticTag.audio(1_001, bytes: 50), timestamp: 300, on: ids[0])
+                try await eventually("the rest") { busy.media(on: ids[2]).count == 201 && watcher.media().count == 201 }
+                for client in [north, south, busy, watcher] { await client.close() }
+                try await server.expectConnections(2)
+            }
+        }
+
+        @Test func pauseAndTracks() async throws {
+            try await TestServer.withCanary { server in
+                let publisher = try await RawClient.publishing(server.port, "cam")
+                let viewer = try await RawClient.playing(server.port, "cam")
+                let stage = Stage(publisher: publisher, viewer: viewer)
+                #expect(try await stage.play(2) == ["video", "audio", "video", "audio"])
+                try await viewer.perform { $0.pause(true, on: 1) }
+                try await viewer.waitForStatus(StatusCode.pauseNotify)
+                #expect(try await stage.play(3) == [])
+                try await viewer.perform { $0.pause(false, on: 1) }
+                try await viewer.waitForStatus(StatusCode.unpauseNotify)
+                // On at the newest keyframe, which is of the pause.
+                try await eventually("the cached pictures") { viewer.media().last.map { $0.message.type == .audio } == true && stage.news().count >= 2 }
+                stage.forget()
+                #expect(try await stage.play(1) == ["video", "audio"])
+                try await viewer.perform { $0.receiveAudio(false, on: 1) }
+                try await server.pass(viewer)
+                #expect(try await stage.play(2) == ["video", "video"])
+                try await viewer.perform { $0.receiveVideo(false, on: 1) }
+                try await server.pass(viewer)
+                #expect(try await stage.play(2) == [])
+                try await viewer.perform { $0.receiveAudio(true, on: 1) }
+                try await server.pass(viewer)
+                #expect(try await stage.play(2) == ["audio", "audio"])
+                try await viewer.perform { $0.receiveVideo(true, on: 1) }
+                try await server.pass(viewer)
+                #expect(try await stage.play(2) == ["video", "audio", "video", "audio"])
+                // Pause, pause, unpause, unpause: nothing comes twice.
+                for paused in [true, true, false, false, true, false] { try await viewer.perform { $0.pause(paused, on: 1) } }
+                try await server.pass(viewer)
+                stage.forget()
+                #expect(try await stage.play(1) == ["video", "audio"])
+                let stamps = viewer.media().map(\.message.timestamp)
+                #expect(stamps == stamps.sorted())
+                for client in [publisher, viewer] { await client.close() }
+            }
+        }
+
+        @Test func closeStreamAndPlayAgain() async throws {
+            try await TestServer.withCanary { server in
+                let publisher = try await RawClient.publishing(server.port, "cam")
+                let viewer = try await RawClient.playing(server.port, "cam")
+                let stage = Stage(publisher: publisher, viewer: viewer)
+                for round in 0..<3 {
+                    #expect(try await stage.play(1) == ["video", "audio"])
+                    viewer.send(Command("closeStream"), on: 1)
+                    try await eventually("the stop") { viewer.statusCodes.count { $0 == StatusCode.playStop } == round + 1 }
+                    #expect(try await stage.play(1) == [])
+                    try await viewer.play("cam", on: 1)
+                    try await eventually("the cached pictures") { stage.news().count >= 2 }
+                    stage.forget()
+                }
+                // Play over play: the old one ends, the new one begins, and nothing comes twice.
+                let other = try await RawClient.publishing(server.port, "other")
+                try await viewer.play("other", on: 1)
+                stage.forget()
+                #expect(try await stage.play(1) == [])
+                other.send(.audio, SyntheticTag.audio(9_999, bytes: 30))
+                try await eventually("the other stream") { stage.news().count == 1 }
+                try await viewer.perform { $0.deleteStream(1) }
+                try await server.wait("streams") { list in list["list"].list.allSatisfy { $0["name"].string == Canary.name || $0["viewers"].int == 0 } }
+                for client in [publisher, viewer, other] { await client.close() }
+                try await server.expectConnections(2)
+            }
+        }
+    }
+}
+
+extension TestServer {
+    /// Returns when the server has handled all that this client sent before, and the client all that it was sent.
+    func pass(_ client: RawClient) async throws {
+        let value = UInt32.random(in: 1...(.max))
+        try await client.perform { $0.ping(value) }
+        try await eventually("the pong") { client.outputs.contains(.pong(value)) }
+    }
+}
+
+/// A publisher and its viewer: what the one sends, the other gets or does not.
+private final class Stage: Sendable {
+    private let publisher: RawClient
+    private let viewer: RawClient
+    private let witness = Witness()
+
+    /// Touched by the test's own task only.
+    private final class Witness: @unchecked Sendable {
+        var number = 0
+        var seen = 0
+    }
+
+    init(publisher: RawClient, viewer: RawClient) {
+        self.publisher = publisher
+        self.viewer = viewer
+    }
+
+    func news() -> [RawClient.Received] { Array(self.viewer.media().dropFirst(self.witness.seen)) }
+
+    func forget() { self.witness.seen = self.viewer.media().count }
+
+    /// Sends pairs of a keyframe and an audio message, then returns what of them arrived.
+    func play(_ pairs: Int) async throws -> [String] {
+        for _ in 0..<pairs {
+            let number = self.witness.number
+            self.witness.number += 1
+            self.publisher.send(.video, SyntheticTag.video(number, isKeyframe: true, bytes: 100), timestamp: UInt32(number * 40))
+            self.publisher.send(.audio, SyntheticTag.audio(number, bytes: 50), timestamp: UInt32(number * 40))
+        }
+        // The publisher's answer says that the messages are in the stream, the viewer's that what it gets of them has been written.
+        for client in [self.publisher, self.viewer] {
+            for _ in 0..<2 {
+                let value = UInt32.random(in: 1...(.max))
+                try await client.perform { $0.ping(value) }
+                try await eventually("the pong") { client.outputs.contains(.pong(value)) }
+            }
+        }
+        let kinds = self.news().map { $0.message.type == .video ? "video" : "audio" }
+        self.forget()
+        return kinds
+    }
+}

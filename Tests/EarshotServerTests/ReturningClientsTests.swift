@@ -1,0 +1,71 @@
+import EarshotServer
+import Foundation
+import Testing
+
+/// A publisher that goes and comes back: its viewers stay, and see one stream whose time never goes back.
+@Suite struct ReturningClientsTests {
+    private static func sources() async throws -> (String, String) {
+        (
+            try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6),
+            try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2, tone: 880)
+        )
+    }
+
+    /// Killed in the middle, back within the grace period.
+    @Test func viewerContinuesAfterAKilledPublisherReturns() async throws {
+        let (first, second) = try await Self.sources()
+        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+            let url = "\(server.rtmp)/live/cam1"
+            try await ClientProcess.during(Probe.packets(url)) { viewer in
+                try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
+                let killed = try ClientProcess(FFmpeg.push(first, to: url))
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                killed.send(SIGKILL)
+                try await server.wait("streams") { $0["list"][0]["state"].string == "interrupted" }
+                let pushed = try await ClientProcess.run(FFmpeg.push(second, to: url))
+                #expect(pushed.status == 0, "\(pushed.errors)")
+                let played = PacketList(csv: try await viewer.outcome(within: 8).text)
+                let sources = (try await PacketList.of(file: first), try await PacketList.of(file: second))
+                #expect(played.joinDifference(first: sources.0, second: sources.1) == nil)
+            }
+        }
+    }
+
+    /// Stopped in words, back within the (shorter) grace period for that.
+    @Test func viewerContinuesAfterACleanStop() async throws {
+        let first = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2)
+        let second = try await Self.sources().1
+        try await TestServer.run { server in
+            let url = "\(server.rtmp)/live/cam1"
+            try await ClientProcess.during(Probe.packets(url)) { viewer in
+                try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
+                for source in [first, second] {
+                    let pushed = try await ClientProcess.run(FFmpeg.push(source, to: url))
+                    #expect(pushed.status == 0, "\(pushed.errors)")
+                }
+                let played = PacketList(csv: try await viewer.outcome(within: 8).text)
+                let sources = (try await PacketList.of(file: first), try await PacketList.of(file: second))
+                #expect(played.joinDifference(first: sources.0, second: sources.1, firstIsWhole: true) == nil)
+            }
+        }
+    }
+
+    @Test func viewerEndsWhenAKilledPublisherStaysAway() async throws {
+        let source = try await Self.sources().0
+        try await TestServer.run({ $0.relay.grace.brokenPipeMs = 500 }) { server in
+            let url = "\(server.rtmp)/live/cam1"
+            try await ClientProcess.during(Probe.packets(url)) { viewer in
+                try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
+                let killed = try ClientProcess(FFmpeg.push(source, to: url))
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                killed.send(SIGKILL)
+                let ended = try await viewer.outcome(within: 5)
+                #expect(ended.status == 0, "\(ended.errors)")
+                let expected = try await PacketList.of(file: source)
+                let played = PacketList(csv: ended.text)
+                #expect(played.difference(from: PacketList(Array(expected.packets.prefix(played.count)))) == nil)
+                try await server.wait("streams") { $0.count == 0 && $0["total"].int == 0 }
+            }
+        }
+    }
+}

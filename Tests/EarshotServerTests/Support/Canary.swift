@@ -1,0 +1,123 @@
+import NIOCore
+import NIOPosix
+import RTMP
+import Synchronization
+import Testing
+
+/// A stream that is published and watched while something bad happens elsewhere: every message must arrive, in order and soon.
+final class Canary: Sendable {
+    static let name = "canary"
+    /// Milliseconds between publishing and delivery, at most. Ten times what an idle machine needs.
+    private static let delayLimitMs = 500.0
+    private static let intervalMs: Int64 = 20
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
+    private let publisher: RawClient
+    private let viewer: RawClient
+    /// When each message was handed to the socket, by number.
+    private let sent = Mutex<[ContinuousClock.Instant]>([])
+    private let isPublishing = Mutex(true)
+
+    private init(publisher: RawClient, viewer: RawClient) {
+        self.publisher = publisher
+        self.viewer = viewer
+    }
+
+    /// Runs the body while the canary sings, then judges it.
+    static func during<Result: Sendable>(
+        _ port: Int, sourceLocation: SourceLocation = #_sourceLocation, _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let canary = try await Canary.start(port)
+        let outcome: Swift.Result<Result, any Error>
+        do {
+            outcome = .success(try await body())
+        } catch {
+            outcome = .failure(error)
+        }
+        try await canary.judge(sourceLocation)
+        return try outcome.get()
+    }
+
+    private static func start(_ port: Int) async throws -> Canary {
+        var options = RawClient.Options()
+        options.group = self.group
+        let viewer = try await RawClient.playing(port, self.name, options)
+        let publisher = try await RawClient.publishing(port, self.name, options)
+        let canary = Canary(publisher: publisher, viewer: viewer)
+        publisher.send(.video, SyntheticTag.videoHeader)
+        publisher.send(.audio, SyntheticTag.audioHeader)
+        publisher.channel.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(self.intervalMs)) { task in
+            guard canary.isPublishing.withLock({ $0 }) else { return task.cancel() }
+            canary.publishNext()
+        }
+        try await eventually("the canary's first message") { viewer.media().count > 2 }
+        return canary
+    }
+
+    private func publishNext() {
+        let number = self.sent.withLock { sent in
+            sent.append(.now)
+            return sent.count - 1
+        }
+        let timestamp = UInt32(number) * UInt32(Self.intervalMs)
+        if number % 2 == 0 {
+            self.publisher.send(.video, SyntheticTag.video(number, isKeyframe: number % 50 == 0, bytes: 1_000), timestamp: timestamp)
+        } else {
+            self.publisher.send(.audio, SyntheticTag.audio(number, bytes: 200), timestamp: timestamp)
+        }
+    }
+
+    private func judge(_ sourceLocation: SourceLocation) async throws {
+        self.isPublishing.withLock { $0 = false }
+        // A tick may be under way still.
+        try await self.publisher.channel.eventLoop.submit {}.get()
+        let sent = self.sent.withLock { $0 }
+        let expected = Array(sent.indices)
+        try? await eventually("the canary's last message", within: 3) { self.viewer.isClosed || self.arrivals.count >= sent.count }
+        let arrivals = self.arrivals
+        #expect(arrivals.map(\.number) == expected, "the canary lost messages or their order", sourceLocation: sourceLocation)
+        #expect(!self.publisher.isClosed && !self.viewer.isClosed, "the canary was disconnected", sourceLocation: sourceLocation)
+        var worst = Duration.zero
+        for arrival in arrivals where arrival.number < sent.count { worst = max(worst, arrival.at - sent[arrival.number]) }
+        #expect(worst / .milliseconds(1) < Self.delayLimitMs, "the canary was late", sourceLocation: sourceLocation)
+        await self.publisher.close()
+        await self.viewer.close()
+    }
+
+    private var arrivals: [(number: Int, at: ContinuousClock.Instant)] {
+        self.viewer.media().compactMap { received in SyntheticTag.number(received.message).map { ($0, received.at) } }
+    }
+}
+
+/// AVC and AAC tags that carry a number in place of pictures and sound.
+enum SyntheticTag {
+    static let videoHeader: [UInt8] =
+        [0x17, 0, 0, 0, 0, 1, 0x42, 0xC0, 0x1E, 0xFF, 0xE1, 0, 4, 0x67, 0x42, 0xC0, 0x1E, 1, 0, 2, 0x68, 0xCE]
+    static let audioHeader: [UInt8] = [0xAF, 0, 0x12, 0x10]
+
+    static func video(_ number: Int, isKeyframe: Bool, bytes: Int) -> [UInt8] {
+        self.fill([isKeyframe ? 0x17 : 0x27, 1, 0, 0, 0], number, bytes)
+    }
+
+    static func audio(_ number: Int, bytes: Int) -> [UInt8] {
+        self.fill([0xAF, 1], number, bytes)
+    }
+
+    /// The number in a message that `video` or `audio` made, if its bytes are all as they should be.
+    static func number(_ message: Message) -> Int? {
+        var payload = message.payload
+        let header = message.type == .video ? 5 : 2
+        guard payload.readableBytes >= header + 8, payload.getInteger(at: payload.readerIndex + 1, as: UInt8.self) == 1 else { return nil }
+        payload.moveReaderIndex(forwardBy: header)
+        guard let number = payload.readInteger(as: UInt64.self) else { return nil }
+        let filler = UInt8(truncatingIfNeeded: number)
+        return payload.readableBytesView.allSatisfy { $0 == filler } ? Int(number) : nil
+    }
+
+    private static func fill(_ header: [UInt8], _ number: Int, _ bytes: Int) -> [UInt8] {
+        var out = ByteBuffer(bytes: header)
+        out.writeInteger(UInt64(number))
+        out.writeRepeatingByte(UInt8(truncatingIfNeeded: number), count: max(0, bytes - out.readableBytes))
+        return Array(out.readableBytesView)
+    }
+}

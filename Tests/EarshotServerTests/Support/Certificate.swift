@@ -1,0 +1,24 @@
+import Foundation
+
+/// A self-signed certificate, made with openssl.
+struct Certificate: Sendable {
+    let certificate: String
+    let key: String
+
+    /// `name` becomes the common name; both files are replaced if they are there.
+    static func make(_ name: String, in directory: URL) async throws -> Certificate {
+        let made = Certificate(
+            certificate: directory.appendingPathComponent("certificate.pem").path, key: directory.appendingPathComponent("key.pem").path)
+        let openssl = try await ClientProcess.run([
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "-subj", "/CN=\(name)", "-keyout", made.key, "-out", made.certificate,
+        ])
+        guard openssl.status == 0 else { throw TimedOut(description: "openssl could not make a certificate: \(openssl.errors)") }
+        return made
+    }
+
+    /// What a TLS server on that port presents: openssl's report, with "CN = name" in its subject line.
+    static func presented(on port: Int) async throws -> String {
+        try await ClientProcess.run(["openssl", "s_client", "-connect", "127.0.0.1:\(port)"], within: 10).text
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+
+/// A server in a process of its own, whose memory and descriptors are nobody else's.
+struct ServerProcess: Sendable {
+    let process: ClientProcess
+    let port: Int
+    let http: Int
+
+    /// Starts the built server with these settings (`EARSHOT_…`), runs the body, and kills it.
+    static func run<Result: Sendable>(
+        _ settings: [String] = [], _ body: @Sendable (ServerProcess) async throws -> Result
+    ) async throws -> Result {
+        // The test bundle and the server are built side by side.
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let binary = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("earshot").path
+        let data = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: data) }
+        let arguments = settings + [binary, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data]
+        return try await ClientProcess.during(arguments) { process in
+            try await eventually("the server's banner", within: 10) { process.outputSoFar.contains(Data("Ctrl-C".utf8)) || !process.isRunning }
+            let banner = String(decoding: process.outputSoFar, as: UTF8.self)
+            guard let rtmp = banner.firstMatch(of: /rtmp:\/\/127\.0\.0\.1:(\d+)/), let http = banner.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/),
+                let port = Int(rtmp.1), let httpPort = Int(http.1)
+            else { throw TimedOut(description: "no server at \(binary): \(process.errorsSoFar)") }
+            return try await body(ServerProcess(process: process, port: port, http: httpPort))
+        }
+    }
+
+    /// Resident memory in bytes.
+    func residentBytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(self.process.id)/status", encoding: .utf8)
+        let line = try status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }.orThrow()
+        return try Int(line.split(separator: " ").dropLast().last.map(String.init) ?? "").orThrow() << 10
+    }
+
+    func openDescriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.process.id)/fd").count
+    }
+
+    /// How many connections ended for each reason.
+    func closed(_ reason: String) -> Int {
+        self.process.errorsSoFar.split(separator: "\n").count { $0.contains("Connection closed") && $0.contains("reason=\(reason)") }
+    }
+}

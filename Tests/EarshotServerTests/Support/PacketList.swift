@@ -1,0 +1,78 @@
+import Foundation
+
+/// One audio or video packet as a demuxer sees it.
+struct Packet: Hashable, Sendable, CustomStringConvertible {
+    let kind: String
+    let pts: Int?
+    let dts: Int?
+    let isKeyframe: Bool
+    let hash: String
+
+    var description: String {
+        "\(self.kind) pts \(self.pts ?? -1) dts \(self.dts ?? -1) \(self.isKeyframe ? "key " : "")\(self.hash.suffix(8))"
+    }
+}
+
+/// The packets of a file or of what a player got, in the order in which they came.
+struct PacketList: Sendable {
+    var packets: [Packet]
+
+    init(_ packets: [Packet]) { self.packets = packets }
+
+    /// Reads ``Probe/packets(_:)``'s output. Script data (ffprobe calls it subtitles) is left out.
+    init(csv: String) {
+        self.packets = csv.split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            guard fields.count >= 6, fields[0] == "packet", fields[1] == "video" || fields[1] == "audio" else { return nil }
+            return Packet(kind: fields[1], pts: Int(fields[2]), dts: Int(fields[3]), isKeyframe: fields[4].hasPrefix("K"), hash: fields[5])
+        }
+    }
+
+    static func of(file: String) async throws -> PacketList {
+        PacketList(csv: try await ClientProcess.run(Probe.packets(file)).text)
+    }
+
+    func only(_ kind: String) -> PacketList { PacketList(self.packets.filter { $0.kind == kind }) }
+    var hashes: [String] { self.packets.map(\.hash) }
+    var count: Int { self.packets.count }
+
+    /// Nil when both are equal; otherwise where they part.
+    func difference(from expected: PacketList) -> String? {
+        if expected.packets.isEmpty { return "nothing was expected" }
+        for (index, pair) in zip(self.packets, expected.packets).enumerated() where pair.0 != pair.1 {
+            return "packet \(index): got \(pair.0), expected \(pair.1)"
+        }
+        return self.count == expected.count ? nil : "got \(self.count) packets, expected \(expected.count)"
+    }
+
+    /// Nil when this is a real tail of `whole`: it starts later, and from there on nothing is missing, doubled or changed.
+    func tailDifference(of whole: PacketList) -> String? {
+        guard let first = self.packets.first else { return "no packets" }
+        guard let start = whole.packets.firstIndex(of: first) else { return "the first packet is not one of the source: \(first)" }
+        guard start > 0 else { return "the tail is the whole" }
+        return self.difference(from: PacketList(Array(whole.packets[start...])))
+    }
+
+    /// Nil when every kind's packets are a beginning of the first source (of some length) and then the whole second one, and no
+    /// timestamp goes back.
+    func joinDifference(first: PacketList, second: PacketList, firstIsWhole: Bool = false) -> String? {
+        for kind in ["video", "audio"] {
+            let (got, one, two) = (self.only(kind), first.only(kind), second.only(kind))
+            if let what = got.orderProblem { return "\(kind): \(what)" }
+            let common = zip(got.hashes, one.hashes).prefix { $0.0 == $0.1 }.count
+            if common == 0 { return "\(kind): nothing of the first push" }
+            if firstIsWhole, common < one.count { return "\(kind): \(common) of \(one.count) of the first push" }
+            let rest = Array(got.hashes[common...])
+            if rest != two.hashes { return "\(kind): after \(common) of the first, \(rest.count) others, expected \(two.count)" }
+        }
+        return nil
+    }
+
+    /// Nil when decode times never go back.
+    var orderProblem: String? {
+        for (earlier, later) in zip(self.packets, self.packets.dropFirst()) {
+            guard let before = earlier.dts, let after = later.dts, after >= before else { return "\(later) after \(earlier)" }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,389 @@
+import NIOCore
+import NIOPosix
+import RTMP
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// An RTMP client that does exactly what a test tells it, well-behaved or not, and remembers all it gets. Any thread; state is loop-bound.
+final class RawClient: Sendable {
+    /// How the socket is made.
+    struct Options: Sendable {
+        /// The address to connect from; loopback has many.
+        var from: String?
+        /// Bytes the kernel may keep of what was not read; `nil`: as the system likes.
+        var receiveBuffer: Int?
+        /// Bytes that one read takes at most.
+        var readBytes = 64 << 10
+        /// The loops of the client; the canary's are its own.
+        var group: MultiThreadedEventLoopGroup = RawClient.group
+        init() {}
+
+        static func from(_ address: String) -> Options {
+            var options = Options()
+            options.from = address
+            return options
+        }
+    }
+
+    struct Received: Sendable {
+        let message: Message
+        let at: ContinuousClock.Instant
+    }
+
+    /// Not the server's loops: what a client costs must not look like the server's delay.
+    static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
+    let channel: any Channel
+    private let handler: RawClientHandler
+    private let inbox: Inbox
+
+    private init(channel: any Channel, handler: RawClientHandler) {
+        self.channel = channel
+        self.handler = handler
+        self.inbox = handler.inbox
+    }
+
+    // MARK: Opening
+
+    /// A TCP connection, nothing said yet.
+    static func open(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
+        let handler = RawClientHandler()
+        var bootstrap = ClientBootstrap(group: options.group)
+            .channelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(ChannelOptions.maxMessagesPerRead, value: 1)
+            .channelOption(ChannelOptions.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: options.readBytes))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
+            }
+        if let bytes = options.receiveBuffer { bootstrap = bootstrap.channelOption(ChannelOptions.socketOption(.so_rcvbuf), value: bytes) }
+        if let from = options.from { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: from, port: 0)) }
+        let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
+        return RawClient(channel: channel, handler: handler)
+    }
+
+    /// Handshake done.
+    static func shaken(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
+        let client = try await self.open(port, options)
+        try await client.handshake()
+        return client
+    }
+
+    /// Connected to an app.
+    static func connected(_ port: Int, app: String = "live", _ options: Options = Options()) async throws -> RawClient {
+        let client = try await self.shaken(port, options)
+        try await client.connect(app: app)
+        return client
+    }
+
+    /// Publishing `name` on message stream 1.
+    static func publishing(_ port: Int, _ name: String, _ options: Options = Options()) async throws -> RawClient {
+        let client = try await self.connected(port, options)
+        try await client.publish(name, on: client.createStream())
+        return client
+    }
+
+    /// Playing `name` on message stream 1.
+    static func playing(_ port: Int, _ name: String, _ options: Options = Options()) async throws -> RawClient {
+        let client = try await self.connected(port, options)
+        try await client.play(name, on: client.createStream())
+        return client
+    }
+
+    // MARK: Protocol steps
+
+    func handshake(_ kind: ClientHandshake.Kind = .simple) async throws {
+        try await self.onLoop { $0.startHandshake(kind) }
+        try await self.wait("the handshake") { $0.isShaken ? true : nil }
+    }
+
+    func connect(app: String, extra: [AMF0Property] = []) async throws {
+        try await self.call("connect") { $0.connect(app: app, tcUrl: "rtmp://127.0.0.1/\(app)", extra: extra) } until: {
+            if case .connected = $0 { true } else { nil }
+        }
+    }
+
+    func createStream() async throws -> UInt32 {
+        try await self.call("createStream") { $0.createStream() } until: { if case .streamCreated(let id) = $0 { id } else { nil } }
+    }
+
+    func publish(_ name: String, on streamID: UInt32 = 1) async throws {
+        try await self.call("publish \(name.prefix(40))") { $0.publish(name, on: streamID) } until: {
+            $0 == .publishStarted(streamID: streamID) ? true : nil
+        }
+    }
+
+    func play(_ name: String, on streamID: UInt32 = 1) async throws {
+        try await self.call("play \(name.prefix(40))") { $0.play(name, on: streamID) } until: {
+            $0 == .playStarted(streamID: streamID) ? true : nil
+        }
+    }
+
+    /// Has the session say something, and waits for an answer that comes after it.
+    @discardableResult
+    func call<Value: Sendable>(
+        _ what: String, _ body: @escaping @Sendable (inout ClientSession) -> Void,
+        until answer: @escaping @Sendable (ClientSessionOutput) -> Value?
+    ) async throws -> Value {
+        let before = self.outputs.count
+        try await self.perform(body)
+        return try await self.wait(what) { inbox in
+            for output in inbox.outputs.dropFirst(before) {
+                if let value = answer(output) { return value }
+            }
+            return nil
+        }
+    }
+
+    /// Has the session say something.
+    func perform(_ body: @escaping @Sendable (inout ClientSession) -> Void) async throws {
+        try await self.onLoop { $0.perform(body) }
+    }
+
+    // MARK: Sending
+
+    /// A message in chunks, as it should be.
+    func send(_ messages: Message...) {
+        self.channel.eventLoop.execute { self.handler.send(messages) }
+    }
+
+    func send(_ messages: [Message]) {
+        self.channel.eventLoop.execute { self.handler.send(messages) }
+    }
+
+    func send(_ type: MessageType, _ payload: [UInt8], timestamp: UInt32 = 0, on streamID: UInt32 = 1) {
+        self.send(Message(type: type, streamID: streamID, timestamp: timestamp, payload: ByteBuffer(bytes: payload)))
+    }
+
+    func send(_ command: Command, on streamID: UInt32 = 0) {
+        self.send(command.message(streamID: streamID))
+    }
+
+    /// Any bytes. Returns once the kernel has taken them; `false` when the connection is gone.
+    @discardableResult
+    func send(bytes: [UInt8]) async -> Bool {
+        await self.send(bytes: ByteBuffer(bytes: bytes))
+    }
+
+    @discardableResult
+    func send(bytes: ByteBuffer) async -> Bool {
+        do {
+            try await self.channel.writeAndFlush(bytes)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    // MARK: Reading and closing
+
+    func stopReading() async throws {
+        try await self.channel.setOption(ChannelOptions.autoRead, value: false).get()
+    }
+
+    func startReading() async throws {
+        try await self.channel.setOption(ChannelOptions.autoRead, value: true).get()
+        self.channel.read()
+    }
+
+    /// One read of `Options.readBytes` per interval, from now on.
+    func readSlowly(every interval: TimeAmount) async throws {
+        try await self.stopReading()
+        let channel = self.channel
+        channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { task in
+            if channel.isActive { channel.read() } else { task.cancel() }
+        }
+    }
+
+    func close() async {
+        // Closed by the server already: all the better.
+        _ = try? await self.channel.close().get()
+    }
+
+    /// Closes with a reset in place of an orderly end.
+    func reset() async throws {
+        guard let socket = self.channel as? any SocketOptionProvider else { return }
+        try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        await self.close()
+    }
+
+    /// Ends the sending side only.
+    func closeOutput() async throws {
+        try await self.channel.close(mode: .output).get()
+    }
+
+    // MARK: What came
+
+    var outputs: [ClientSessionOutput] { self.inbox.read { $0.outputs } }
+    var received: [Received] { self.inbox.read { $0.received } }
+    var bytesReceived: Int { self.inbox.read { $0.bytes } }
+    var isClosed: Bool { self.inbox.read { $0.isClosed } }
+    /// Set when the server's bytes were not RTMP: a test's own failure.
+    var decodingError: RTMPError? { self.inbox.read { $0.error } }
+    /// "127.0.0.1:PORT", as the server logs it.
+    var address: String { "\(self.channel.localAddress?.ipAddress ?? ""):\(self.channel.localAddress?.port ?? 0)" }
+
+    /// Audio, video and data of one message stream, in order.
+    func media(on streamID: UInt32 = 1) -> [Received] {
+        self.received.filter { $0.message.streamID == streamID && [.audio, .video, .dataAMF0].contains($0.message.type) }
+    }
+
+    /// Codes of all `onStatus` and refusals so far.
+    var statusCodes: [String] {
+        self.received.compactMap { received in
+            guard received.message.type == .commandAMF0, let command = try? Command(received.message, limits: AMFLimits()) else { return nil }
+            return command.arguments.first.flatMap(Status.init)?.code
+        }
+    }
+
+    var controls: [ControlMessage] {
+        // Malformed control messages are counted as an error by the session already.
+        self.received.compactMap { try? ControlMessage($0.message) }
+    }
+
+    @discardableResult
+    func wait<Value: Sendable>(
+        _ what: String, within seconds: Double = 10, for condition: @Sendable (Inbox.Content) -> Value?
+    ) async throws -> Value {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while true {
+            let (value, isClosed) = self.inbox.read { (condition($0), $0.isClosed) }
+            if let value { return value }
+            if isClosed { throw TimedOut(description: "closed while waiting for \(what): \(self.statusCodes)") }
+            if ContinuousClock.now > end { throw TimedOut(description: "waited \(seconds) s for \(what)") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    func waitForStatus(_ code: String, within seconds: Double = 10) async throws {
+        try await eventually("status \(code)", within: seconds) { self.statusCodes.contains(code) }
+    }
+
+    func waitUntilClosed(within seconds: Double = 10) async throws {
+        try await eventually("the server to close \(self.address)", within: seconds) { self.isClosed }
+    }
+
+    private func onLoop(_ body: @escaping @Sendable (RawClientHandler) -> Void) async throws {
+        try await self.channel.eventLoop.submit { body(self.handler) }.get()
+    }
+}
+
+/// What a ``RawClient`` got. Any thread.
+final class Inbox: Sendable {
+    struct Content: Sendable {
+        var outputs: [ClientSessionOutput] = []
+        var received: [RawClient.Received] = []
+        var bytes = 0
+        var isShaken = false
+        var isClosed = false
+        var error: RTMPError?
+    }
+
+    private let content = Mutex(Content())
+
+    func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { self.content.withLock { body($0) } }
+    func update(_ body: (inout Content) -> Void) { self.content.withLock { body(&$0) } }
+}
+
+/// `@unchecked Sendable`: every stored `var` is touched on the channel's event loop only.
+private final class RawClientHandler: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    let inbox = Inbox()
+    private var handshake: ClientHandshake?
+    private var decoder = ChunkDecoder()
+    private var session = ClientSession()
+    private var encoder = ChunkEncoder()
+    private var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func startHandshake(_ kind: ClientHandshake.Kind) {
+        var handshake = ClientHandshake(kind: kind)
+        let hello = handshake.start(random: Self.random)
+        self.handshake = handshake
+        self.write(hello)
+    }
+
+    func perform(_ body: (inout ClientSession) -> Void) {
+        body(&self.session)
+        self.flush()
+    }
+
+    func send(_ messages: [Message]) {
+        var out = ByteBuffer()
+        for message in messages { self.encode(message, into: &out) }
+        self.write(out)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let now = ContinuousClock.now
+        var bytes = self.unwrapInboundIn(data)
+        self.inbox.update { $0.bytes += bytes.readableBytes }
+        do throws(RTMPError) {
+            if let shaken = self.handshake?.isDone {
+                if !shaken { try self.shakeHands(&bytes) }
+                guard self.handshake?.isDone == true, bytes.readableBytes > 0 else { return }
+                self.decoder.append(bytes)
+                while let message = try self.decoder.nextMessage() {
+                    self.inbox.update { $0.received.append(RawClient.Received(message: message, at: now)) }
+                    try self.session.receive(message)
+                }
+                self.session.bytesReceived(self.decoder.receivedBytes)
+                self.flush()
+            }
+        } catch {
+            self.inbox.update { $0.error = error }
+            context.close(promise: nil)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.inbox.update { $0.isClosed = true }
+        context.fireChannelInactive()
+    }
+
+    // A reset by the server is an end like any other here.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
+        if let answer = try self.handshake?.receive(&bytes, random: Self.random) { self.write(answer) }
+        if self.handshake?.isDone == true { self.inbox.update { $0.isShaken = true } }
+    }
+
+    private func flush() {
+        var out = ByteBuffer()
+        while let output = self.session.nextOutput() {
+            switch output {
+            case .send(let message): self.encode(message, into: &out)
+            case .setChunkSize(let size): self.encoder.chunkSize = size
+            default: self.inbox.update { $0.outputs.append(output) }
+            }
+        }
+        if out.readableBytes > 0 { self.write(out) }
+    }
+
+    private func encode(_ message: Message, into out: inout ByteBuffer) {
+        let chunkStream: UInt32 =
+            switch message.type {
+            case .audio: 4
+            case .video: 6
+            case .dataAMF0, .dataAMF3, .aggregate: 5
+            case let type: type.rawValue <= 6 ? 2 : (message.streamID == 0 ? 3 : 8)
+            }
+        self.encoder.encode(message, chunkStream: chunkStream, into: &out)
+    }
+
+    private func write(_ bytes: ByteBuffer) {
+        self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+    }
+
+    private static func random(_ count: Int) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    }
+}

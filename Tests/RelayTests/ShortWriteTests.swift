@@ -1,0 +1,144 @@
+import Media
+import Testing
+
+@testable import Relay
+
+/// Whatever the connection takes at a time, the viewer's bytes are the messages' bytes, end to end.
+@Suite struct ShortWriteTests {
+    /// The joiner's headers, the pictures, then live; through one cut at every byte.
+    @Test(arguments: [1, 7] as [UInt32]) func cutAtEveryByte(_ streamID: UInt32) async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let frames = try Make.stream(groups: 2, framesPerGroup: 3)
+            try await relay.publish(frames, to: live)
+            let expected =
+                (frames[..<3].map { Received($0, streamID: streamID, at: 60) }) + frames[9...].map { Received($0, streamID: streamID) }
+            let whole = try await relay.join(live.stream, on: relay.home, streamID: streamID)
+            #expect(try await relay.received(whole) == expected)
+            let bytes = try await relay.with(whole) { $0.bytes }
+            let stream = live.stream
+            let wrong = try await relay.on(relay.home) { home in
+                (0...bytes.count).filter { cut in
+                    let sink = FakeSink(home)
+                    sink.room = cut
+                    let viewer = sink.play(stream, streamID: streamID)
+                    let first = sink.bytes == Array(bytes[..<cut])
+                    sink.drain()
+                    sink.stop(viewer)
+                    let isCounted = viewer.bytesSent == UInt64(bytes.count) && viewer.messagesSent == UInt64(expected.count)
+                    return !(first && sink.bytes == bytes && isCounted && !sink.holdsRest)
+                }
+            }
+            #expect(wrong == [])
+        }
+    }
+
+    /// Never more than so many bytes at once, so that one message is cut many times, and several cuts fall into one header.
+    @Test(arguments: [1, 7] as [UInt32]) func everyWriteIsShort(_ streamID: UInt32) async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await relay.publish(try Make.stream(groups: 1, framesPerGroup: 4), to: live)
+            let whole = try await relay.join(live.stream, on: relay.home, streamID: streamID)
+            let bytes = try await relay.with(whole) { $0.bytes }
+            let stream = live.stream
+            let wrong = try await relay.on(relay.home) { home in
+                (1...90).filter { limit in
+                    let sink = FakeSink(home)
+                    sink.writeLimit = limit
+                    let viewer = sink.play(stream, streamID: streamID)
+                    var turns = 0
+                    while sink.bytes.count < bytes.count, turns < 2_000 {
+                        sink.makeRoom()
+                        turns += 1
+                    }
+                    sink.stop(viewer)
+                    return sink.bytes != bytes
+                }
+            }
+            #expect(wrong == [])
+        }
+    }
+
+    /// A connection that takes nothing for a while, as with EAGAIN: nothing is lost, and what came meanwhile leaves in one write.
+    @Test func nothingForAWhile() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sinks = [try await relay.join(live.stream, on: relay.home), try await relay.join(live.stream, on: relay.other)]
+            let frames = try Make.stream(groups: 1)
+            try await relay.publish(Array(frames[..<4]), to: live)
+            for sink in sinks { try await relay.with(sink) { $0.writeLimit = 0 } }
+            try await relay.publishSingly(Array(frames[4...]), to: live)
+            for sink in sinks {
+                #expect(try await relay.with(sink) { $0.holdsRest }, "the message that was not taken waits at the connection")
+                #expect(try await relay.received(sink) == frames[..<4].map { Received($0) })
+                let before = try await relay.with(sink) { $0.writes }
+                try await relay.with(sink) { $0.drain() }
+                #expect(try await relay.received(sink) == frames.received())
+                let after = try await relay.with(sink) { $0.writes }
+                #expect(after == before + 1)
+            }
+        }
+    }
+
+    /// Two players of two streams on one connection: their messages do not mix, and each has its message stream id.
+    @Test func twoViewersOnOneConnection() async throws {
+        try await RelayHarness.run { relay in
+            let one = try await relay.live("live/one")
+            let two = try await relay.live("live/two")
+            let framesOne = try Make.stream(groups: 2, firstID: 1)
+            let framesTwo = try Make.stream(groups: 2, firstID: 1_000)
+            for loop in relay.loops {
+                for limit in [1, 5, 16, 17, 18, 40, Int.max] {
+                    let sink = FakeSink(loop)
+                    try await relay.on(loop) { _ in
+                        sink.writeLimit = limit
+                        sink.play(one.stream, streamID: 1)
+                        sink.play(two.stream, streamID: 2)
+                    }
+                    try await relay.settle()
+                    for index in framesOne.indices {
+                        RelayLoop.publish([framesOne[index]], to: one.stream, token: one.token)
+                        RelayLoop.publish([framesTwo[index]], to: two.stream, token: two.token)
+                        try await relay.with(sink) { $0.makeRoom() }
+                    }
+                    try await relay.with(sink) { $0.drain() }
+                    try await relay.with(sink) { $0.drain() }
+                    let received = try await relay.received(sink)
+                    // A later round joins with what the rounds before left cached; this round's frames come last.
+                    #expect(received.filter { $0.streamID == 1 }.suffix(framesOne.count) == framesOne.received()[...])
+                    #expect(received.filter { $0.streamID == 2 }.suffix(framesTwo.count) == framesTwo.received(streamID: 2)[...])
+                    try await relay.with(sink) { $0.close() }
+                }
+            }
+        }
+    }
+
+    /// One loop turn's frames leave in one write for each viewer, out of one gathering.
+    @Test func batching() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sinks = [try await relay.join(live.stream, on: relay.home), try await relay.join(live.stream, on: relay.home)]
+            let frames = try (1...50).map { try Make.audio($0, at: Int64($0)) }
+            try await relay.publish(frames, to: live)
+            for sink in sinks {
+                #expect(try await relay.with(sink) { $0.writes } == 1)
+                #expect(try await relay.received(sink) == frames.received())
+            }
+        }
+    }
+
+    /// More vectors and more bytes than one batch may have.
+    @Test func batchesAreBounded() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            // Each by itself in a slab, then one that is larger than a batch.
+            var frames = try (1...150).map { try Make.inter($0, at: Int64($0), bytes: 20_000) }
+            frames.append(try Make.inter(200, at: 200, bytes: 3 << 20))
+            frames.append(try Make.audio(201, at: 201))
+            try await relay.publish(frames, to: live)
+            #expect(try await relay.received(sink) == frames.received())
+            #expect(try await relay.with(sink) { $0.writes } >= 4)
+        }
+    }
+}

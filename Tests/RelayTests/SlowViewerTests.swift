@@ -1,0 +1,164 @@
+import Media
+import Testing
+
+@testable import Relay
+
+@Suite struct SlowViewerTests {
+    /// Stalls a viewer with the first group sent, lets time pass, and sends two more groups of keyframe, two inter frames and audio.
+    private func stall(_ relay: RelayHarness, _ sink: FakeSink, _ live: (stream: Relay.Stream, token: Int), restMs: Int64) async throws
+        -> [Frame]
+    {
+        let frames = try Make.stream(groups: 3, framesPerGroup: 3)
+        try await relay.publish(Array(frames[..<4]), to: live)
+        try await relay.with(sink) { $0.writeLimit = 0 }
+        try await relay.publish(Array(frames[4..<9]), to: live)
+        relay.clock.advance(restMs)
+        try await relay.publish(Array(frames[9...]), to: live)
+        return frames
+    }
+
+    @Test(arguments: [false, true]) func skipsToTheNewestKeyframe(_ isOnOtherLoop: Bool) async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: isOnOtherLoop ? relay.other : relay.home)
+            let frames = try await self.stall(relay, sink, live, restMs: 1_001)
+            try await relay.with(sink) { $0.drain() }
+            // Three headers; groups at 3, 9 and 15. The cut message (audio 4) is finished; then audio only up to the keyframe at 15.
+            let expected = Array(frames[...4]) + frames[5..<15].filter { $0.kind == .audio } + frames[15...]
+            #expect(try await relay.received(sink) == expected.received())
+            #expect(try await relay.with(sink) { $0.viewers[0].gate.skippedFrames } == 5)
+        }
+    }
+
+    @Test func inTimeSkipsNothing() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            let frames = try await self.stall(relay, sink, live, restMs: 1_000)
+            try await relay.with(sink) { $0.drain() }
+            #expect(try await relay.received(sink) == frames.received())
+        }
+    }
+
+    /// Without audio, too.
+    @Test func skipsWithAudioOff() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            try await relay.on(relay.home) { $0.setAudio(sink.viewers[0], false) }
+            let frames = try await self.stall(relay, sink, live, restMs: 1_001)
+            try await relay.with(sink) { $0.drain() }
+            let videos = frames.filter { $0.kind != .audio || $0.isSequenceHeader }
+            #expect(try await relay.received(sink).map(\.id) == [1, 2, 3, 4, 6] + videos.suffix(3).received().map(\.id))
+        }
+    }
+
+    /// Far behind, and no newer keyframe: the picture stands still until there is one; headers and audio go on.
+    @Test func waitsForAKeyframe() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            try await relay.publish([try Make.key(1, at: 0)], to: live)
+            try await relay.with(sink) { $0.room = 0 }
+            try await relay.publish([try Make.inter(2, at: 1), try Make.audio(3, at: 2), try Make.videoHeader(4, at: 3)], to: live)
+            relay.clock.advance(3_001)
+            try await relay.with(sink) { $0.drain() }
+            #expect(try await relay.received(sink).map(\.id) == [1, 3, 4])
+            try await relay.publish([try Make.inter(5, at: 5), try Make.key(6, at: 6)], to: live)
+            #expect(try await relay.received(sink).map(\.id) == [1, 3, 4, 6])
+        }
+    }
+
+    @Test func closedPastTheLimit() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let slow = try await relay.join(live.stream, on: relay.other)
+            let well = try await relay.join(live.stream, on: relay.other)
+            let paused = try await relay.join(live.stream, on: relay.other)
+            try await relay.with(slow) { $0.room = 0 }
+            try await relay.on(relay.other) { $0.setPaused(paused.viewers[0], true) }
+            try await relay.publish([try Make.audio(1, at: 0)], to: live)
+            relay.clock.advance(5_000)
+            try await relay.sweep()
+            #expect(try await relay.with(slow) { $0.tooFarBehindMs } == [])
+            relay.clock.advance(1)
+            try await relay.sweep()
+            try await relay.sweep()
+            #expect(try await relay.with(slow) { $0.tooFarBehindMs } == [5_001])
+            #expect(try await relay.on(relay.other) { $0.viewersTooSlow } == 1)
+            for sink in [well, paused] { #expect(try await relay.with(sink) { $0.tooFarBehindMs.isEmpty && $0.viewers.count == 1 }) }
+            #expect(try await relay.received(well).map(\.id) == [1])
+        }
+    }
+
+    /// What waits in the kernel counts, at the stream's bit rate.
+    @Test func kernelQueueCounts() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            let well = try await relay.join(live.stream, on: relay.home)
+            try await relay.with(sink) { $0.unsent = 600_000 }
+            try await relay.with(well) { $0.unsent = 400_000 }
+            for turn in 0..<20 {
+                try await relay.publish([try Make.audio(turn, at: Int64(turn) * 100, bytes: 10_000 - 27)], to: live)
+                relay.clock.advance(100)
+                try await relay.sweep()
+            }
+            // 100 kB/s, once that is measured.
+            #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [6_000])
+            #expect(try await relay.with(well) { $0.tooFarBehindMs } == [])
+            #expect(try await relay.with(well) { $0.lowWater } == [25_000], "a quarter of a second")
+            #expect(try await relay.on(relay.home) { $0.snapshot(of: well.viewers[0]).behindMs } == 4_000)
+        }
+    }
+
+    /// The cached pictures of a joiner are old, but they have not waited for it.
+    @Test func joinersAreNotSlow() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let frames = try Make.stream(groups: 1)
+            try await relay.publish(frames, to: live)
+            relay.clock.advance(10_000)
+            let sink = try await relay.join(live.stream, on: relay.other) { $0.room = 50 }
+            try await relay.sweep()
+            relay.clock.advance(900)
+            try await relay.with(sink) { $0.drain() }
+            #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [])
+            #expect(try await relay.received(sink) == frames.received())
+        }
+    }
+
+    /// One viewer never reads: the ring stays within its bound, the others get everything, and headers that it missed are not lost to it.
+    @Test func memoryIsBounded() async throws {
+        var policy = RelayPolicy()
+        policy.ring.totalBytes = 64 << 10
+        try await RelayHarness.run(policy) { relay in
+            let live = try await relay.live()
+            let stuck = [try await relay.join(live.stream, on: relay.home), try await relay.join(live.stream, on: relay.other)]
+            for sink in stuck { try await relay.with(sink) { $0.room = 0 } }
+            let well = try await relay.join(live.stream, on: relay.other)
+            var frames: [Frame] = []
+            for group in 0..<100 {
+                // The device rotates: new headers before each keyframe.
+                frames.append(try Make.videoHeader(10_000 + group, at: Int64(group) * 100))
+                frames.append(try Make.key(group * 100, at: Int64(group) * 100, bytes: 500))
+                for index in 1..<20 {
+                    frames.append(try Make.inter(group * 100 + index, at: Int64(group) * 100 + Int64(index), bytes: 200))
+                }
+            }
+            for start in stride(from: 0, to: frames.count, by: 7) {
+                try await relay.publish(Array(frames[start..<min(start + 7, frames.count)]), to: live)
+            }
+            #expect(try await relay.ringBytes(live.stream) <= 64 << 10)
+            #expect(try await relay.received(well) == frames.received())
+            for sink in stuck {
+                try await relay.with(sink) { $0.drain() }
+                let last = frames.suffix(21)
+                #expect(try await relay.received(sink) == last.map { Received($0, at: $0.isSequenceHeader ? 9_900 : nil) })
+                #expect(try await relay.notices(sink) == [], "it was told when it came; nothing since")
+            }
+            try await relay.sweep()
+            #expect(try await relay.ringBytes(live.stream) < 10 << 10, "what nobody needs is let go")
+        }
+    }
+}
