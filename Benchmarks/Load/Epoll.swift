@@ -61,14 +61,23 @@ final class Epoll {
     }
 
     func add(_ socket: CInt, token: UInt64, _ interest: Interest) throws(LoadError) {
-        try self.change(operation: 1, socket, token, interest)
+        try self.change(operation: 1, socket, token: token, interest)
+    }
+
+    func remove(_ socket: CInt) throws(LoadError) {
+        try self.change(operation: 2, socket, token: 0, [])
+    }
+
+    /// Has `other`'s readiness told here, as the readiness of one descriptor.
+    func add(_ other: Epoll, token: UInt64) throws(LoadError) {
+        try self.add(other.descriptor, token: token, .read)
     }
 
     func modify(_ socket: CInt, token: UInt64, _ interest: Interest) throws(LoadError) {
-        try self.change(operation: 3, socket, token, interest)
+        try self.change(operation: 3, socket, token: token, interest)
     }
 
-    private func change(operation: CInt, _ socket: CInt, _ token: UInt64, _ interest: Interest) throws(LoadError) {
+    private func change(operation: CInt, _ socket: CInt, token: UInt64, _ interest: Interest) throws(LoadError) {
         var event = (UInt64(0), UInt64(0))
         let result = withUnsafeMutableBytes(of: &event) { bytes in
             bytes.storeBytes(of: interest.rawValue, as: UInt32.self)

@@ -5,11 +5,19 @@ final class ViewerLoop {
     private(set) var viewers: [Viewer] = []
     private let target: Target
     private let epoll: Epoll
+    /// Viewers without a keyframe yet. They are served between a few events of the others, so that a join's time is the server's and not
+    /// the time that this loop takes to read a keyframe hundreds of times.
+    private let joiners: Epoll
+    private var joinerCount = 0
     /// One read buffer for all, so that it stays in the cache.
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
     private var planned: [Plan] = []
     private var nextPlanned = 0
     private var windowStartNs = UInt64.max
+
+    private static let joinersToken = UInt64.max
+    /// Events of other viewers between two looks at the joiners.
+    private static let eventsBetweenJoiners = 8
 
     /// A join to come.
     struct Plan {
@@ -22,6 +30,8 @@ final class ViewerLoop {
     init(target: Target) throws(LoadError) {
         self.target = target
         self.epoll = try Epoll()
+        self.joiners = try Epoll()
+        try self.epoll.add(self.joiners, token: Self.joinersToken)
     }
 
     deinit {
@@ -46,7 +56,32 @@ final class ViewerLoop {
                 nextQuestion = now + 10_000_000
             }
             try self.joinWhatIsDue(now)
-            try self.epoll.poll(timeoutNs: self.timeoutNs(now, end)) { (event) throws(LoadError) in try self.handle(event) }
+            var events = 0
+            try self.epoll.poll(timeoutNs: self.timeoutNs(now, end)) { (event) throws(LoadError) in
+                if event.token == Self.joinersToken { return try self.serveJoiners() }
+                self.handle(event, self.viewers[Int(event.token)])
+                events += 1
+                if events % Self.eventsBetweenJoiners == 0 { try self.serveJoiners() }
+            }
+        }
+    }
+
+    private func serveJoiners() throws(LoadError) {
+        if self.nextPlanned < self.planned.count { try self.joinWhatIsDue(Clock.now()) }
+        guard self.joinerCount > 0 else { return }
+        try self.joiners.poll(timeoutNs: 0) { (event) throws(LoadError) in
+            let viewer = self.viewers[Int(event.token)]
+            if event.isWritable, viewer.phase == .connecting {
+                viewer.connected()
+                if viewer.phase != .closed { try self.joiners.modify(viewer.descriptor, token: event.token, [.read, .hangUp]) }
+            }
+            self.handle(event, viewer)
+            guard viewer.phase == .closed || viewer.check.firstKeyframeNs != nil else { return }
+            self.joinerCount -= 1
+            // Closing its descriptor has taken a closed one off already.
+            guard viewer.phase != .closed else { return }
+            try self.joiners.remove(viewer.descriptor)
+            try self.epoll.add(viewer.descriptor, token: event.token, [.read, .hangUp])
         }
     }
 
@@ -62,7 +97,8 @@ final class ViewerLoop {
 
     func stall(_ index: Int) throws(LoadError) {
         let viewer = self.viewers[index]
-        guard viewer.phase == .playing else { return }
+        // A joiner is known to the other selector, and has nothing yet to stall on.
+        guard viewer.phase == .playing, viewer.check.firstKeyframeNs != nil else { return }
         viewer.stall()
         try self.epoll.modify(viewer.descriptor, token: UInt64(index), .hangUp)
     }
@@ -88,17 +124,13 @@ final class ViewerLoop {
                 target: self.target, name: plan.name, room: plan.room, receiveBufferBytes: plan.receiveBufferBytes)
             viewer.check.windowStartNs = self.windowStartNs
             self.viewers.append(viewer)
-            try self.epoll.add(viewer.descriptor, token: UInt64(self.viewers.count - 1), [.read, .write, .hangUp])
+            try self.joiners.add(viewer.descriptor, token: UInt64(self.viewers.count - 1), [.read, .write, .hangUp])
+            self.joinerCount += 1
         }
     }
 
-    private func handle(_ event: Epoll.Event) throws(LoadError) {
-        let viewer = self.viewers[Int(event.token)]
+    private func handle(_ event: Epoll.Event, _ viewer: Viewer) {
         guard viewer.phase != .closed else { return }
-        if event.isWritable, viewer.phase == .connecting {
-            viewer.connected()
-            if viewer.phase != .closed { try self.epoll.modify(viewer.descriptor, token: event.token, [.read, .hangUp]) }
-        }
         if event.isReadable {
             self.read(viewer)
         } else if event.isHungUp {

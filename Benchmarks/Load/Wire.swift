@@ -24,19 +24,3 @@ struct Wire {
         self.encoder.chunkSize = size
     }
 }
-
-/// Handshake bytes need not be secret, only different; a fast generator keeps hundreds of joins a second cheap.
-enum HandshakeRandom {
-    static func bytes(_ count: Int) -> [UInt8] {
-        var state = Clock.now() | 1
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            for index in 0..<count {
-                state ^= state << 13
-                state ^= state >> 7
-                state ^= state << 17
-                buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: state >> 32))
-            }
-            initialized = count
-        }
-    }
-}

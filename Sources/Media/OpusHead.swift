@@ -30,7 +30,8 @@ package struct OpusHead: Sendable, Equatable {
     }
 }
 
-/// The body of a FLAC sequence header: the stream marker and the STREAMINFO block, RFC 9639 §6, §8.2.
+/// The body of a FLAC sequence header: the stream marker and the STREAMINFO block, RFC 9639 §6, §8.2. ffmpeg (seen with 9.0.2) sends
+/// the block's 34 bytes alone, without the marker and the block header.
 ///
 /// A plain value.
 package struct FLACStreamInfo: Sendable, Equatable {
@@ -39,13 +40,21 @@ package struct FLACStreamInfo: Sendable, Equatable {
     package var channels: Int
     package var bitsPerSample: Int
 
+    /// Bytes of STREAMINFO.
+    private static let blockLength = 34
+
     package init(_ header: ByteBuffer) throws(MediaError) {
         var bits = BitReader(header)
-        let magic = FourCC(rawValue: try bits.bits(32, "FLAC marker"))
-        guard magic == "fLaC" else { throw .mismatch(expected: "fLaC", found: magic.description) }
-        let type = try bits.bits(8, "FLAC block header") & 0x7F
-        guard type == 0 else { throw .invalid(field: "first FLAC block", found: Int(type), expected: "0 (STREAMINFO)") }
-        try bits.skip(24 + 16 + 16 + 24 + 24, "FLAC block and frame sizes")
+        // A block cannot be taken for the marker: its smallest block size would be over its largest.
+        let hasMarker = header.getInteger(at: header.readerIndex, as: UInt32.self).map(FourCC.init(rawValue:)) == "fLaC"
+        if hasMarker || header.readableBytes != Self.blockLength {
+            let magic = FourCC(rawValue: try bits.bits(32, "FLAC marker"))
+            guard magic == "fLaC" else { throw .mismatch(expected: "fLaC", found: magic.description) }
+            let type = try bits.bits(8, "FLAC block header") & 0x7F
+            guard type == 0 else { throw .invalid(field: "first FLAC block", found: Int(type), expected: "0 (STREAMINFO)") }
+            try bits.skip(24, "FLAC block size")
+        }
+        try bits.skip(16 + 16 + 24 + 24, "FLAC frame sizes")
         self.sampleRate = Int(try bits.bits(20, "FLAC sample rate"))
         self.channels = Int(try bits.bits(3, "FLAC channels")) &+ 1
         self.bitsPerSample = Int(try bits.bits(5, "FLAC bits per sample")) &+ 1

@@ -87,9 +87,9 @@ extension Hostile {
 
         @Test func shutdownTellsClients() async throws {
             let (publisher, player, idle) = try await TestServer.run { server in
+                let player = try await RawClient.playing(server.port, "cam")
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 publisher.send(.audio, SyntheticTag.audio(1, bytes: 20))
-                let player = try await RawClient.playing(server.port, "cam")
                 try await eventually("the message") { !player.media().isEmpty }
                 return (publisher, player, try await RawClient.connected(server.port))
             }

@@ -96,7 +96,6 @@ extension Hostile {
                     [12, 0xFF, 0xFF, 0xFF, 0xFF, 0x61],  // a long string of 4 GiB
                     [2, 0xFF, 0xFF, 0x61],
                     [3, 0xFF, 0xFF, 0x61],
-                    [7, 0xFF, 0xFF],  // a reference to nothing
                     [17, 9, 0xFF, 0xFF, 0xFF, 0xFF],
                     [17, 6, 0x7F],
                 ]
@@ -105,6 +104,10 @@ extension Hostile {
                     client.send(.commandAMF0, head + lie, on: 0)
                     try await server.expectClosed(client, .protocolError)
                 }
+                // A reference to nothing is a value like another, and no object with an app in it.
+                let reference = try await RawClient.shaken(server.port)
+                reference.send(.commandAMF0, head + [7, 0xFF, 0xFF], on: 0)
+                try await server.expectClosed(reference, .badName)
                 // A count that is too great alone is a mere hint (AMF0 §2.10): the entries that follow are what counts.
                 let hint = try await RawClient.shaken(server.port)
                 var object: [UInt8] = [8, 0xFF, 0xFF, 0xFF, 0xFF, 0, 3] + Array("app".utf8) + [2, 0, 4] + Array("live".utf8)

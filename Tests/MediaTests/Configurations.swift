@@ -139,6 +139,11 @@ enum Configurations {
         ("Opus", opusSequenceStart, AudioFormat(codec: .opus, sampleRate: 48_000, channels: 2)),
         ("Opus without OpusHead", "90 4f707573", AudioFormat(codec: .opus, sampleRate: 48_000)),
         ("FLAC", flacSequenceStart, AudioFormat(codec: .flac, sampleRate: 48_000, channels: 2)),
+        // imageio-ffmpeg's ffmpeg 9.0.2, -c:a flac -f flv: the block alone.
+        (
+            "FLAC, bare STREAMINFO", "90 664c6143 04000400000000000815 0ac440f000000000 00000000000000000000000000000000",
+            AudioFormat(codec: .flac, sampleRate: 44_100, channels: 1)
+        ),
         ("AC-3", "91 61632d33 0b77", AudioFormat(codec: .ac3)),
         ("MP3", "2ffffb9064000002", AudioFormat(codec: .mp3, sampleRate: 44_100, channels: 2)),
         ("MP3 8 kHz", "e2fffb", AudioFormat(codec: .mp3At8k, sampleRate: 8_000, channels: 1)),

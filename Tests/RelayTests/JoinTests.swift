@@ -126,7 +126,7 @@ import Testing
             let live = try await relay.live()
             let frames = try Make.stream(groups: 1)
             try await relay.publish(frames, to: live)
-            RelayLoop.leave(live.stream, token: live.token, clean: true)
+            try await relay.leave(live, clean: true)
             try await relay.sweep()
             let inGrace = try await relay.join(live.stream, on: relay.other)
             #expect(try await relay.received(inGrace) == frames.received(), "the last pictures")

@@ -15,7 +15,7 @@ import Testing
             try await relay.publish(frames, to: (stream, token))
             relay.clock.advance(5_000)
             try await relay.sweep()
-            RelayLoop.leave(stream, token: token, clean: false)
+            try await relay.leave((stream, token), clean: false)
             relay.clock.advance(30_000)
             // Not past the age limit while it waits: the viewers are fed between.
             for sink in sinks {
@@ -41,7 +41,7 @@ import Testing
             let sinks = [try await relay.join(live.stream, on: relay.home), try await relay.join(live.stream, on: relay.other)]
             let first = [try Make.videoHeader(1), try Make.key(2, at: 5_000), try Make.endOfSequence(3, at: 5_000)]
             try await relay.publish(first, to: live)
-            RelayLoop.leave(live.stream, token: live.token, clean: false)
+            try await relay.leave(live, clean: false)
             try await relay.settle()
             relay.clock.advance(2_000)
             try await relay.sweep()
@@ -74,7 +74,7 @@ import Testing
             let token = try await relay.claim(stream, delegate: next)
             try await relay.publish([try Make.inter(2, at: 20)], to: (stream, old))
             RelayLoop.clearMetadata(of: stream, token: old)
-            RelayLoop.leave(stream, token: old, clean: true)
+            try await relay.leave((stream, old), clean: true)
             try await relay.publish([try Make.key(3, at: 0)], to: (stream, token))
             #expect(ghost.ended == [.takenOver] && next.ended == [])
             #expect(try await relay.received(sink).map(\.id) == [1, 3])

@@ -108,6 +108,12 @@ struct RelayHarness: Sendable {
         for frame in frames { try await self.publish([frame], to: live) }
     }
 
+    /// The publisher has left when this returns, so that time may go on.
+    func leave(_ live: (stream: Relay.Stream, token: StreamState.Token), clean: Bool) async throws {
+        RelayLoop.leave(live.stream, token: live.token, clean: clean)
+        try await self.settle()
+    }
+
     func sweep() async throws {
         for loop in self.loops { try await self.on(loop) { $0.sweep() } }
         try await self.settle()

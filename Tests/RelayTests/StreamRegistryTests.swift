@@ -35,7 +35,7 @@ import Testing
             var viewed: Relay.Stream? = try await relay.acquire()
             let sink = try await relay.join(try #require(viewed), on: relay.other)
             try await relay.publish(try Make.stream(groups: 1), to: try #require(live))
-            RelayLoop.leave(try #require(live).stream, token: try #require(live).token, clean: true)
+            try await relay.leave(try #require(live), clean: true)
             relay.registry.release(try #require(live).stream)
             live = nil
             try await relay.sweep()
@@ -122,6 +122,8 @@ import Testing
                 streams.append(Weak(stream: stream))
             }
         }
+        // Time stands still until the last of them has left.
+        try await relay.settle()
         return streams
     }
 }

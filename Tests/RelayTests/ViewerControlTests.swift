@@ -67,7 +67,7 @@ import Testing
             let sink = try await relay.join(live.stream, on: relay.other)
             try await relay.publish([try Make.audio(1, at: 0)], to: live)
             try await self.setPaused(relay, sink, true)
-            RelayLoop.leave(live.stream, token: live.token, clean: true)
+            try await relay.leave(live, clean: true)
             relay.clock.advance(3_000)
             for _ in 0..<3 { try await relay.sweep() }
             #expect(try await relay.notices(sink) == [])

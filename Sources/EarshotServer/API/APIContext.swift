@@ -48,18 +48,11 @@ struct APIError: HTTPResponseError {
     }
 }
 
-/// Errors as the API's own bodies; and nobody from outside the allowed networks.
-struct APIGate: RouterMiddleware {
-    let allowed: [CIDR]
-
+/// Errors as the API's own bodies, whatever the path.
+struct APIErrors: RouterMiddleware {
     func handle(_ request: Request, context: APIContext, next: (Request, APIContext) async throws -> Response) async throws -> Response {
         let error: APIError
         do {
-            guard let address = context.remoteAddress, self.allowed.contains(address: address) else {
-                throw APIError(
-                    status: .forbidden,
-                    message: "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
-            }
             return try await next(request, context)
         } catch let known as APIError {
             error = known
@@ -68,5 +61,19 @@ struct APIGate: RouterMiddleware {
             error = APIError(status: http.status, message: what)
         }
         return try error.response(from: request, context: context)
+    }
+}
+
+/// Nobody from outside the allowed networks.
+struct APIGate: RouterMiddleware {
+    let allowed: [CIDR]
+
+    func handle(_ request: Request, context: APIContext, next: (Request, APIContext) async throws -> Response) async throws -> Response {
+        guard let address = context.remoteAddress, self.allowed.contains(address: address) else {
+            throw APIError(
+                status: .forbidden,
+                message: "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
+        }
+        return try await next(request, context)
     }
 }

@@ -8,6 +8,7 @@ struct APIRouter {
 
     func router() -> Router<APIContext> {
         let router = Router(context: APIContext.self)
+        router.add(middleware: APIErrors())
         let core = self.core
         // Health checks answer everybody: they tell nothing but that the server is there.
         router.get("/healthz") { _, _ in "ok\n" }

@@ -46,6 +46,10 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     var viewers: [Viewer] = []
     /// A publish is being decided: later messages wait in the decoder.
     var isDeciding = false
+    /// This turn's messages are used up: the rest waits in the decoder for the next turn.
+    private var isYielding = false
+    /// The channel is closed.
+    private var isGone = false
     private var isAdmitted = false
     private(set) var closeReason: CloseReason?
     private var closeDetail: String?
@@ -63,6 +67,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     private static let unusedMs: Int64 = 60_000
     /// Bytes that may wait in the decoder while a decision is awaited.
     private static let waitingBytesLimit: UInt64 = 4 << 20
+    /// Messages of one connection that its loop handles before everybody else has a turn: a message may be as short as one byte.
+    private static let messagesPerTurn = 1_000
 
     init(id: UInt64, core: ServerCore, loop: LoopContext, isTLS: Bool) {
         self.id = id
@@ -138,12 +144,18 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
+        self.isGone = true
+        // Otherwise what the peer said before it went is still being read, and counts.
+        if !self.isYielding { self.end() }
+        context.fireChannelInactive()
+    }
+
+    private func end() {
         self.endRoles(clean: false)
         self.loop.remove(self)
         if self.isAdmitted { self.core.admission.leave(self.addressKey) }
         self.isAdmitted = false
         self.logClose()
-        context.fireChannelInactive()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -179,7 +191,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
             if self.handshake != nil { try self.shakeHands(&bytes) }
             guard self.handshake == nil, bytes.readableBytes > 0 else { return }
             self.decoder.append(bytes)
-            try self.readMessages()
+            if !self.isYielding { try self.readMessages() }
         } catch {
             self.fail(error)
         }
@@ -200,9 +212,12 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     }
 
     private func readMessages() throws(RTMPError) {
-        while !self.isDeciding, self.closeReason == nil, let message = try self.decoder.nextMessage() {
+        var left = Self.messagesPerTurn
+        while left > 0, !self.isDeciding, self.closeReason == nil, let message = try self.decoder.nextMessage() {
+            left -= 1
             try self.receive(message)
         }
+        if left == 0 { self.yieldTurn() }
         if self.isDeciding, self.decoder.waitingBytes > Self.waitingBytesLimit {
             self.close(.inboundFlood, detail: "more than \(Self.waitingBytesLimit) bytes before publish was answered")
         }
@@ -213,6 +228,10 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     /// The decision is made: what waited meanwhile is read now.
     func decided() {
         self.isDeciding = false
+        if !self.isYielding { self.readOn() }
+    }
+
+    private func readOn() {
         do throws(RTMPError) {
             try self.readMessages()
         } catch {
@@ -220,6 +239,27 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         }
         self.publishBatch()
         self.writer?.flush()
+    }
+
+    /// Leaves the socket alone until the other connections of the loop have had their turn, then reads on.
+    private func yieldTurn() {
+        self.isYielding = true
+        self.setReading(false)
+        // Not `execute`: a loop runs all tasks that are due, new ones too, before it looks at its sockets again.
+        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1)) {
+            self.isYielding = false
+            self.readOn()
+            if self.isYielding { return }
+            if self.isGone { self.end() } else { self.setReading(true) }
+        }
+    }
+
+    private func setReading(_ reads: Bool) {
+        do {
+            try self.context?.channel.syncOptions?.setOption(.autoRead, value: reads)
+        } catch {
+            // The channel is closed: it reads no more anyhow.
+        }
     }
 
     private func receive(_ message: Message) throws(RTMPError) {
@@ -368,6 +408,10 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     func writerBecameReady() {
         // By index: a viewer's pump may end it.
         for viewer in Array(self.viewers) { self.loop.relay.pump(viewer) }
+    }
+
+    func writerOverflowed() {
+        self.close(.tooSlow, detail: "the client asks and does not read the answers")
     }
 
     func writeFailed() {

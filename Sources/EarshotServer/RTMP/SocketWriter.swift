@@ -14,6 +14,8 @@ protocol SocketWriterOwner: AnyObject {
     /// A message may be started again.
     func writerBecameReady()
     func writeFailed()
+    /// More answers wait for the peer than it may leave unread.
+    func writerOverflowed()
 }
 
 /// Writes one connection's bytes, by one of two paths. Loop-bound; owned by its connection.
@@ -32,6 +34,8 @@ final class SocketWriter {
     private var rest: Rest?
     /// Control bytes of the current turn, and those that wait for the end of a started message.
     private var control = ByteBuffer()
+    /// Control bytes that the channel was given and has not written.
+    private var controlInFlight = 0
     private var isBroken = false
     private(set) var bytesWritten: UInt64 = 0
 
@@ -47,6 +51,8 @@ final class SocketWriter {
     /// Given to the channel when the kernel is full: enough to be told when there is room, small enough to cost nothing per slow viewer.
     private static let directPiece = 2 << 10
     private static let channelPiece = 64 << 10
+    /// Bytes of answers that may wait for one peer: it asks for them as often as it likes, and need not read them.
+    private static let controlLimit = 512 << 10
 
     init(owner: any SocketWriterOwner, context: ChannelHandlerContext, descriptor: CInt?) {
         self.owner = owner
@@ -103,7 +109,7 @@ final class SocketWriter {
             case EINTR: continue
             case EAGAIN: return 0
             default:
-                self.fail()
+                self.fail { $0.writeFailed() }
                 return 0
             }
         }
@@ -125,38 +131,48 @@ final class SocketWriter {
 
     /// Adds bytes of whole control messages; they leave at the next ``flush()``.
     func writeControl(_ body: (inout ByteBuffer) -> Void) {
+        guard !self.isBroken else { return }
         body(&self.control)
+        guard self.control.readableBytes + self.controlInFlight > Self.controlLimit else { return }
+        self.fail { $0.writerOverflowed() }
     }
 
     /// Sends the control bytes, unless a started message must be finished first.
     func flush() {
         guard let context = self.context, self.control.readableBytes > 0, self.rest == nil else { return }
         let bytes = self.control
+        let count = bytes.readableBytes
         self.control = ByteBuffer()
-        self.bytesWritten &+= UInt64(bytes.readableBytes)
-        if self.isDirect {
-            self.writeThroughChannel(bytes)
-        } else {
-            context.writeAndFlush(NIOAny(bytes), promise: nil)
+        self.bytesWritten &+= UInt64(count)
+        self.controlInFlight += count
+        self.inFlight += 1
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { result in
+            self.controlInFlight -= count
+            self.wrote(result)
         }
+        context.writeAndFlush(NIOAny(bytes), promise: promise)
     }
 
     private func writeThroughChannel(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }
         self.inFlight += 1
         let promise = context.eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenComplete { result in
-            self.inFlight -= 1
-            if case .success = result { self.proceed() }
-        }
+        promise.futureResult.assumeIsolated().whenComplete { self.wrote($0) }
         context.writeAndFlush(NIOAny(bytes), promise: promise)
+    }
+
+    private func wrote(_ result: Result<Void, any Error>) {
+        self.inFlight -= 1
+        // Over TLS the channel says by its writability that there is room.
+        if self.isDirect, case .success = result { self.proceed() }
     }
 
     // MARK: Going on
 
     /// The channel has room again (TLS), or has written what it was given (plain TCP).
     func proceed() {
-        guard self.context != nil, !self.isBroken, self.inFlight == 0 else { return }
+        guard self.context != nil, !self.isBroken, !self.isDirect || self.inFlight == 0 else { return }
         if self.rest != nil {
             if self.isDirect {
                 self.sendRest()
@@ -205,11 +221,11 @@ final class SocketWriter {
         }
     }
 
-    /// The socket refused a write. Closing here would run into the caller's loop over viewers, so it happens on the next turn.
-    private func fail() {
+    /// Nothing more can be written. Closing here would run into the caller's loop over viewers, so it happens on the next turn.
+    private func fail(_ tell: @escaping (any SocketWriterOwner) -> Void) {
         guard !self.isBroken, let context = self.context else { return }
         self.isBroken = true
-        context.eventLoop.assumeIsolated().execute { self.owner.writeFailed() }
+        context.eventLoop.assumeIsolated().execute { tell(self.owner) }
     }
 
     // MARK: Socket

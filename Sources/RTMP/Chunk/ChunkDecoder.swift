@@ -40,6 +40,9 @@ package struct ChunkDecoder {
         if self.input.readableBytes == 0 {
             self.input = bytes
         } else {
+            // A peer can see to it that something is always left over: what was read must not pile up in front of it. At most as many
+            // bytes move as were read, so this stays linear.
+            if self.input.readerIndex >= self.input.readableBytes { self.input.discardReadBytes() }
             self.input.writeBuffer(&bytes)
         }
     }

@@ -21,10 +21,18 @@ struct PacketList: Sendable {
 
     /// Reads ``Probe/packets(_:)``'s output. Script data (ffprobe calls it subtitles) is left out.
     init(csv: String) {
-        self.packets = csv.split(separator: "\n").compactMap { line in
+        self.packets = []
+        var pending: [String] = []
+        for line in csv.split(separator: "\n") {
             let fields = line.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-            guard fields.count >= 6, fields[0] == "packet", fields[1] == "video" || fields[1] == "audio" else { return nil }
-            return Packet(kind: fields[1], pts: Int(fields[2]), dts: Int(fields[3]), isKeyframe: fields[4].hasPrefix("K"), hash: fields[5])
+            if fields[0] == "packet" { pending = Array(fields.prefix(5)) }
+            // A packet with side data (a new sequence header) goes on behind that, maybe on another line.
+            guard let hash = fields.first(where: { $0.hasPrefix("MD5:") }), pending.count == 5 else { continue }
+            if pending[1] == "video" || pending[1] == "audio" {
+                self.packets.append(
+                    Packet(kind: pending[1], pts: Int(pending[2]), dts: Int(pending[3]), isKeyframe: pending[4].hasPrefix("K"), hash: hash))
+            }
+            pending = []
         }
     }
 

@@ -37,11 +37,15 @@ final class RawClient: Sendable {
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     let channel: any Channel
+    /// "127.0.0.1:PORT", as the server logs it.
+    let address: String
     private let handler: RawClientHandler
     private let inbox: Inbox
 
     private init(channel: any Channel, handler: RawClientHandler) {
         self.channel = channel
+        // Taken now: a closed channel has none.
+        self.address = "\(channel.localAddress?.ipAddress ?? ""):\(channel.localAddress?.port ?? 0)"
         self.handler = handler
         self.inbox = handler.inbox
     }
@@ -205,7 +209,12 @@ final class RawClient: Sendable {
     /// Closes with a reset in place of an orderly end.
     func reset() async throws {
         guard let socket = self.channel as? any SocketOptionProvider else { return }
-        try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        do {
+            try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        } catch {
+            // The server was faster.
+            guard self.isClosed || !self.channel.isActive else { throw error }
+        }
         await self.close()
     }
 
@@ -222,8 +231,6 @@ final class RawClient: Sendable {
     var isClosed: Bool { self.inbox.read { $0.isClosed } }
     /// Set when the server's bytes were not RTMP: a test's own failure.
     var decodingError: RTMPError? { self.inbox.read { $0.error } }
-    /// "127.0.0.1:PORT", as the server logs it.
-    var address: String { "\(self.channel.localAddress?.ipAddress ?? ""):\(self.channel.localAddress?.port ?? 0)" }
 
     /// Audio, video and data of one message stream, in order.
     func media(on streamID: UInt32 = 1) -> [Received] {

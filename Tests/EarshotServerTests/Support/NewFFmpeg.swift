@@ -1,0 +1,44 @@
+import Foundation
+
+/// An ffmpeg that speaks Enhanced RTMP, which Debian's does not: PyPI's `imageio-ffmpeg` brings a static one. Installed once, then kept.
+enum NewFFmpeg {
+    /// Why there is none on this machine; nil when there is one.
+    static func missing() async -> String? {
+        do {
+            _ = try await Self.installation.value
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    static func path() async throws -> String { try await Self.installation.value }
+
+    /// One line a packet: stream, times, length, hash.
+    static func packets(_ url: String) async throws -> [String] {
+        [try await Self.path(), "-v", "error", "-i", url, "-c", "copy", "-copyts", "-f", "framehash", "-hash", "md5", "-"]
+    }
+
+    /// Started once per process, whichever test asks first.
+    private static let installation = Task { try await Self.install() }
+
+    private static func install() async throws -> String {
+        let folder = try Fixture.directory().appendingPathComponent("imageio-ffmpeg")
+        if let found = Self.find(in: folder) { return found }
+        let pip = try await ClientProcess.run(["python3", "-m", "pip", "--version"], within: 30)
+        guard pip.status == 0 else { throw TimedOut(description: "no pip, so no ffmpeg that speaks Enhanced RTMP: \(pip.errors)") }
+        let partial = folder.appendingPathExtension(UUID().uuidString)
+        let install = ["python3", "-m", "pip", "install", "--quiet", "--target", partial.path, "imageio-ffmpeg"]
+        let installed = try await ClientProcess.run(install, within: 120)
+        guard installed.status == 0 else { throw TimedOut(description: "pip could not install imageio-ffmpeg: \(installed.errors)") }
+        // Another process may have been first.
+        if rename(partial.path, folder.path) != 0 { try FileManager.default.removeItem(at: partial) }
+        return try Self.find(in: folder).orThrow()
+    }
+
+    private static func find(in folder: URL) -> String? {
+        let binaries = folder.appendingPathComponent("imageio_ffmpeg/binaries")
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: binaries.path) else { return nil }
+        return names.first { $0.hasPrefix("ffmpeg-") }.map { binaries.appendingPathComponent($0).path }
+    }
+}
