@@ -9,7 +9,7 @@ say() { printf 'earshot: %s\n' "$*" >&2; }
 # g++ stands for the C library and C++ headers that Swift links against; zlib is swift-nio-extras'.
 build=(git:git make:make g++:g++ zlib1g-dev:/usr/include/zlib.h ca-certificates:/etc/ssl/certs)
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
-test=("${demo[@]}" openssl:openssl python3:python3 rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
+test=("${demo[@]}" openssl:openssl python3:python3 python3-pip:pip3 rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
 

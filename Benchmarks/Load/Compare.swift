@@ -57,7 +57,10 @@ struct Measure: Sendable {
         Double($0.loss.duplicates + $0.loss.outOfOrder + $0.loss.damaged)
     }
     static let failed = Measure(name: "viewers failed") { Double($0.loss.failedViewers) }
-    private static let generator = Measure(name: "load generator, % of a core") { $0.generatorCPUPercent }
+    private static let generator = [
+        Measure(name: "load generator, % of a core") { $0.generatorCPUPercent },
+        Measure(name: "anything else, % of a core") { $0.othersCPUPercent },
+    ]
     private static let latency = [
         Measure(name: "latency p50, ms") { $0.latency.p50 }, Measure(name: "latency p99, ms") { $0.latency.p99 },
         Measure(name: "latency max, ms") { $0.latency.max },
@@ -66,7 +69,7 @@ struct Measure: Sendable {
 
     static func of(_ mode: RunResult.Mode) -> [Measure] {
         switch mode {
-        case .fanout: [self.cpu] + self.latency + [self.medianViewer, self.perViewer] + self.loss + [self.generator]
+        case .fanout: [self.cpu] + self.latency + [self.medianViewer, self.perViewer] + self.loss + self.generator
         case .idle: [self.perViewer, self.failed]
         case .join:
             [Measure(name: "join p50, ms") { $0.join.p50 }, self.joinP99, Measure(name: "join max, ms") { $0.join.max }]
@@ -74,10 +77,10 @@ struct Measure: Sendable {
                     Measure(name: "play answered p50, ms") { $0.playAnswer.p50 },
                     Measure(name: "play answered p99, ms") { $0.playAnswer.p99 },
                 ]
-                + [Measure(name: "server CPU, µs/join") { $0.serverCPUMicrosecondsPerJoin }, self.generator] + self.loss
+                + [Measure(name: "server CPU, µs/join") { $0.serverCPUMicrosecondsPerJoin }] + self.loss + self.generator
         case .stall:
             [self.perStalled, Measure(name: "stalled viewers disconnected") { ($0.stall?.disconnected).map(Double.init) }, self.cpu]
-                + self.latency + self.loss
+                + self.latency + self.loss + self.generator
         }
     }
 }

@@ -29,6 +29,15 @@ struct ProcessStats {
         return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + Int(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
     }
 
+    /// What all processes of this machine have used, in microseconds.
+    static func machineCPUMicroseconds() -> Int? {
+        // proc(5): the first line is user, nice, system, idle, iowait, irq, softirq, in ticks.
+        guard let line = Self.read("/proc/stat")?.split(separator: "\n").first else { return nil }
+        let ticks = line.split(separator: " ").dropFirst().compactMap { Int($0) }
+        guard ticks.count >= 7 else { return nil }
+        return (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) * 1_000_000 / max(1, sysconf(CInt(_SC_CLK_TCK)))
+    }
+
     private static func read(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

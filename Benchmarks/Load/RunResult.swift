@@ -19,6 +19,8 @@ struct RunResult: Codable {
     var serverCPUMicrosecondsPerJoin: Double?
     /// Share of one core that this tool used meanwhile; near 100 the latencies are its own.
     var generatorCPUPercent: Double = 0
+    /// What everything else on this machine used meanwhile, as a share of one core: above a few percent, latencies are not the server's.
+    var othersCPUPercent: Double?
     /// The worst delay of the publisher behind its schedule.
     var publisherWorstDelayMs: Double = 0
 
@@ -122,7 +124,7 @@ struct RunResult: Codable {
         rows.append(
             (
                 "this tool",
-                "\(Self.format(self.generatorCPUPercent)) % of a core, publisher at most \(Self.format(self.publisherWorstDelayMs)) ms late"
+                "\(Self.format(self.generatorCPUPercent)) % of a core (others \(Self.optional(self.othersCPUPercent)) %), publisher at most \(Self.format(self.publisherWorstDelayMs)) ms late"
             ))
         return rows.map { name, value in Self.pad(name, 21) + value }.joined(separator: "\n")
     }

@@ -124,17 +124,25 @@ struct Scenario {
         var timeNs: UInt64
         var serverUs: Int?
         var ownUs: Int
+        var machineUs: Int?
     }
 
     private func readCPU() -> CPUReading {
-        CPUReading(timeNs: Clock.now(), serverUs: self.server?.cpuMicroseconds(), ownUs: ProcessStats.ownCPUMicroseconds())
+        CPUReading(
+            timeNs: Clock.now(), serverUs: self.server?.cpuMicroseconds(), ownUs: ProcessStats.ownCPUMicroseconds(),
+            machineUs: ProcessStats.machineCPUMicroseconds())
     }
 
     private func account(_ start: CPUReading, into result: inout RunResult) {
         let end = self.readCPU()
         result.seconds = Double(end.timeNs - start.timeNs) / 1e9
         result.generatorCPUPercent = Double(end.ownUs - start.ownUs) / 1e4 / result.seconds
-        if let first = start.serverUs, let last = end.serverUs { result.serverCPUSeconds = Double(last - first) / 1e6 }
+        guard let first = start.serverUs, let last = end.serverUs else { return }
+        result.serverCPUSeconds = Double(last - first) / 1e6
+        guard let before = start.machineUs, let after = end.machineUs else { return }
+        // The three are counted in different ways and do not add up to the last tick.
+        let others = max(0, after - before - (last - first) - (end.ownUs - start.ownUs))
+        result.othersCPUPercent = Double(others) / 1e4 / result.seconds
     }
 
     /// Whether every viewer that reads has the last frame of its room.

@@ -63,7 +63,8 @@ package final class Viewer {
 
     /// Milliseconds that the next message has waited for this viewer; 0 at the live edge. What came before `waitingSinceMs` does not count.
     func ageMs(in ring: FanoutRing, nowMs: Int64) -> Int64 {
-        guard let cursor = self.cursor, cursor < ring.head else { return 0 }
+        // What a paused viewer stands at may be gone already, and nothing may be there instead.
+        guard let cursor = self.cursor, max(cursor, ring.base) < ring.head else { return 0 }
         let waiting = ring[max(cursor, ring.base)].arrivalMs
         return max(0, nowMs - max(waiting, self.waitingSinceMs))
     }

@@ -48,11 +48,15 @@ extension Hostile {
         }
 
         @Test func fiveHundredDropped() async throws {
-            try await TestServer.withCanary({ $0.relay.grace.brokenPipeMs = 200; $0.relay.grace.cleanStopMs = 200 }) { server in
+            try await TestServer.withCanary({
+                $0.relay.grace.brokenPipeMs = 200; $0.relay.grace.cleanStopMs = 200
+            }) { server in
                 let counters = server.server.core.counters
                 for batch in 0..<10 {
                     try await withThrowingTaskGroup(of: Void.self) { group in
-                        for index in 0..<50 { group.addTask { try await Self.openAndDrop(server.port, stage: index % 7, "cam\(batch)-\(index)") } }
+                        for index in 0..<50 {
+                            group.addTask { try await Self.openAndDrop(server.port, stage: index % 7, "cam\(batch)-\(index)") }
+                        }
                         try await group.waitForAll()
                     }
                 }

@@ -27,7 +27,9 @@ extension Hostile {
 
         @Test func otherProtocols() async throws {
             try await TestServer.withCanary { server in
-                let hellos = ["GET / HTTP/1.1\r\nHost: cam\r\n\r\n", "POST /open/1 HTTP/1.1\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}", "SSH-2.0-x\r\n"]
+                let hellos = [
+                    "GET / HTTP/1.1\r\nHost: cam\r\n\r\n", "POST /open/1 HTTP/1.1\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}", "SSH-2.0-x\r\n",
+                ]
                 for hello in hellos {
                     let client = try await RawClient.open(server.port)
                     await client.send(bytes: Array(hello.utf8))
@@ -39,7 +41,9 @@ extension Hostile {
         }
 
         @Test func silentClients() async throws {
-            try await TestServer.withCanary({ $0.limits.handshakeMs = 600; $0.limits.connectMs = 600 }) { server in
+            try await TestServer.withCanary({
+                $0.limits.handshakeMs = 600; $0.limits.connectMs = 600
+            }) { server in
                 let silent = try await RawClient.open(server.port)
                 let halfway = try await RawClient.open(server.port)
                 await halfway.send(bytes: [3] + [UInt8](repeating: 0, count: 1_000))
@@ -52,7 +56,9 @@ extension Hostile {
 
         /// A byte now and then does not buy time.
         @Test func trickle() async throws {
-            try await TestServer.withCanary({ $0.limits.handshakeMs = 600; $0.limits.connectMs = 600 }) { server in
+            try await TestServer.withCanary({
+                $0.limits.handshakeMs = 600; $0.limits.connectMs = 600
+            }) { server in
                 let handshaking = try await RawClient.open(server.port)
                 await handshaking.send(bytes: [3])
                 let connecting = try await RawClient.shaken(server.port)

@@ -25,7 +25,8 @@ extension Hostile {
         @Test func connectionsInTotal() async throws {
             try await TestServer.withCanary({ $0.limits.connections = 4 }) { server in
                 let admitted = [
-                    try await RawClient.shaken(server.port, .from("127.0.0.2")), try await RawClient.shaken(server.port, .from("127.0.0.3")),
+                    try await RawClient.shaken(server.port, .from("127.0.0.2")),
+                    try await RawClient.shaken(server.port, .from("127.0.0.3")),
                 ]
                 for address in ["127.0.0.2", "127.0.0.4", "127.0.0.5"] {
                     let refused = try await RawClient.open(server.port, .from(address))
@@ -64,7 +65,9 @@ extension Hostile {
                 try await server.expectClosed(third, .tooManyViewers)
                 #expect(third.statusCodes.contains(StatusCode.playFailed))
                 await viewers[0].close()
-                try await server.wait("streams") { list in list["list"].list.contains { $0["name"].string == "cam" && $0["viewers"].int == 1 } }
+                try await server.wait("streams") { list in
+                    list["list"].list.contains { $0["name"].string == "cam" && $0["viewers"].int == 1 }
+                }
                 let fourth = try await RawClient.playing(server.port, "cam")
                 await fourth.close()
                 await viewers[1].close()

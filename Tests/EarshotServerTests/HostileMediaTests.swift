@@ -61,7 +61,9 @@ extension Hostile {
                 future.send(.video, [0x9F, 1, 2, 3])
                 future.send(.video, [0x90] + Array("zzzz".utf8) + [1])
                 future.send(.audio, [0x9C, 9])
-                try await server.wait("streams") { list in list["list"].list.contains { $0["name"].string == "future" && $0["bytesIn"].int == 12 } }
+                try await server.wait("streams") { list in
+                    list["list"].list.contains { $0["name"].string == "future" && $0["bytesIn"].int == 12 }
+                }
                 #expect(!future.isClosed)
                 await future.close()
             }

@@ -21,7 +21,8 @@ extension Hostile {
                     // One chunk, and several (chunks of 60,000 bytes), whose own headers carry no message stream id.
                     let size = number % 20 == 0 ? 130_000 : 700
                     north.send(.video, SyntheticTag.video(3 * number, isKeyframe: number % 50 == 0, bytes: size), timestamp: UInt32(number))
-                    south.send(.video, SyntheticTag.video(3 * number + 1, isKeyframe: number % 50 == 0, bytes: size), timestamp: UInt32(number))
+                    south.send(
+                        .video, SyntheticTag.video(3 * number + 1, isKeyframe: number % 50 == 0, bytes: size), timestamp: UInt32(number))
                     busy.send(.audio, SyntheticTag.audio(3 * number + 2, bytes: 90), timestamp: UInt32(number), on: ids[0])
                     if number % 20 == 0 { try await server.pass(watcher) }
                 }
@@ -32,7 +33,9 @@ extension Hostile {
                 #expect(busy.media(on: ids[0]).isEmpty && busy.decodingError == nil)
                 // Ending one leaves the others.
                 try await busy.perform { $0.deleteStream(ids[1]) }
-                try await server.wait("streams") { list in list["list"].list.contains { $0["name"].string == "north" && $0["viewers"].int == 0 } }
+                try await server.wait("streams") { list in
+                    list["list"].list.contains { $0["name"].string == "north" && $0["viewers"].int == 0 }
+                }
                 south.send(.video, SyntheticTag.video(1_000, isKeyframe: true, bytes: 50), timestamp: 300)
                 busy.send(.audio, SyntheticTag.audio(1_001, bytes: 50), timestamp: 300, on: ids[0])
                 try await eventually("the rest") { busy.media(on: ids[2]).count == 201 && watcher.media().count == 201 }
@@ -53,7 +56,9 @@ extension Hostile {
                 try await viewer.perform { $0.pause(false, on: 1) }
                 try await viewer.waitForStatus(StatusCode.unpauseNotify)
                 // On at the newest keyframe, which is of the pause.
-                try await eventually("the cached pictures") { viewer.media().last.map { $0.message.type == .audio } == true && stage.news().count >= 2 }
+                try await eventually("the cached pictures") {
+                    viewer.media().last.map { $0.message.type == .audio } == true && stage.news().count >= 2
+                }
                 stage.forget()
                 #expect(try await stage.play(1) == ["video", "audio"])
                 try await viewer.perform { $0.receiveAudio(false, on: 1) }
@@ -101,7 +106,9 @@ extension Hostile {
                 other.send(.audio, SyntheticTag.audio(9_999, bytes: 30))
                 try await eventually("the other stream") { stage.news().count == 1 }
                 try await viewer.perform { $0.deleteStream(1) }
-                try await server.wait("streams") { list in list["list"].list.allSatisfy { $0["name"].string == Canary.name || $0["viewers"].int == 0 } }
+                try await server.wait("streams") { list in
+                    list["list"].list.allSatisfy { $0["name"].string == Canary.name || $0["viewers"].int == 0 }
+                }
                 for client in [publisher, viewer, other] { await client.close() }
                 try await server.expectConnections(2)
             }

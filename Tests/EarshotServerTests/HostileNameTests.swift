@@ -101,7 +101,9 @@ extension Hostile {
                 try await client.waitForStatus(StatusCode.playFailed)
                 // The first publish goes on.
                 client.send(.audio, SyntheticTag.audio(1, bytes: 20))
-                try await server.wait("streams") { list in list["list"].list.contains { $0["name"].string == "one" && $0["bytesIn"].int == 20 } }
+                try await server.wait("streams") { list in
+                    list["list"].list.contains { $0["name"].string == "one" && $0["bytesIn"].int == 20 }
+                }
                 #expect(!client.isClosed)
                 await client.close()
             }

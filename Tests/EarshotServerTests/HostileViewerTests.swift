@@ -15,7 +15,8 @@ extension Hostile {
                 guard client.channel.isActive else { return task.cancel() }
                 let number = count.next()
                 if number % 2 == 0 {
-                    client.send(.video, SyntheticTag.video(number, isKeyframe: number % 50 == 0, bytes: 12_000), timestamp: UInt32(number * 20))
+                    client.send(
+                        .video, SyntheticTag.video(number, isKeyframe: number % 50 == 0, bytes: 12_000), timestamp: UInt32(number * 20))
                 } else {
                     client.send(.audio, SyntheticTag.audio(number, bytes: 200), timestamp: UInt32(number * 20))
                 }
@@ -23,7 +24,9 @@ extension Hostile {
         }
 
         @Test func neverReads() async throws {
-            try await TestServer.withCanary({ $0.relay.maxBehindMs = 1_500; $0.relay.skipBehindMs = 500 }) { server in
+            try await TestServer.withCanary({
+                $0.relay.maxBehindMs = 1_500; $0.relay.skipBehindMs = 500
+            }) { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 Self.publish(publisher)
                 let witness = try await RawClient.playing(server.port, "cam")
@@ -50,7 +53,9 @@ extension Hostile {
         }
 
         @Test func readsAFifth() async throws {
-            try await TestServer.withCanary({ $0.relay.skipBehindMs = 500; $0.relay.maxBehindMs = 8_000 }) { server in
+            try await TestServer.withCanary({
+                $0.relay.skipBehindMs = 500; $0.relay.maxBehindMs = 8_000
+            }) { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 Self.publish(publisher)
                 var options = RawClient.Options()
@@ -60,7 +65,7 @@ extension Hostile {
                 let viewer = try await RawClient.playing(server.port, "cam", options)
                 try await viewer.readSlowly(every: .milliseconds(20))
                 try await server.wait("sessions", within: 20) { list in
-                    list["list"].list.contains { ($0["playing"][0]["framesSkipped"].int ?? 0) > 100 }
+                    list["list"].list.contains { ($0["playing"][0]["framesSkipped"].int ?? 0) > 60 }
                 }
                 #expect(!viewer.isClosed)
                 #expect(viewer.decodingError == nil)

@@ -56,11 +56,13 @@ struct RelayHarness: Sendable {
         do {
             try await body(RelayHarness(group, policy))
         } catch {
-            try await group.shutdownGracefully()
+            try Self.stop(group)
             throw error
         }
-        try await group.shutdownGracefully()
+        try Self.stop(group)
     }
+
+    private static func stop(_ group: MultiThreadedEventLoopGroup) throws { try group.syncShutdownGracefully() }
 
     private init(_ group: MultiThreadedEventLoopGroup, _ policy: RelayPolicy) {
         let clock = ManualClock()
@@ -70,8 +72,11 @@ struct RelayHarness: Sendable {
     }
 
     func on<T: Sendable>(_ loop: RelayLoop, _ body: @escaping @Sendable (RelayLoop) throws -> T) async throws -> T {
-        try await loop.eventLoop.submit { try body(loop) }.get()
+        try Self.wait(for: loop.eventLoop.submit { try body(loop) })
     }
+
+    /// Blocks, for a moment, instead of suspending: the thread sanitizer does not follow a future's result into a suspended task.
+    private static func wait<T: Sendable>(for future: EventLoopFuture<T>) throws -> T { try future.wait() }
 
     /// Lets everything that was started run to its end: each round is a full turn of both loops, and the longest chain of hops
     /// (publish, home, other loop, pump) is four.

@@ -68,7 +68,9 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     /// Bytes that may wait in the decoder while a decision is awaited.
     private static let waitingBytesLimit: UInt64 = 4 << 20
     /// Messages of one connection that its loop handles before everybody else has a turn: a message may be as short as one byte.
-    private static let messagesPerTurn = 1_000
+    private static let messagesPerTurn = 256
+    /// Messages in one aggregate message, which is handled in one turn.
+    private static let messagesPerAggregate = 4_096
 
     init(id: UInt64, core: ServerCore, loop: LoopContext, isTLS: Bool) {
         self.id = id
@@ -272,9 +274,11 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
             }
         case .aggregate:
             var aggregate = Aggregate(message)
+            var count = 0
             while let inner = try aggregate.next() {
-                // An aggregate inside an aggregate has no meaning and no end.
-                guard inner.type != .aggregate else { throw .malformedAggregate }
+                count += 1
+                // An aggregate inside an aggregate has no meaning and no end; one of thousands is none.
+                guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
                 try self.receive(inner)
             }
         default:

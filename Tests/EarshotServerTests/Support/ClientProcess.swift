@@ -14,6 +14,8 @@ final class ClientProcess: @unchecked Sendable {
     private let lock = NSLock()
     private var output = Data()
     private var errors = Data()
+    /// Pipes whose end has not been read yet.
+    private var openPipes = 2
     private let ended = DispatchSemaphore(value: 0)
 
     init(_ arguments: [String]) throws {
@@ -27,12 +29,18 @@ final class ClientProcess: @unchecked Sendable {
         out.fileHandleForReading.readabilityHandler = { handle in
             let data = handle.availableData
             if data.isEmpty { handle.readabilityHandler = nil }
-            self.lock.withLock { self.output.append(data) }
+            self.lock.withLock {
+                self.output.append(data)
+                if data.isEmpty { self.openPipes -= 1 }
+            }
         }
         err.fileHandleForReading.readabilityHandler = { handle in
             let data = handle.availableData
             if data.isEmpty { handle.readabilityHandler = nil }
-            self.lock.withLock { self.errors.append(data) }
+            self.lock.withLock {
+                self.errors.append(data)
+                if data.isEmpty { self.openPipes -= 1 }
+            }
         }
         self.process.terminationHandler = { _ in self.ended.signal() }
         try self.process.run()
@@ -58,8 +66,11 @@ final class ClientProcess: @unchecked Sendable {
             }
             try await Task.sleep(for: .milliseconds(20))
         }
-        // The pipes' last bytes arrive after the exit.
-        try await Task.sleep(for: .milliseconds(100))
+        // The pipes' last bytes arrive after the exit: up to their end, unless a child of the child still holds them.
+        let patience = ContinuousClock.now + .seconds(3)
+        while self.lock.withLock({ self.openPipes > 0 }), ContinuousClock.now < patience {
+            try await Task.sleep(for: .milliseconds(10))
+        }
         return Outcome(status: self.process.terminationStatus, output: self.outputSoFar, errors: self.errorsSoFar)
     }
 

@@ -17,9 +17,12 @@ struct ServerProcess: Sendable {
         defer { try? FileManager.default.removeItem(atPath: data) }
         let arguments = settings + [binary, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data]
         return try await ClientProcess.during(arguments) { process in
-            try await eventually("the server's banner", within: 10) { process.outputSoFar.contains(Data("Ctrl-C".utf8)) || !process.isRunning }
+            try await eventually("the server's banner", within: 10) {
+                process.outputSoFar.contains(Data("Ctrl-C".utf8)) || !process.isRunning
+            }
             let banner = String(decoding: process.outputSoFar, as: UTF8.self)
-            guard let rtmp = banner.firstMatch(of: /rtmp:\/\/127\.0\.0\.1:(\d+)/), let http = banner.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/),
+            guard let rtmp = banner.firstMatch(of: /rtmp:\/\/127\.0\.0\.1:(\d+)/),
+                let http = banner.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/),
                 let port = Int(rtmp.1), let httpPort = Int(http.1)
             else { throw TimedOut(description: "no server at \(binary): \(process.errorsSoFar)") }
             return try await body(ServerProcess(process: process, port: port, http: httpPort))

@@ -21,7 +21,7 @@ extension TestServer {
             lines = self.lines.all.filter { "\($0) ".contains(remote) && $0.contains("Connection closed") }
             return !lines.isEmpty
         }
-        #expect(lines.count == 1, "one line for \(client.address)", sourceLocation: sourceLocation)
+        #expect(lines.count == 1, "one line for \(client.address) \(self.lines.all.suffix(8))", sourceLocation: sourceLocation)
         #expect(
             lines.first?.contains("reason=\(reason.rawValue) ") == true, "expected \(reason.rawValue): \(lines)",
             sourceLocation: sourceLocation)

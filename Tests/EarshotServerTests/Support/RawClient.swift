@@ -1,7 +1,6 @@
 import NIOCore
 import NIOPosix
 import RTMP
-import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -37,15 +36,11 @@ final class RawClient: Sendable {
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     let channel: any Channel
-    /// "127.0.0.1:PORT", as the server logs it.
-    let address: String
     private let handler: RawClientHandler
     private let inbox: Inbox
 
     private init(channel: any Channel, handler: RawClientHandler) {
         self.channel = channel
-        // Taken now: a closed channel has none.
-        self.address = "\(channel.localAddress?.ipAddress ?? ""):\(channel.localAddress?.port ?? 0)"
         self.handler = handler
         self.inbox = handler.inbox
     }
@@ -65,7 +60,10 @@ final class RawClient: Sendable {
         if let bytes = options.receiveBuffer { bootstrap = bootstrap.channelOption(ChannelOptions.socketOption(.so_rcvbuf), value: bytes) }
         if let from = options.from { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: from, port: 0)) }
         let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
-        return RawClient(channel: channel, handler: handler)
+        let client = RawClient(channel: channel, handler: handler)
+        // The connection may be known here before it is in its pipeline.
+        try await client.wait("the socket's address") { $0.address.isEmpty ? nil : true }
+        return client
     }
 
     /// Handshake done.
@@ -104,23 +102,33 @@ final class RawClient: Sendable {
     }
 
     func connect(app: String, extra: [AMF0Property] = []) async throws {
-        try await self.call("connect") { $0.connect(app: app, tcUrl: "rtmp://127.0.0.1/\(app)", extra: extra) } until: {
+        try await self.call("connect") {
+            $0.connect(app: app, tcUrl: "rtmp://127.0.0.1/\(app)", extra: extra)
+        } until: {
             if case .connected = $0 { true } else { nil }
         }
     }
 
     func createStream() async throws -> UInt32 {
-        try await self.call("createStream") { $0.createStream() } until: { if case .streamCreated(let id) = $0 { id } else { nil } }
+        try await self.call("createStream") {
+            $0.createStream()
+        } until: {
+            if case .streamCreated(let id) = $0 { id } else { nil }
+        }
     }
 
     func publish(_ name: String, on streamID: UInt32 = 1) async throws {
-        try await self.call("publish \(name.prefix(40))") { $0.publish(name, on: streamID) } until: {
+        try await self.call("publish \(name.prefix(40))") {
+            $0.publish(name, on: streamID)
+        } until: {
             $0 == .publishStarted(streamID: streamID) ? true : nil
         }
     }
 
     func play(_ name: String, on streamID: UInt32 = 1) async throws {
-        try await self.call("play \(name.prefix(40))") { $0.play(name, on: streamID) } until: {
+        try await self.call("play \(name.prefix(40))") {
+            $0.play(name, on: streamID)
+        } until: {
             $0 == .playStarted(streamID: streamID) ? true : nil
         }
     }
@@ -229,6 +237,8 @@ final class RawClient: Sendable {
     var received: [Received] { self.inbox.read { $0.received } }
     var bytesReceived: Int { self.inbox.read { $0.bytes } }
     var isClosed: Bool { self.inbox.read { $0.isClosed } }
+    /// "127.0.0.1:PORT", as the server logs it.
+    var address: String { self.inbox.read { $0.address } }
     /// Set when the server's bytes were not RTMP: a test's own failure.
     var decodingError: RTMPError? { self.inbox.read { $0.error } }
 
@@ -240,7 +250,9 @@ final class RawClient: Sendable {
     /// Codes of all `onStatus` and refusals so far.
     var statusCodes: [String] {
         self.received.compactMap { received in
-            guard received.message.type == .commandAMF0, let command = try? Command(received.message, limits: AMFLimits()) else { return nil }
+            guard received.message.type == .commandAMF0, let command = try? Command(received.message, limits: AMFLimits()) else {
+                return nil
+            }
             return command.arguments.first.flatMap(Status.init)?.code
         }
     }
@@ -274,123 +286,5 @@ final class RawClient: Sendable {
 
     private func onLoop(_ body: @escaping @Sendable (RawClientHandler) -> Void) async throws {
         try await self.channel.eventLoop.submit { body(self.handler) }.get()
-    }
-}
-
-/// What a ``RawClient`` got. Any thread.
-final class Inbox: Sendable {
-    struct Content: Sendable {
-        var outputs: [ClientSessionOutput] = []
-        var received: [RawClient.Received] = []
-        var bytes = 0
-        var isShaken = false
-        var isClosed = false
-        var error: RTMPError?
-    }
-
-    private let content = Mutex(Content())
-
-    func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { self.content.withLock { body($0) } }
-    func update(_ body: (inout Content) -> Void) { self.content.withLock { body(&$0) } }
-}
-
-/// `@unchecked Sendable`: every stored `var` is touched on the channel's event loop only.
-private final class RawClientHandler: ChannelInboundHandler, @unchecked Sendable {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    let inbox = Inbox()
-    private var handshake: ClientHandshake?
-    private var decoder = ChunkDecoder()
-    private var session = ClientSession()
-    private var encoder = ChunkEncoder()
-    private var context: ChannelHandlerContext?
-
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
-
-    func startHandshake(_ kind: ClientHandshake.Kind) {
-        var handshake = ClientHandshake(kind: kind)
-        let hello = handshake.start(random: Self.random)
-        self.handshake = handshake
-        self.write(hello)
-    }
-
-    func perform(_ body: (inout ClientSession) -> Void) {
-        body(&self.session)
-        self.flush()
-    }
-
-    func send(_ messages: [Message]) {
-        var out = ByteBuffer()
-        for message in messages { self.encode(message, into: &out) }
-        self.write(out)
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let now = ContinuousClock.now
-        var bytes = self.unwrapInboundIn(data)
-        self.inbox.update { $0.bytes += bytes.readableBytes }
-        do throws(RTMPError) {
-            if let shaken = self.handshake?.isDone {
-                if !shaken { try self.shakeHands(&bytes) }
-                guard self.handshake?.isDone == true, bytes.readableBytes > 0 else { return }
-                self.decoder.append(bytes)
-                while let message = try self.decoder.nextMessage() {
-                    self.inbox.update { $0.received.append(RawClient.Received(message: message, at: now)) }
-                    try self.session.receive(message)
-                }
-                self.session.bytesReceived(self.decoder.receivedBytes)
-                self.flush()
-            }
-        } catch {
-            self.inbox.update { $0.error = error }
-            context.close(promise: nil)
-        }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        self.inbox.update { $0.isClosed = true }
-        context.fireChannelInactive()
-    }
-
-    // A reset by the server is an end like any other here.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-
-    private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
-        if let answer = try self.handshake?.receive(&bytes, random: Self.random) { self.write(answer) }
-        if self.handshake?.isDone == true { self.inbox.update { $0.isShaken = true } }
-    }
-
-    private func flush() {
-        var out = ByteBuffer()
-        while let output = self.session.nextOutput() {
-            switch output {
-            case .send(let message): self.encode(message, into: &out)
-            case .setChunkSize(let size): self.encoder.chunkSize = size
-            default: self.inbox.update { $0.outputs.append(output) }
-            }
-        }
-        if out.readableBytes > 0 { self.write(out) }
-    }
-
-    private func encode(_ message: Message, into out: inout ByteBuffer) {
-        let chunkStream: UInt32 =
-            switch message.type {
-            case .audio: 4
-            case .video: 6
-            case .dataAMF0, .dataAMF3, .aggregate: 5
-            case let type: type.rawValue <= 6 ? 2 : (message.streamID == 0 ? 3 : 8)
-            }
-        self.encoder.encode(message, chunkStream: chunkStream, into: &out)
-    }
-
-    private func write(_ bytes: ByteBuffer) {
-        self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
-    }
-
-    private static func random(_ count: Int) -> [UInt8] {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
     }
 }
