@@ -1,4 +1,5 @@
 package import Media
+import NIOCore
 
 /// Who a publisher is, for deciding whether it may take a name over: its credential, or its address when it has none. Never logged.
 package struct PublisherIdentity: Hashable, Sendable {
@@ -113,7 +114,8 @@ package struct StreamState: Sendable {
     package mutating func ingest(_ frame: Frame, token: Token, nowMs: Int64, items: inout [Item]) {
         guard self.publisherToken == token else { return }
         let isCoded = frame.tag.flags.contains(.coded)
-        if frame.kind != .data {
+        // Empty messages are keep-alives, not media.
+        if frame.kind != .data, frame.payload.readableBytes > 0 {
             self.lastMediaMs = nowMs
             self.isDry = false
         }

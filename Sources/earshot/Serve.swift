@@ -52,13 +52,12 @@ struct Serve: AsyncParsableCommand {
         let loaded = try self.settings.load()
         let config = loaded.config
         let log = LogOutput.logger(config.log)
-        OpenFiles.raiseLimit(log)
+        OpenFiles.prepare(for: config.limits.connections, log)
         EventLoops.matchAvailableCores()
         try DataDirectory.prepare(config.data.directory)
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
-        Banner.print(addresses, config)
-        try await server.run()
+        try await server.run { Banner.print(addresses, config) }
     }
 }
 

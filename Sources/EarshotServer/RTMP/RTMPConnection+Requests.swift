@@ -54,6 +54,12 @@ extension RTMPConnection {
             self.performSends()
             return self.close(.badName, detail: "connect with an empty app")
         }
+        let limits = RTMP.Limits(self.core.config.limits)
+        guard request.app.utf8.count <= limits.nameBytes + limits.queryBytes else {
+            self.session.rejectConnect(Status(StatusCode.connectInvalidApp, level: .error, "The app is too long."))
+            self.performSends()
+            return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
+        }
         self.connect = request
         self.session.acceptConnect()
     }
@@ -109,8 +115,7 @@ extension RTMPConnection {
         case .success(let token):
             publishing.token = token
             self.core.counters.update { $0.publishesStarted += 1 }
-            self.noteRole("publish", address)
-            self.log.info("Publish started")
+            self.noteRole("publish", address, "Publish started")
             self.session.acceptPublish(streamID)
             self.performRequests()
         case .failure(let refusal):
@@ -170,8 +175,7 @@ extension RTMPConnection {
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
         self.core.counters.update { $0.playsStarted += 1 }
-        self.noteRole("play", address)
-        self.log.info("Play started")
+        self.noteRole("play", address, "Play started")
         self.session.acceptPlay(streamID)
         self.performRequests()
         let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.nowMs)
@@ -207,10 +211,12 @@ extension RTMPConnection {
     }
 
     /// Said in every later line of this connection; of several roles the newest counts.
-    private func noteRole(_ role: String, _ address: StreamAddress) {
+    private func noteRole(_ role: String, _ address: StreamAddress, _ line: Logger.Message) {
         self.log[metadataKey: "role"] = "\(role)"
         self.log[metadataKey: "app"] = "\(address.app)"
         self.log[metadataKey: "stream"] = "\(address.name)"
+        guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
+        self.log.info(line, metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
     }
 }
 

@@ -7,7 +7,8 @@ import Relay
 /// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline (behind TLS, when there is any).
 ///
 /// Loop-bound. It performs what ``ServerSession`` asks for; the session's rules live there, the streams' in Relay.
-/// Index: lifecycle · reading · media · deadlines · closing. What the session asks for is in `RTMPConnection+Requests.swift`.
+/// Index: lifecycle · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, what the session asks for in
+/// `RTMPConnection+Requests.swift`.
 final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -37,8 +38,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     var log: Logger
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
-    private var handshake: ServerHandshake? = ServerHandshake()
-    private var decoder: ChunkDecoder
+    var handshake: ServerHandshake? = ServerHandshake()
+    var decoder: ChunkDecoder
     var session: ServerSession
     var encoder = ChunkEncoder()
     var connect: ConnectRequest?
@@ -47,30 +48,24 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     /// A publish is being decided: later messages wait in the decoder.
     var isDeciding = false
     /// This turn's messages are used up: the rest waits in the decoder for the next turn.
-    private var isYielding = false
+    var isYielding = false
     /// The channel is closed.
-    private var isGone = false
+    var isGone = false
     private var isAdmitted = false
     private(set) var closeReason: CloseReason?
     private var closeDetail: String?
     let openedMs: Int64
-    private var handshakeDoneMs: Int64?
+    var handshakeDoneMs: Int64?
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
-    private(set) var bytesReceived: UInt64 = 0
+    var bytesReceived: UInt64 = 0
     /// Frames of this read turn, all for one stream.
-    private var batch: [Frame] = []
-    private var batchFor: Publishing?
+    var batch: [Frame] = []
+    var batchFor: Publishing?
 
     private static let pingIntervalMs: Int64 = 30_000
     /// Connected without publishing or playing anything.
     private static let unusedMs: Int64 = 60_000
-    /// Bytes that may wait in the decoder while a decision is awaited.
-    private static let waitingBytesLimit: UInt64 = 4 << 20
-    /// Messages of one connection that its loop handles before everybody else has a turn: a message may be as short as one byte.
-    private static let messagesPerTurn = 256
-    /// Messages in one aggregate message, which is handled in one turn.
-    private static let messagesPerAggregate = 4_096
 
     init(id: UInt64, core: ServerCore, loop: LoopContext, isTLS: Bool) {
         self.id = id
@@ -152,7 +147,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         context.fireChannelInactive()
     }
 
-    private func end() {
+    /// The connection's last act.
+    func end() {
         self.endRoles(clean: false)
         self.loop.remove(self)
         if self.isAdmitted { self.core.admission.leave(self.addressKey) }
@@ -181,132 +177,6 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if self.isTLS, context.channel.isWritable { self.writer?.proceed() }
         context.fireChannelWritabilityChanged()
-    }
-
-    // MARK: Reading
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard self.closeReason == nil else { return }
-        var bytes = self.unwrapInboundIn(data)
-        self.bytesReceived &+= UInt64(bytes.readableBytes)
-        do throws(RTMPError) {
-            if self.handshake != nil { try self.shakeHands(&bytes) }
-            guard self.handshake == nil, bytes.readableBytes > 0 else { return }
-            self.decoder.append(bytes)
-            if !self.isYielding { try self.readMessages() }
-        } catch {
-            self.fail(error)
-        }
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        self.publishBatch()
-        self.writer?.flush()
-        context.fireChannelReadComplete()
-    }
-
-    private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
-        let answer = try self.handshake?.receive(&bytes) { HandshakeRandom.bytes($0) }
-        if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
-        guard self.handshake?.isDone == true else { return }
-        self.handshake = nil
-        self.handshakeDoneMs = self.nowMs
-    }
-
-    private func readMessages() throws(RTMPError) {
-        var left = Self.messagesPerTurn
-        while left > 0, !self.isDeciding, self.closeReason == nil, let message = try self.decoder.nextMessage() {
-            left -= 1
-            try self.receive(message)
-        }
-        if left == 0 { self.yieldTurn() }
-        if self.isDeciding, self.decoder.waitingBytes > Self.waitingBytesLimit {
-            self.close(.inboundFlood, detail: "more than \(Self.waitingBytesLimit) bytes before publish was answered")
-        }
-        self.session.bytesReceived(self.decoder.receivedBytes)
-        self.performRequests()
-    }
-
-    /// The decision is made: what waited meanwhile is read now.
-    func decided() {
-        self.isDeciding = false
-        if !self.isYielding { self.readOn() }
-    }
-
-    private func readOn() {
-        do throws(RTMPError) {
-            try self.readMessages()
-        } catch {
-            self.fail(error)
-        }
-        self.publishBatch()
-        self.writer?.flush()
-    }
-
-    /// Leaves the socket alone until the other connections of the loop have had their turn, then reads on.
-    private func yieldTurn() {
-        self.isYielding = true
-        self.setReading(false)
-        // Not `execute`: a loop runs all tasks that are due, new ones too, before it looks at its sockets again.
-        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1)) {
-            self.isYielding = false
-            self.readOn()
-            if self.isYielding { return }
-            if self.isGone { self.end() } else { self.setReading(true) }
-        }
-    }
-
-    private func setReading(_ reads: Bool) {
-        do {
-            try self.context?.channel.syncOptions?.setOption(.autoRead, value: reads)
-        } catch {
-            // The channel is closed: it reads no more anyhow.
-        }
-    }
-
-    private func receive(_ message: Message) throws(RTMPError) {
-        switch message.type {
-        case .audio, .video:
-            if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil }) {
-                self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
-            } else {
-                try self.session.receive(message)
-            }
-        case .aggregate:
-            var aggregate = Aggregate(message)
-            var count = 0
-            while let inner = try aggregate.next() {
-                count += 1
-                // An aggregate inside an aggregate has no meaning and no end; one of thousands is none.
-                guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
-                try self.receive(inner)
-            }
-        default:
-            try self.session.receive(message)
-            self.performRequests()
-        }
-    }
-
-    // MARK: Media
-
-    func take(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
-        if self.batchFor !== publishing { self.publishBatch() }
-        do throws(MediaError) {
-            let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.unwrap(timestamp), payload: payload)
-            if kind != .data { publishing.hasMedia = true }
-            self.batchFor = publishing
-            self.batch.append(frame)
-        } catch {
-            self.close(.malformedMedia, detail: "\(error)")
-        }
-    }
-
-    /// Hands the turn's frames to their stream: one call, and one hop at most.
-    func publishBatch() {
-        guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
-        RelayLoop.publish(self.batch, to: publishing.stream, token: token)
-        self.batch.removeAll(keepingCapacity: true)
-        self.batchFor = nil
     }
 
     // MARK: Deadlines
@@ -350,7 +220,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
 
     // MARK: Closing
 
-    private func fail(_ error: RTMPError) {
+    func fail(_ error: RTMPError) {
         let reason: CloseReason =
             switch error {
             case .notRTMP, .unsupportedVersion: .notRTMP
@@ -397,7 +267,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     private func logClose() {
         let reason = self.closeReason ?? .clientClosed
         self.core.counters.update { $0.closed[reason, default: 0] += 1 }
-        guard let held = self.core.flood.pass(nowMs: self.nowMs) else { return }
+        guard let held = self.core.closeFlood.pass(nowMs: self.nowMs) else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((self.nowMs - self.openedMs) / 1_000)",

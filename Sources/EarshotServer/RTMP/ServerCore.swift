@@ -10,7 +10,9 @@ package final class ServerCore: Sendable {
     package let registry = StreamRegistry()
     package let counters = Counters()
     package let log: Logger
-    let flood = FloodGate()
+    /// For the lines that end connections, and for those that begin roles: one kind must not hold the other back.
+    let closeFlood = FloodGate()
+    let roleFlood = FloodGate()
     let admission: ConnectionAdmission
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)

@@ -5,6 +5,14 @@ package import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A whole server: its listeners, its HTTP side and their common life. `bind` first, then `run` (or `services` in a group of one's own).
 package final class Server: Sendable {
     /// Where a started server is reached, with the real ports.
@@ -41,6 +49,8 @@ package final class Server: Sendable {
 
     /// Opens the ports. Throws ``ListenError``.
     package func bind() async throws -> Addresses {
+        // Until the reload service listens: a SIGHUP that comes early must not end the process.
+        signal(SIGHUP, SIG_IGN)
         self.core.start()
         let http = try await self.http.bind()
         var bound: [HostPort] = []
@@ -53,11 +63,13 @@ package final class Server: Sendable {
         self.listeners + [self.http, ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core)]
     }
 
-    /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds.
-    package func run() async throws {
+    /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds. Calls `announce` once these signals are
+    /// heeded: whoever reads what it prints may send them at once.
+    package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
+        let services: [any Service] = [AnnounceService(announce: announce)] + self.services + [WatchdogService()]
         var configuration = ServiceGroupConfiguration(
             // Shutdown begins with the last service.
-            services: self.services + [WatchdogService()], gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
+            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
         configuration.maximumGracefulShutdownDuration = .seconds(4)
         try await ServiceGroup(configuration: configuration).run()
     }
@@ -67,6 +79,16 @@ package final class Server: Sendable {
         var quiet = log
         if log.logLevel > .debug { quiet.logLevel = .warning }
         return quiet
+    }
+}
+
+/// Says that the server runs: a group starts its services when its signals are trapped.
+private struct AnnounceService: Service {
+    let announce: @Sendable () -> Void
+
+    func run() async throws {
+        self.announce()
+        try await gracefulShutdown()
     }
 }
 

@@ -218,7 +218,7 @@ package struct ChunkDecoder {
         self.partialBytes += count
         guard self.partialBytes <= self.limits.partialBytes else { throw .tooManyPartialBytes(limit: self.limits.partialBytes) }
         if self.streams[position].received == 0 {
-            self.streams[position].assembly.reserveCapacity(max(count, min(length, 16 << 10)))
+            self.streams[position].assembly.reserveCapacity(min(length, max(4 * count, 1 << 10)))
         }
         self.streams[position].assembly.writeBuffer(&piece)
         guard self.streams[position].received == length else { return nil }

@@ -13,12 +13,15 @@ package struct ConnectRequest: Sendable, Equatable {
     package var isEnhanced: Bool
     package var transaction: Double
 
+    /// Bytes of a text that is kept for the connection's life only to be shown.
+    private static let shownBytes = 1_024
+
     init(_ command: Command) {
         let object = command.object
         let tcUrl = object["tcUrl"]?.string ?? ""
-        self.tcUrl = tcUrl
+        self.tcUrl = Self.clip(tcUrl)
         self.app = object["app"]?.string ?? Self.app(inURL: tcUrl)
-        self.flashVersion = object["flashVer"]?.string ?? ""
+        self.flashVersion = Self.clip(object["flashVer"]?.string ?? "")
         self.objectEncoding = object["objectEncoding"]?.number == 3 ? 3 : 0
         // A peer's double may be anything; only small whole numbers are capability bits.
         self.capsEx = object["capsEx"]?.number.flatMap { $0 >= 0 && $0 < 65536 ? Int($0) : nil } ?? 0
@@ -33,6 +36,10 @@ package struct ConnectRequest: Sendable, Equatable {
         self.fourCCs = fourCCs
         self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
         self.transaction = command.transaction
+    }
+
+    private static func clip(_ text: String) -> String {
+        text.utf8.count <= self.shownBytes ? text : String(decoding: text.utf8.prefix(self.shownBytes), as: UTF8.self)
     }
 
     /// Some encoders send no app; the path of tcUrl names it.

@@ -21,8 +21,8 @@ package struct StreamAddress: Sendable, Equatable {
         if length > limits.nameBytes { throw .tooLong(bytes: length, limit: limits.nameBytes) }
         let queryLength = appQuery.utf8.count + nameQuery.utf8.count
         if queryLength > limits.queryBytes { throw .queryTooLong(bytes: queryLength, limit: limits.queryBytes) }
-        for byte in appPath.utf8 where byte < 0x20 || byte == 0x7F { throw .controlCharacter(byte) }
-        for byte in namePath.utf8 where byte < 0x20 || byte == 0x7F { throw .controlCharacter(byte) }
+        for scalar in appPath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
+        for scalar in namePath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
         let appParts = appPath.split(separator: "/")
         let nameParts = namePath.split(separator: "/")
         guard let first = appParts.first else { throw .emptyApp }
@@ -31,6 +31,14 @@ package struct StreamAddress: Sendable, Equatable {
         self.app = String(first)
         self.name = (appParts.dropFirst() + nameParts).joined(separator: "/")
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
+    }
+
+    /// Also what ends a line or turns its direction in Unicode's eyes: names are shown in logs and lists.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
     }
 
     private static func split(_ text: String) -> (path: String, query: String) {
@@ -45,7 +53,7 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
     case emptyName
     case tooLong(bytes: Int, limit: Int)
     case queryTooLong(bytes: Int, limit: Int)
-    case controlCharacter(UInt8)
+    case controlCharacter(UInt32)
     case dotComponent
 
     package var description: String {
@@ -54,7 +62,8 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .emptyName: "the stream name is empty; expected rtmp://host/app/name"
         case .tooLong(let bytes, let limit): "app and stream name have \(bytes) bytes; the limit is \(limit)"
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
-        case .controlCharacter(let byte): "the name holds control character \(byte); expected printable characters"
+        case .controlCharacter(let code):
+            "the name holds control character U+\(String(code, radix: 16, uppercase: true)); expected printable ones"
         case .dotComponent: "the name holds a \"..\" or \".\" component"
         }
     }

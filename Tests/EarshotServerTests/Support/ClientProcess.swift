@@ -9,14 +9,13 @@ final class ClientProcess: @unchecked Sendable {
         var text: String { String(decoding: self.output, as: UTF8.self) }
     }
 
-    // Foundation.Process is used from one test at a time; its handlers only append under the lock.
+    // Foundation.Process is used from one test at a time; the threads that read only append under the lock.
     private let process = Process()
     private let lock = NSLock()
     private var output = Data()
     private var errors = Data()
     /// Pipes whose end has not been read yet.
     private var openPipes = 2
-    private let ended = DispatchSemaphore(value: 0)
 
     init(_ arguments: [String]) throws {
         self.process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -26,24 +25,22 @@ final class ClientProcess: @unchecked Sendable {
         self.process.standardInput = FileHandle.nullDevice
         self.process.standardOutput = out
         self.process.standardError = err
-        out.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            self.lock.withLock {
-                self.output.append(data)
-                if data.isEmpty { self.openPipes -= 1 }
-            }
-        }
-        err.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            self.lock.withLock {
-                self.errors.append(data)
-                if data.isEmpty { self.openPipes -= 1 }
-            }
-        }
-        self.process.terminationHandler = { _ in self.ended.signal() }
         try self.process.run()
+        // A thread for each: readability handlers may run two at a time, and then their pieces change places.
+        Thread.detachNewThread { self.collect(out) { $0.output.append($1) } }
+        Thread.detachNewThread { self.collect(err) { $0.errors.append($1) } }
+    }
+
+    /// Reads a pipe to its end.
+    private func collect(_ pipe: Pipe, _ append: (ClientProcess, Data) -> Void) {
+        while true {
+            let data = pipe.fileHandleForReading.availableData
+            self.lock.withLock {
+                append(self, data)
+                if data.isEmpty { self.openPipes -= 1 }
+            }
+            if data.isEmpty { return }
+        }
     }
 
     var id: Int32 { self.process.processIdentifier }

@@ -1,0 +1,139 @@
+import Media
+import NIOCore
+import RTMP
+import Relay
+
+/// From the socket's bytes to messages, and from media messages to their stream.
+extension RTMPConnection {
+    /// Bytes that may wait in the decoder while a decision is awaited.
+    private static let waitingBytesLimit: UInt64 = 4 << 20
+    /// Messages of one connection that its loop handles before everybody else has a turn: a message may be as short as one byte.
+    private static let messagesPerTurn = 256
+    /// Messages in one aggregate message, which is handled in one turn.
+    private static let messagesPerAggregate = 4_096
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard self.closeReason == nil else { return }
+        var bytes = self.unwrapInboundIn(data)
+        self.bytesReceived &+= UInt64(bytes.readableBytes)
+        do throws(RTMPError) {
+            if self.handshake != nil { try self.shakeHands(&bytes) }
+            guard self.handshake == nil, bytes.readableBytes > 0 else { return }
+            self.decoder.append(bytes)
+            if !self.isYielding { try self.readMessages() }
+        } catch {
+            self.fail(error)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.publishBatch()
+        self.writer?.flush()
+        context.fireChannelReadComplete()
+    }
+
+    private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
+        let answer = try self.handshake?.receive(&bytes) { HandshakeRandom.bytes($0) }
+        if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
+        guard self.handshake?.isDone == true else { return }
+        self.handshake = nil
+        self.handshakeDoneMs = self.nowMs
+    }
+
+    private func readMessages() throws(RTMPError) {
+        var left = Self.messagesPerTurn
+        while left > 0, !self.isDeciding, self.closeReason == nil, let message = try self.decoder.nextMessage() {
+            left -= 1
+            try self.receive(message)
+        }
+        if left == 0 { self.yieldTurn() }
+        if self.isDeciding, self.decoder.waitingBytes > Self.waitingBytesLimit {
+            self.close(.inboundFlood, detail: "more than \(Self.waitingBytesLimit) bytes before publish was answered")
+        }
+        self.session.bytesReceived(self.decoder.receivedBytes)
+        self.performRequests()
+    }
+
+    /// The decision is made: what waited meanwhile is read now.
+    func decided() {
+        self.isDeciding = false
+        if !self.isYielding { self.readOn() }
+    }
+
+    private func readOn() {
+        do throws(RTMPError) {
+            try self.readMessages()
+        } catch {
+            self.fail(error)
+        }
+        self.publishBatch()
+        self.writer?.flush()
+    }
+
+    /// Leaves the socket alone until the other connections of the loop have had their turn, then reads on.
+    private func yieldTurn() {
+        self.isYielding = true
+        self.setReading(false)
+        // Not `execute`: a loop runs all tasks that are due, new ones too, before it looks at its sockets again.
+        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1)) {
+            self.isYielding = false
+            self.readOn()
+            if self.isYielding { return }
+            if self.isGone { self.end() } else { self.setReading(true) }
+        }
+    }
+
+    private func setReading(_ reads: Bool) {
+        do {
+            try self.context?.channel.syncOptions?.setOption(.autoRead, value: reads)
+        } catch {
+            // The channel is closed: it reads no more anyhow.
+        }
+    }
+
+    private func receive(_ message: Message) throws(RTMPError) {
+        switch message.type {
+        case .audio, .video:
+            if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil }) {
+                self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
+            } else {
+                try self.session.receive(message)
+            }
+        case .aggregate:
+            var aggregate = Aggregate(message)
+            var count = 0
+            while let inner = try aggregate.next() {
+                count += 1
+                // An aggregate inside an aggregate has no meaning and no end; one of thousands is none.
+                guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
+                try self.receive(inner)
+            }
+        default:
+            try self.session.receive(message)
+            self.performRequests()
+        }
+    }
+
+    // MARK: Media
+
+    func take(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
+        if self.batchFor !== publishing { self.publishBatch() }
+        do throws(MediaError) {
+            let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.unwrap(timestamp), payload: payload)
+            // Empty messages are keep-alives, not media.
+            if kind != .data, payload.readableBytes > 0 { publishing.hasMedia = true }
+            self.batchFor = publishing
+            self.batch.append(frame)
+        } catch {
+            self.close(.malformedMedia, detail: "\(error)")
+        }
+    }
+
+    /// Hands the turn's frames to their stream: one call, and one hop at most.
+    func publishBatch() {
+        guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
+        RelayLoop.publish(self.batch, to: publishing.stream, token: token)
+        self.batch.removeAll(keepingCapacity: true)
+        self.batchFor = nil
+    }
+}
