@@ -117,6 +117,10 @@ enum Socket {
 
 /// One descriptor a viewer: the usual soft limit of 1,024 would be reached first of all.
 enum OpenFiles {
+    /// Descriptors that the table is made for at once.
+    private static let tableSize: CInt = 32_768
+
+    /// To be called before there is a second thread.
     static func raiseLimit() {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -124,10 +128,9 @@ enum OpenFiles {
         limit.rlim_cur = limit.rlim_max
         // When it is refused, socket() says so at the viewer that is one too many.
         _ = setrlimit(resource, &limit)
-        // A descriptor table that grows under a process with threads waits for a grace period of the kernel's: 20 to 40 ms in the middle
-        // of the joins that are being timed. It is grown beforehand.
-        guard getrlimit(resource, &limit) == 0 else { return }
-        let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, CInt(clamping: min(limit.rlim_cur, 32_768) - 1))
-        if copy >= 0 { close(copy) }
+        // Linux doubles the table as it fills, and in a process with threads waits for an RCU grace period each time: joins number 256
+        // and 512 were seen to wait 20 ms for it. A high descriptor, closed again, leaves a large table behind.
+        let high = fcntl(STDIN_FILENO, F_DUPFD, CInt(clamping: min(limit.rlim_cur, rlim_t(Self.tableSize))) - 1)
+        if high >= 0 { close(high) }
     }
 }

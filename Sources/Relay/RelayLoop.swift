@@ -140,8 +140,6 @@ package final class RelayLoop: @unchecked Sendable {
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
             home.state.leave(token: token, clean: clean, nowMs: loop.nowMs)
             home.delegate = nil
-            // Pictures of a stream that nobody watches are not worth their memory: a client could leave one after another behind.
-            if stream.viewerCount == 0 { loop.perform([.dropGOP], for: home) }
         }
     }
 

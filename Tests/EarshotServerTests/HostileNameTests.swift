@@ -43,7 +43,12 @@ extension Hostile {
                 try await unnamed.perform { $0.connect(app: "", tcUrl: "rtmp://127.0.0.1/") }
                 try await server.expectClosed(unnamed, .badName)
                 #expect(unnamed.statusCodes.contains(StatusCode.connectInvalidApp))
-                for app in ["..", "live/..", "a\u{0}", String(repeating: "x", count: 10_240), "///"] {
+                // What no stream's name could be part of is refused at once.
+                let long = try await RawClient.shaken(server.port)
+                try await long.perform { $0.connect(app: String(repeating: "x", count: 10_240), tcUrl: "rtmp://127.0.0.1/") }
+                try await server.expectClosed(long, .badName)
+                #expect(long.statusCodes.contains(StatusCode.connectInvalidApp))
+                for app in ["..", "live/..", "a\u{0}", String(repeating: "x", count: 1_024), "///"] {
                     let client = try await RawClient.connected(server.port, app: app)
                     try await client.perform { $0.publish("cam", on: 1) }
                     try await server.expectClosed(client, .badName)

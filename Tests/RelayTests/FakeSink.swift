@@ -109,6 +109,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     func play(_ stream: Relay.Stream, streamID: UInt32 = 1) -> Viewer {
         let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.loop.nowMs)
         self.viewers.append(viewer)
+        #expect(stream.enterViewer(limit: .max))
         self.loop.attach(viewer)
         return viewer
     }
@@ -116,6 +117,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     func stop(_ viewer: Viewer) {
         self.viewers.removeAll { $0 === viewer }
         self.loop.detach(viewer)
+        viewer.stream.leaveViewer()
     }
 
     func close() {

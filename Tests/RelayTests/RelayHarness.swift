@@ -28,13 +28,16 @@ final class FakePublisher: PublisherDelegate {
     }
 }
 
-/// Connections that live as long as the test: a viewer does not hold its own.
+/// What lives as long as the test: connections, which their viewers do not hold, and streams, which are to be let go at its end.
 private final class Keeper: Sendable {
     private let sinks = Mutex<[FakeSink]>([])
+    private let streams = Mutex<[Relay.Stream]>([])
 
-    func keep(_ sink: FakeSink) {
-        self.sinks.withLock { $0.append(sink) }
-    }
+    func keep(_ sink: FakeSink) { self.sinks.withLock { $0.append(sink) } }
+
+    func keep(_ stream: Relay.Stream) { self.streams.withLock { $0.append(stream) } }
+
+    var all: (sinks: [FakeSink], streams: [Relay.Stream]) { (self.sinks.withLock { $0 }, self.streams.withLock { $0 }) }
 }
 
 /// Two relay loops on real event loops, a clock by hand and no timers: the test sweeps.
@@ -50,25 +53,25 @@ struct RelayHarness: Sendable {
 
     var loops: [RelayLoop] { [self.home, self.other] }
 
-    /// Runs `body`, and stops the loops behind it.
+    /// For all tests: stopping one would block a thread of the pool on another, which may not come.
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+    /// Runs `body`, and lets go of what it made: a stream and its home loop hold each other while the stream exists.
     static func run(_ policy: RelayPolicy = RelayPolicy(), _ body: (RelayHarness) async throws -> Void) async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        do {
-            try await body(RelayHarness(group, policy))
-        } catch {
-            try Self.stop(group)
-            throw error
-        }
-        try Self.stop(group)
+        let relay = RelayHarness(policy)
+        try await body(relay)
+        let (sinks, streams) = relay.keeper.all
+        for sink in sinks { try await relay.on(sink.loop) { _ in sink.close() } }
+        for stream in streams { try await relay.on(stream.home) { $0.abandon(stream) } }
+        try await relay.settle()
     }
 
-    private static func stop(_ group: MultiThreadedEventLoopGroup) throws { try group.syncShutdownGracefully() }
-
-    private init(_ group: MultiThreadedEventLoopGroup, _ policy: RelayPolicy) {
+    private init(_ policy: RelayPolicy) {
         let clock = ManualClock()
+        let loops = Array(Self.group.makeIterator())
         self.clock = clock
-        self.home = RelayLoop(eventLoop: group.next(), encoder: TestEncoder(), policy: policy) { clock.nowMs }
-        self.other = RelayLoop(eventLoop: group.next(), encoder: TestEncoder(), policy: policy) { clock.nowMs }
+        self.home = RelayLoop(eventLoop: loops[0], encoder: TestEncoder(), policy: policy) { clock.nowMs }
+        self.other = RelayLoop(eventLoop: loops[1], encoder: TestEncoder(), policy: policy) { clock.nowMs }
     }
 
     func on<T: Sendable>(_ loop: RelayLoop, _ body: @escaping @Sendable (RelayLoop) throws -> T) async throws -> T {
@@ -88,7 +91,9 @@ struct RelayHarness: Sendable {
 
     func acquire(_ path: String = "live/cam") async throws -> Relay.Stream {
         let registry = self.registry
-        return try await self.on(self.home) { registry.acquire(path, on: $0) }
+        let stream = try await self.on(self.home) { registry.acquire(path, on: $0) }
+        self.keeper.keep(stream)
+        return stream
     }
 
     func claim(

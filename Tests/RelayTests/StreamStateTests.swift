@@ -1,4 +1,5 @@
 import Media
+import NIOCore
 import Testing
 
 @testable import Relay
@@ -104,9 +105,10 @@ import Testing
         self.feed(&state, [try Make.audio(2, at: 20), try Make.metadata(3)], token: token, nowMs: 20_000)
         _ = state.tick(nowMs: 25_000, items: &self.items)
         #expect(self.took().last == "dried @20", "once more for the next silence")
-        self.feed(&state, [try Make.metadata(4)], token: token, nowMs: 100_000)
+        let empty = try Frame(kind: .audio, timestamp: 0, payload: ByteBuffer())
+        self.feed(&state, [try Make.metadata(4), empty], token: token, nowMs: 100_000)
         #expect(state.tick(nowMs: 139_999, items: &self.items) == .nothing)
-        #expect(state.tick(nowMs: 140_000, items: &self.items) == .publisherIdle(token), "metadata is not media")
+        #expect(state.tick(nowMs: 140_000, items: &self.items) == .publisherIdle(token), "neither metadata nor an empty message is media")
         #expect(state.phase == .grace(deadlineMs: 140_000))
         _ = self.took()
         state.leave(token: token, clean: false, nowMs: 140_001)
