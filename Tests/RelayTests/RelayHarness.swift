@@ -28,16 +28,23 @@ final class FakePublisher: PublisherDelegate {
     }
 }
 
-/// What lives as long as the test: connections, which their viewers do not hold, and streams, which are to be let go at its end.
+/// A stream, without being one of its users.
+struct WeakStream: Sendable {
+    weak let stream: Relay.Stream?
+}
+
+/// What lives as long as the test: connections, which their viewers do not hold. Streams, to be let go at its end.
 private final class Keeper: Sendable {
     private let sinks = Mutex<[FakeSink]>([])
-    private let streams = Mutex<[Relay.Stream]>([])
+    private let streams = Mutex<[WeakStream]>([])
 
     func keep(_ sink: FakeSink) { self.sinks.withLock { $0.append(sink) } }
 
-    func keep(_ stream: Relay.Stream) { self.streams.withLock { $0.append(stream) } }
+    func keep(_ stream: Relay.Stream) { self.streams.withLock { $0.append(WeakStream(stream: stream)) } }
 
-    var all: (sinks: [FakeSink], streams: [Relay.Stream]) { (self.sinks.withLock { $0 }, self.streams.withLock { $0 }) }
+    var all: (sinks: [FakeSink], streams: [Relay.Stream]) {
+        (self.sinks.withLock { $0 }, self.streams.withLock { $0.compactMap(\.stream) })
+    }
 }
 
 /// Two relay loops on real event loops, a clock by hand and no timers: the test sweeps.
@@ -127,6 +134,15 @@ struct RelayHarness: Sendable {
     func sweep() async throws {
         for loop in self.loops { try await self.on(loop) { $0.sweep() } }
         try await self.settle()
+    }
+
+    /// Settles again and again until it is so; records an issue when that takes long.
+    func eventually(_ condition: () -> Bool) async throws {
+        for _ in 0..<1_000 {
+            if condition() { return }
+            try await self.settle()
+        }
+        #expect(condition())
     }
 
     /// A new viewer on `loop`, alone on its connection.
