@@ -122,6 +122,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
 
     func close() {
         self.isOpen = false
+        self.onWrite = nil
         self.rest = nil
         for viewer in self.viewers { self.stop(viewer) }
     }

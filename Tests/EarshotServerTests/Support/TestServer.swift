@@ -56,7 +56,7 @@ struct TestServer: Sendable {
 
     /// Waits until the API's answer satisfies the condition; throws after the limit.
     func wait(
-        _ path: String, within seconds: Double = 10, until condition: @Sendable (JSON) -> Bool
+        _ path: String, within seconds: Double = 30, until condition: @Sendable (JSON) -> Bool
     ) async throws {
         try await eventually("\(path) to change", within: seconds) { condition(try await self.api(path)) }
     }
@@ -67,7 +67,7 @@ struct TimedOut: Error, CustomStringConvertible {
 }
 
 /// Asks again and again until it is so.
-func eventually(_ what: String, within seconds: Double = 10, _ condition: () async throws -> Bool) async throws {
+func eventually(_ what: String, within seconds: Double = 30, _ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(seconds)
     while ContinuousClock.now < end {
         if try await condition() { return }
