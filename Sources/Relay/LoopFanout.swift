@@ -196,7 +196,7 @@ package final class LoopFanout {
                     to = self.batchTo
                     bytes = self.batchBytes
                 }
-                if cursor == from, bytes > 0, viewer.sink.isReady {
+                if cursor == from, cursor >= self.ring.base, bytes > 0, viewer.sink.isReady {
                     let written = viewer.sink.write(vectors, bytes: bytes)
                     if written == bytes {
                         self.advance(viewer, to: to, bytes: bytes, messages: to - cursor)
