@@ -16,6 +16,9 @@ let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl
 let deque: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let webSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
 let package = Package(
@@ -29,6 +32,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
@@ -42,11 +49,16 @@ let package = Package(
         .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
         // Floor 1
         .target(name: "Relay", dependencies: ["Media", nioCore, deque], swiftSettings: settings),
+        .target(name: "Rooms", dependencies: [grdb, crypto], swiftSettings: settings),
+        .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         // Floor 2: composition
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Media", "RTMP", "Relay", nioCore, nioPosix, nioSSL, crypto, logging, lifecycle,
+                "Media", "RTMP", "Relay", "Rooms", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging, lifecycle, httpClient, webSocket,
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -57,7 +69,8 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotServer", logging, lifecycle,
+                "EarshotServer", "Rooms", logging, lifecycle, httpClient, webSocket, nioCore, nioPosix,
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -73,10 +86,11 @@ let package = Package(
         .testTarget(name: "RTMPTests", dependencies: ["RTMP", "Media", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(
             name: "RelayTests", dependencies: ["Relay", "Media", nioCore, nioPosix, nioEmbedded], swiftSettings: settings),
+        .testTarget(name: "RoomsTests", dependencies: ["Rooms", grdb], swiftSettings: settings),
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", nioCore, nioPosix, nioSSL, logging, lifecycle,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", httpClient, nioCore, nioPosix, nioSSL, logging, lifecycle,
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
             ],
             swiftSettings: settings),

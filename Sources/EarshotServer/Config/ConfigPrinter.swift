@@ -16,7 +16,9 @@ extension LoadedConfig {
             let name = parts.last ?? setting.path
             let origin = Self.oneLine(origin(of: setting.path).description)
             lines.append("\(margin)# \(setting.help) [\(setting.environmentName)]")
-            if let values = setting.values(config) {
+            if setting.isSecret, setting.values(config) != nil {
+                lines.append("\(margin)# \(name): (set, not shown)  # \(origin)")
+            } else if let values = setting.values(config) {
                 let text = setting.isList ? "[" + values.map(Self.quoted).joined(separator: ", ") + "]" : values.map(Self.quoted).joined()
                 lines.append("\(margin)\(name): \(text)  # \(origin)")
             } else {

@@ -1,4 +1,5 @@
 internal import Logging
+internal import Rooms
 
 /// One setting of a server. The table `all` drives reading (file, environment, flags), checking and printing.
 package struct ConfigSetting: Sendable {
@@ -11,6 +12,8 @@ package struct ConfigSetting: Sendable {
     /// What is accepted, for a message: `a duration; expected e.g. 5s or 500ms`.
     let expected: String
     let isList: Bool
+    /// Never shown: neither by `config print` nor in a message.
+    package let isSecret: Bool
     /// Refuses by throwing `ValueProblem`, and changes nothing then.
     let assign: @Sendable (_ values: [String], _ config: inout ServerConfig) throws(ValueProblem) -> Void
     /// The value as `assign` takes it; nil when unset.
@@ -44,9 +47,56 @@ extension ConfigSetting {
         .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API and health checks.", flag: "--http"),
         .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),
 
-        .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push."),
-        .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play."),
-        .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API."),
+        .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
+        .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
+        .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token."),
+
+        .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "How others reach RTMP: the beginning of the URLs handed out."),
+        .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),
+        .make("urls.http", \.urls.http, .optional(.url("http", "https")), "The same, for HTTP."),
+
+        .make(
+            "rooms.autoCreate", \.rooms.autoCreate, .choice(ServerConfig.Rooms.AutoCreate.self),
+            "From where a push to a name without a room makes one: loopback, always, or never (with a credential as the rest)."),
+        .make(
+            "rooms.duplicatePublish", \.rooms.duplicatePublish, .choice(ServerConfig.Rooms.DuplicatePublish.self),
+            "A second push to a name: the same credential takes over (identity), none does (reject), any valid one does (takeover)."),
+        .make(
+            "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp, .byApp,
+            "The same for single apps, e.g. [live=reject, talk=takeover]."),
+        .make("rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)), "How long events, pushes and delivered notices are kept."),
+        .policy("neverStarted", "From a room's creation to its first media."),
+        .policy("grace", "How long a room waits for a publisher whose connection broke or was dropped."),
+        .policy("cleanStop", "How long it waits for one that said it was done."),
+        .policy("mediaIdle", "Silence of a connected publisher that makes its room interrupted."),
+        .policy("idleGrace", "How long the room then waits."),
+        .policy("pauseGrace", "How long it waits for a publisher that announced a pause."),
+        .policy("heartbeat", "How often clients send heartbeats."),
+        .policy("heartbeatMisses", "Heartbeats missed until the sender counts as gone."),
+        .policy("ownerOffline", "How long a room without an active stream outlives its owner's leaving."),
+        .policy("maxDuration", "From first media to the end of a room."),
+        .policy("retention", "How long an ended room can be looked up and its id stays taken."),
+        .policy("urlLifetime", "Life of a signed URL."),
+
+        .make("credentials.key", \.credentials.key, .optional(.secret(8...256)), "Signs txSecret URLs; made at the first start when not set.", isSecret: true),
+        .make("credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)), "A second key that is accepted, for changing keys.", isSecret: true),
+        .make("credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self), "Of the txSecret URLs made here; both are accepted."),
+        .make("credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)), "Signs and checks JWT (HS256); made at the first start when not set.", isSecret: true),
+
+        .make("hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")), "Asked by POST whether a push may begin; no answer means no."),
+        .make("hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")), "Asked by POST whether a play may begin; no answer means no."),
+        .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "Told by POST when a push has ended."),
+        .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "Told by POST when a play has ended."),
+        .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long an answer may take."),
+
+        .make("webhooks.urls", \.webhooks.urls, .urls, "Where events are sent, signed with HMAC-SHA256."),
+        .make("webhooks.tencentUrls", \.webhooks.tencentURLs, .urls, "Where stream begin and end are sent in the shape of Tencent's callbacks."),
+        .make("webhooks.key", \.webhooks.key, .optional(.secret(8...256)), "Signs webhooks; made at the first start when not set.", isSecret: true),
+        .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long an answer may take."),
+        .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Tries after the first."),
+        .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Between tries."),
+        .make("outbound.allowPrivate", \.outbound.allowPrivate, .networks, "Private networks that hooks and webhooks may lie in, e.g. [127.0.0.0/8]."),
+        .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token."),
 
         .make(
             "relay.grace.brokenPipe", \.relay.grace.brokenPipeMs, .duration(1...day),
@@ -148,6 +198,37 @@ extension ConfigValueKind<HostPort> {
 }
 
 extension ConfigValueKind<String> {
+    /// Beginning of a URL or a whole one, with one of these schemes. No user, no space.
+    static func url(_ schemes: String...) -> Self { self.url(schemes) }
+
+    fileprivate static func url(_ schemes: [String]) -> Self {
+        let expected = "a URL, " + schemes.map { "\($0)://…" }.joined(separator: " or ")
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            guard let scheme = schemes.first(where: { text.lowercased().hasPrefix("\($0)://") }),
+                let host = text.dropFirst(scheme.utf8.count + 3).first, host != "/", text.utf8.count <= 2_048,
+                text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+            else { throw ValueProblem("\"\(text)\" is not \(expected)") }
+            guard !text.dropFirst(scheme.utf8.count + 3).prefix(while: { $0 != "/" && $0 != "?" }).contains("@") else {
+                throw ValueProblem("the URL has a user name in it; expected \(expected)")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    /// Bytes of UTF-8. The value is in no message.
+    static func secret(_ length: ClosedRange<Int>) -> Self {
+        Self("\(length.lowerBound) to \(length.upperBound) bytes") { (text: String) throws(ValueProblem) in
+            guard length.contains(text.utf8.count) else {
+                throw ValueProblem("has \(text.utf8.count) bytes; expected \(length.lowerBound) to \(length.upperBound)")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
     static var path: Self {
         Self("a path") { (text: String) throws(ValueProblem) in
             guard !text.isEmpty, !text.utf8.contains(0) else { throw ValueProblem("\"\(text)\" is not a path") }
@@ -155,6 +236,41 @@ extension ConfigValueKind<String> {
         } write: {
             $0
         }
+    }
+}
+
+extension ConfigValueKind<[String]> {
+    static var urls: Self {
+        let one = ConfigValueKind<String>.url(["http", "https"])
+        return Self(
+            expected: "a list of URLs", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 16 else { throw ValueProblem("has \(values.count) URLs; expected 16 at most") }
+                var urls: [String] = []
+                for value in values { urls.append(try one.read([value])) }
+                return urls
+            },
+            write: { $0 })
+    }
+}
+
+extension ConfigValueKind<[String: ServerConfig.Rooms.DuplicatePublish]> {
+    static var byApp: Self {
+        let one = ConfigValueKind<ServerConfig.Rooms.DuplicatePublish>.choice(ServerConfig.Rooms.DuplicatePublish.self)
+        return Self(
+            expected: "a list of app=policy", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                var all: [String: ServerConfig.Rooms.DuplicatePublish] = [:]
+                for value in values {
+                    let parts = value.split(separator: "=", omittingEmptySubsequences: false)
+                    guard parts.count == 2, !parts[0].isEmpty else {
+                        throw ValueProblem("\"\(value)\" is not app=policy; expected e.g. live=reject")
+                    }
+                    all[String(parts[0])] = try one.read([String(parts[1])])
+                }
+                return all
+            },
+            write: { $0.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.rawValue)" } })
     }
 }
 
@@ -222,13 +338,32 @@ private func within<Number: Comparable>(
 extension ConfigSetting {
     private static func make<Value: Sendable>(
         _ path: String, _ keyPath: any WritableKeyPath<ServerConfig, Value> & Sendable, _ kind: ConfigValueKind<Value>, _ help: String,
-        flag: String? = nil
+        flag: String? = nil, isSecret: Bool = false
     ) -> ConfigSetting {
         ConfigSetting(
-            path: path, help: help, flag: flag, expected: kind.expected, isList: kind.isList,
+            path: path, help: help, flag: flag, expected: kind.expected, isList: kind.isList, isSecret: isSecret,
             assign: { (values: [String], config: inout ServerConfig) throws(ValueProblem) in
                 config[keyPath: keyPath] = try kind.read(values)
             },
             values: { kind.write($0[keyPath: keyPath]) })
+    }
+
+    /// One of the rooms' policy, by ``RoomPolicy/Field/name``.
+    fileprivate static func policy(_ name: String, _ help: String) -> ConfigSetting {
+        guard let field = RoomPolicy.fields.first(where: { $0.name == name }) else { preconditionFailure("no policy field \(name)") }
+        let kind: ConfigValueKind<Int64> =
+            field.isDuration
+            ? .duration(field.range)
+            : ConfigValueKind<Int64>("a number") { (text: String) throws(ValueProblem) in
+                Int64(try ConfigValueKind<Int>.count(Int(field.range.lowerBound)...Int(field.range.upperBound)).read([text]))
+            } write: {
+                String($0)
+            }
+        return ConfigSetting(
+            path: "rooms.policy.\(name)", help: help, flag: nil, expected: kind.expected, isList: false, isSecret: false,
+            assign: { (values: [String], config: inout ServerConfig) throws(ValueProblem) in
+                field.set(&config.rooms.policy, try kind.read(values))
+            },
+            values: { kind.write(field.get($0.rooms.policy)) })
     }
 }

@@ -1,4 +1,5 @@
 package import Logging
+package import Rooms
 
 /// Everything that can be set about a server: a plain value, made once at start (or in a test) and then only read, on any thread.
 ///
@@ -10,6 +11,13 @@ package struct ServerConfig: Sendable, Equatable {
     package var http = HTTP()
     package var data = Data()
     package var access = Access()
+    package var urls = URLs()
+    package var rooms = Rooms()
+    package var credentials = Credentials()
+    package var hooks = Hooks()
+    package var webhooks = Webhooks()
+    package var outbound = Outbound()
+    package var api = API()
     package var relay = Relay()
     package var limits = Limits()
     package var log = Log()
@@ -53,9 +61,93 @@ package struct ServerConfig: Sendable, Equatable {
 
     /// Who may do what, by source address.
     package struct Access: Sendable, Equatable {
+        /// May push without a credential.
         package var publishFrom = CIDR.loopback
+        /// May play without a credential.
         package var playFrom = CIDR.loopback
+        /// May call the API at all; a token is needed as well.
         package var apiFrom = CIDR.loopback
+        package init() {}
+    }
+
+    /// How others reach the server: the beginnings of the URLs that it hands out. Nil: from the listener and the request.
+    package struct URLs: Sendable, Equatable {
+        /// "rtmp://live.example.com"
+        package var rtmp: String?
+        package var rtmps: String?
+        package var http: String?
+        package init() {}
+    }
+
+    /// The room registry.
+    package struct Rooms: Sendable, Equatable {
+        package enum AutoCreate: String, Sendable, CaseIterable { case loopback, always, never }
+        /// What a push to a name that is being published does, when its credential is good.
+        package enum DuplicatePublish: String, Sendable, CaseIterable {
+            /// The same credential takes over, another is refused.
+            case identity
+            case reject
+            case takeover
+        }
+        package var autoCreate = AutoCreate.loopback
+        package var duplicatePublish = DuplicatePublish.identity
+        /// "app=policy", for apps that differ.
+        package var duplicatePublishByApp: [String: DuplicatePublish] = [:]
+        /// How long events, pushes and delivered notices are kept.
+        package var historyMs: Int64 = 7 * 86_400_000
+        package var policy = RoomPolicy()
+        package init() {}
+    }
+
+    /// What signs push and play URLs. What is nil is made at the first start and kept in the data directory.
+    package struct Credentials: Sendable, Equatable {
+        package enum Hash: String, Sendable, CaseIterable { case md5, sha256 }
+        /// Signs and checks `txSecret`.
+        package var key: String?
+        /// Checks `txSecret` too, while keys are being changed.
+        package var backupKey: String?
+        /// Of the URLs made here; both are accepted.
+        package var hash = Hash.md5
+        /// HMAC key of tokens, at least 32 bytes.
+        package var jwtKey: String?
+        package init() {}
+    }
+
+    /// Questions asked of another server by HTTP POST; nil: not asked.
+    package struct Hooks: Sendable, Equatable {
+        package var onPublish: String?
+        package var onPlay: String?
+        package var onUnpublish: String?
+        package var onStop: String?
+        package var timeoutMs: Int64 = 5_000
+        package init() {}
+    }
+
+    /// Notices of what happened, to other servers.
+    package struct Webhooks: Sendable, Equatable {
+        /// Numbered events, signed with HMAC-SHA256.
+        package var urls: [String] = []
+        /// Stream begin and end in the shape of Tencent's callbacks.
+        package var tencentURLs: [String] = []
+        /// Signs both kinds. Nil: made at the first start and kept in the data directory.
+        package var key: String?
+        package var timeoutMs: Int64 = 20_000
+        package var retries = 12
+        package var retryIntervalMs: Int64 = 60_000
+        package init() {}
+    }
+
+    /// Where the server may connect to by itself (hooks, webhooks).
+    package struct Outbound: Sendable, Equatable {
+        /// Private networks, loopback included, that targets may lie in; public addresses always may.
+        package var allowPrivate: [CIDR] = []
+        package init() {}
+    }
+
+    /// The HTTP API.
+    package struct API: Sendable, Equatable {
+        /// Requests per second and token; twice as many at once.
+        package var rateLimit = 200
         package init() {}
     }
 

@@ -19,6 +19,31 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case badName = "bad_name"
     /// The address is not allowed to publish or play.
     case accessDenied = "access_denied"
+    /// No credential where one is needed.
+    case credentialMissing = "credential_missing"
+    /// A signature without the time it is good for.
+    case credentialNoTime = "credential_no_time"
+    case credentialExpired = "credential_expired"
+    /// A signature that does not fit, or for another stream.
+    case credentialWrong = "credential_wrong"
+    /// The authorisation hook said no.
+    case hookDenied = "hook_denied"
+    /// It did not answer, or not in its form.
+    case hookUnavailable = "hook_unavailable"
+    /// The stream is forbidden until its resume time.
+    case forbidden
+    /// The stream's room is closed.
+    case roomClosed = "room_closed"
+    /// The stream has no room and the address may not make one.
+    case noRoom = "no_room"
+    /// The room registry could not be asked.
+    case registryUnavailable = "registry_unavailable"
+    /// Cut by the API; may come back.
+    case dropped
+    /// Ended by the API, or its user was thrown out of the room.
+    case kicked
+    /// The room's time was over, or it was closed.
+    case roomEnded = "room_ended"
     case nameTaken = "name_taken"
     /// Two publishers with one credential take a name from each other again and again.
     case flapping

@@ -2,12 +2,16 @@ package import Logging
 import NIOConcurrencyHelpers
 package import NIOCore
 package import Relay
+package import Rooms
 import Synchronization
 
 /// What all connections of a server share. Any thread.
 package final class ServerCore: Sendable {
     package let config: ServerConfig
     package let registry = StreamRegistry()
+    package let rooms: RoomRegistry
+    package let keys: KeyRing
+    package let admissions: AdmissionRules
     package let counters = Counters()
     package let log: Logger
     /// For the lines that end connections, and for those that begin roles: one kind must not hold the other back.
@@ -17,8 +21,11 @@ package final class ServerCore: Sendable {
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
 
-    package init(config: ServerConfig, group: any EventLoopGroup, log: Logger) {
+    package init(config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, log: Logger) {
         self.config = config
+        self.rooms = rooms
+        self.keys = keys
+        self.admissions = AdmissionRules(config: config, keys: keys)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         let policy = RelayPolicy(config.relay)

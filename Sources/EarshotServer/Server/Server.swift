@@ -1,6 +1,7 @@
 package import Logging
 import NIOCore
 import NIOPosix
+import Rooms
 package import ServiceLifecycle
 import Synchronization
 import UnixSignals
@@ -29,12 +30,20 @@ package final class Server: Sendable {
     private let listeners: [RTMPListener]
     private let http: HTTPService
 
-    /// Throws when a certificate cannot be read.
+    /// Throws when a certificate, the store or the keys cannot be read. Blocks.
     package init(config: ServerConfig, log: Logger) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
         self.log = log
-        self.core = ServerCore(config: config, group: group, log: log)
+        var settings = RoomRegistry.Settings()
+        settings.policy = config.rooms.policy
+        settings.historyMs = config.rooms.historyMs
+        settings.webhooks =
+            config.webhooks.urls.map { WebhookTarget(url: $0, format: .earshot) }
+            + config.webhooks.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }
+        let rooms = try RoomRegistry(directory: config.data.directory, settings: settings)
+        let keys = try KeyRing.load(config: config)
+        self.core = ServerCore(config: config, rooms: rooms, keys: keys, group: group, log: log)
         var listeners = [RTMPListener(core: self.core, address: config.rtmp.listen, certificate: nil, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
             let store = try CertificateStore(certificatePath: path, keyPath: key)

@@ -1,0 +1,54 @@
+package import NIOCore
+package import RTMP
+
+// STUB: signatures to build against.
+
+/// Who asks to publish or play, before anything is believed.
+package struct AdmissionRequest: Sendable {
+    package enum Action: String, Sendable { case publish, play }
+    package var action: Action
+    package var address: StreamAddress
+    package var remote: SocketAddress?
+    /// The connection's number, as `GET /sessions` shows it.
+    package var session: UInt64
+    package init(action: Action, address: StreamAddress, remote: SocketAddress?, session: UInt64) {
+        self.action = action
+        self.address = address
+        self.remote = remote
+        self.session = session
+    }
+}
+
+/// Let in: who it is, as far as is known.
+package struct AdmissionPass: Sendable, Equatable {
+    /// Decides takeovers: JWT subject, hook's id, signed stream name, or address. Never logged.
+    package var identity: String
+    /// Of two with one identity, one of lower rank does not take over: txTime for signed URLs, 0 otherwise.
+    package var rank: Int64 = 0
+    /// User id, if a credential (or, for what is open anyway, the query) tells one.
+    package var user: String?
+    /// By a credential, not by its address alone.
+    package var isVerified: Bool
+    /// The query without credentials.
+    package var parameters: String
+}
+
+/// Kept out, and why.
+package struct AdmissionRefusal: Error, Sendable, Equatable {
+    package var reason: CloseReason
+    /// For the client and the log: what was wrong and what is expected. No secret.
+    package var message: String
+}
+
+/// Decides who may publish and play by credential, address and hook. Pure but for the hooks' requests.
+package struct AdmissionRules: Sendable {
+    package init(config: ServerConfig, keys: KeyRing) { preconditionFailure("stub") }
+    /// Address and credential. `nowSeconds` is the wall clock, since 1970.
+    package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> { preconditionFailure("stub") }
+    /// Whether `ask` must be called too.
+    package func hasHook(_ action: AdmissionRequest.Action) -> Bool { preconditionFailure("stub") }
+    /// The authorisation hook's word, at most `hooks.timeout` later.
+    package func ask(_ request: AdmissionRequest, pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> { preconditionFailure("stub") }
+    /// Tells the hooks on_unpublish / on_stop, without waiting for them.
+    package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) { preconditionFailure("stub") }
+}

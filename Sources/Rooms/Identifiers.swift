@@ -1,0 +1,81 @@
+/// A value that a caller gave and that breaks a rule: what API and command line show.
+package struct FieldError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// As the caller named it: "title", "policy.grace".
+    package let field: String
+    /// What was given, shortened; empty when nothing was.
+    package let value: String
+    /// What is expected, in words: "at most 200 bytes".
+    package let rule: String
+
+    package init(_ field: String, _ value: String, _ rule: String) {
+        self.field = field
+        self.value = value.utf8.count > 80 ? String(value.prefix(60)) + "…" : value
+        self.rule = rule
+    }
+
+    package var description: String {
+        self.value.isEmpty ? "\(self.field): \(self.rule)" : "\(self.field) is \"\(self.value)\": \(self.rule)"
+    }
+}
+
+/// Names a room, for good: an ended room's id is free again after its retention. 1–64 of `A–Z a–z 0–9 _ -`.
+package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    package let rawValue: String
+
+    package init(checking text: String) throws(FieldError) {
+        guard Self.isID(text) else { throw FieldError("roomId", text, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+        self.rawValue = text
+    }
+
+    /// From the store, where it has been checked.
+    init(stored text: String) { self.rawValue = text }
+
+    /// "r" and 60 random bits.
+    package static func random() -> RoomID {
+        let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789-")
+        return RoomID(stored: "r" + String((0..<12).map { _ in alphabet[Int.random(in: 0..<31)] }))
+    }
+
+    /// The rule for ids of rooms, users and devices.
+    package static func isID(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    package static func < (left: RoomID, right: RoomID) -> Bool { left.rawValue < right.rawValue }
+    package var description: String { self.rawValue }
+}
+
+/// A stream's address: app and name, joined as "app/name" everywhere that streams are keyed.
+package struct StreamPath: Hashable, Sendable, CustomStringConvertible {
+    package let app: String
+    package let name: String
+
+    package init(app: String, name: String) {
+        self.app = app
+        self.name = name
+    }
+
+    /// "app/name"; nil without both parts.
+    package init?(_ path: String) {
+        guard let slash = path.firstIndex(of: "/"), slash != path.startIndex, path.index(after: slash) != path.endIndex else { return nil }
+        self.app = String(path[..<slash])
+        self.name = String(path[path.index(after: slash)...])
+    }
+
+    package var description: String { "\(self.app)/\(self.name)" }
+}
+
+/// One push: from admission to its end. Begin and end of it share this number; it grows with every push and is never used twice.
+package struct PushSequence: Hashable, Sendable, Comparable {
+    package let rawValue: Int64
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
+    package static func < (left: PushSequence, right: PushSequence) -> Bool { left.rawValue < right.rawValue }
+}

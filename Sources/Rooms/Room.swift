@@ -1,0 +1,159 @@
+/// Where a room stands.
+///
+/// ```
+/// created --first media--> live --streams end / media idle / pause--> interrupted --media--> live
+/// created --never started--> expired      interrupted --grace over--> expired      live --max duration--> expired
+/// any open --close--> closed      any open --forbid--> forbidden --resume or its time--> created      forbidden --close--> closed
+/// expired --valid push--> created (next instance)
+/// ```
+package enum RoomState: String, Sendable, Codable, CaseIterable {
+    case created, live, interrupted, forbidden, expired, closed
+
+    /// Expired and closed rooms have ended.
+    package var isTerminal: Bool { self == .expired || self == .closed }
+}
+
+/// Why a room is in its state: one word for API, events and logs.
+package enum StateReason: String, Sendable, Codable, CaseIterable {
+    // created
+    case created, reopened
+    /// A forbidden room was resumed by a call.
+    case resumed
+    /// A forbidden room's resume time came.
+    case resumeTime
+    // live
+    case media
+    // interrupted
+    /// The publisher's connection broke.
+    case publisherLost
+    /// The publisher said that it was done.
+    case stopped
+    /// Connected, but silent.
+    case mediaIdle
+    /// Announced by the client or the API.
+    case paused
+    /// Cut by the API; may push again.
+    case dropped
+    /// The server was restarted while the room was live.
+    case serverRestart
+    // forbidden
+    case forbidden
+    // expired
+    case neverStarted, graceOver, maxDuration, heartbeatLost, ownerOffline
+    /// By the API.
+    case expired
+    // closed
+    case closed
+}
+
+/// How a push ended: what the room does next depends on it.
+package enum PushEnd: String, Sendable, Codable, CaseIterable {
+    case clientStopped, connectionLost, mediaIdle, takenOver, dropped, forbidden, roomEnded, protocolError, serverShutdown, serverRestart
+    /// The relay refused it after the room had let it in.
+    case refused
+
+    /// Tencent's errcode of the end callback: class of interruption.
+    package var tencentCode: Int {
+        switch self {
+        case .clientStopped: 1
+        case .connectionLost: 12
+        case .mediaIdle: 8
+        case .takenOver, .dropped, .roomEnded: 21
+        case .forbidden, .refused: 18
+        case .protocolError: 6
+        case .serverShutdown, .serverRestart: 5
+        }
+    }
+}
+
+/// A room: its streams, their push and viewers, its policy and its end. A value; the registry owns the stored one.
+///
+/// All times are milliseconds since 1970 by the registry's clock.
+package struct Room: Sendable, Equatable {
+    /// One of the room's streams. Slot 1 is `live/<roomId>`, slot n `live/<roomId>-n`.
+    package struct Slot: Sendable, Equatable, Codable {
+        package let number: Int
+        package let app: String
+        package let name: String
+        /// The push that holds the slot, from admission to end.
+        package var sequence: Int64?
+        /// Media of that push has arrived and neither went silent nor was paused.
+        package var isActive = false
+        /// Nobody may push there before this time.
+        package var isForbidden = false
+
+        package var path: StreamPath { StreamPath(app: self.app, name: self.name) }
+
+        package init(number: Int, app: String, name: String) {
+            self.number = number
+            self.app = app
+            self.name = name
+        }
+    }
+
+    package let id: RoomID
+    /// Counts the lives of this id, from 1: a push to an expired room's name opens the next one.
+    package var instance = 1
+    package var state = RoomState.created
+    package var reason = StateReason.created
+    /// User id; the owner's presence counts for `ownerOffline`.
+    package var owner: String?
+    package var title = ""
+    /// A JSON object as text, at most 4 KB.
+    package var custom = "{}"
+    package var isPublic = true
+    /// The device that pushes slot 1.
+    package var deviceUid: String?
+    /// Made by a push without a room.
+    package var isAdHoc = false
+    package var slots: [Slot]
+    package var policy = RoomPolicy()
+
+    package var createdAt: Int64
+    /// When the countdown to `neverStarted` began: creation, renewal or the end of a ban.
+    package var waitingSince: Int64
+    /// First media of this instance; renewals move it.
+    package var durationFrom: Int64?
+    /// Since when it is live, or was before the present interruption.
+    package var liveSince: Int64?
+    package var interruptedAt: Int64?
+    /// When the interruption ends the room.
+    package var interruptionEnds: Int64?
+    package var endedAt: Int64?
+    package var heartbeatAt: Int64?
+    /// Set while the owner, once seen, is away.
+    package var ownerAwaySince: Int64?
+    package var forbiddenUntil: Int64?
+    package var forbidReason: String?
+    /// Most viewers at a time, in this instance.
+    package var peak = 0
+    package var likes = 0
+    /// Joined through the API, now.
+    package var members = 0
+    /// The room's newest event.
+    package var lastEvent: Int64 = 0
+
+    package init(id: RoomID, slots: [Slot], at now: Int64) {
+        self.id = id
+        self.slots = slots
+        self.createdAt = now
+        self.waitingSince = now
+    }
+
+    /// The usual slots of a room with this id.
+    package static func slots(of id: RoomID, app: String = "live", count: Int = 1) -> [Slot] {
+        (1...max(1, count)).map { Slot(number: $0, app: app, name: $0 == 1 ? id.rawValue : "\(id.rawValue)-\($0)") }
+    }
+
+    package var hasActiveStream: Bool { self.slots.contains(where: \.isActive) }
+    package func slot(_ path: StreamPath) -> Slot? { self.slots.first { $0.path == path } }
+
+    /// 0 idle, 1 live, 2 disabled, 3 live and recording: what lists for apps show.
+    package func liveStatus(isRecording: Bool) -> Int {
+        switch self.state {
+        case .live: isRecording ? 3 : 1
+        case .forbidden: 2
+        case .created, .interrupted, .expired, .closed: 0
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/// What happened, once: numbered in its room and over all rooms, stored before it is told.
+package struct RoomEvent: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case roomCreated = "room.created"
+        case roomLive = "room.live"
+        case roomInterrupted = "room.interrupted"
+        /// Interrupted, and live again.
+        case roomResumed = "room.resumed"
+        case roomForbidden = "room.forbidden"
+        /// A forbidden room may be pushed to again.
+        case roomUnforbidden = "room.unforbidden"
+        case roomExpired = "room.expired"
+        case roomClosed = "room.closed"
+        /// Not transitions of the room's state:
+        case roomUpdated = "room.updated"
+        case roomRenewed = "room.renewed"
+        case roomDeleted = "room.deleted"
+        case ownerOffline = "room.ownerOffline"
+        case ownerOnline = "room.ownerOnline"
+        case streamBegin = "stream.begin"
+        case streamEnd = "stream.end"
+        case streamForbidden = "stream.forbidden"
+        case streamResumed = "stream.resumed"
+        case memberJoined = "member.join"
+        case memberLeft = "member.leave"
+        case memberKicked = "member.kick"
+
+        /// Exactly one of these belongs to each change of a room's state.
+        package var isTransition: Bool {
+            switch self {
+            case .roomCreated, .roomLive, .roomInterrupted, .roomResumed, .roomForbidden, .roomUnforbidden, .roomExpired, .roomClosed: true
+            default: false
+            }
+        }
+    }
+
+    /// Grows over all rooms and is never used twice: the place to resume from.
+    package let id: Int64
+    /// Grows by one per event of the room, from 1.
+    package let number: Int64
+    package let kind: Kind
+    /// Nil for streams without a room.
+    package let roomID: RoomID?
+    package let instance: Int
+    /// Milliseconds since 1970.
+    package let at: Int64
+    /// A JSON object as text.
+    package let data: String
+}

@@ -1,0 +1,66 @@
+/// How a room's time runs out. Milliseconds; every room has its own, begun from the server's.
+package struct RoomPolicy: Sendable, Equatable, Codable {
+    /// From creation to first media.
+    package var neverStartedMs: Int64 = 300_000
+    /// How long the room waits for a publisher whose connection broke (or that was dropped).
+    package var graceMs: Int64 = 30_000
+    /// How long it waits for one that said it was done.
+    package var cleanStopMs: Int64 = 3_000
+    /// Silence of a connected publisher that makes the room interrupted.
+    package var mediaIdleMs: Int64 = 15_000
+    /// How long it waits for a publisher that is connected but silent.
+    package var idleGraceMs: Int64 = 120_000
+    /// How long it waits for one that announced a pause.
+    package var pauseGraceMs: Int64 = 120_000
+    package var heartbeatMs: Int64 = 15_000
+    /// Heartbeats missed until the sender counts as gone.
+    package var heartbeatMisses = 3
+    /// How long a room without an active stream outlives its owner's leaving.
+    package var ownerOfflineMs: Int64 = 300_000
+    /// From first media to the end, whatever happens.
+    package var maxDurationMs: Int64 = 12 * 3_600_000
+    /// How long an ended room can still be looked up and its id stays taken.
+    package var retentionMs: Int64 = 24 * 3_600_000
+    /// Life of a signed URL unless the request says otherwise.
+    package var urlLifetimeMs: Int64 = 24 * 3_600_000
+
+    package init() {}
+
+    /// One setting of the policy: its name in API and configuration, and the values it may have.
+    package struct Field: Sendable {
+        /// As the API names it, in seconds: "neverStarted".
+        package let name: String
+        package let get: @Sendable (RoomPolicy) -> Int64
+        package let set: @Sendable (inout RoomPolicy, Int64) -> Void
+        /// In the unit of `get` and `set`.
+        package let range: ClosedRange<Int64>
+        /// False for plain counts.
+        package let isDuration: Bool
+    }
+
+    private static let day: Int64 = 86_400_000
+
+    private static func duration(
+        _ name: String, _ path: any WritableKeyPath<RoomPolicy, Int64> & Sendable, _ range: ClosedRange<Int64>
+    ) -> Field {
+        Field(name: name, get: { $0[keyPath: path] }, set: { $0[keyPath: path] = $1 }, range: range, isDuration: true)
+    }
+
+    /// All settings, for reading, checking and showing them.
+    package static let fields: [Field] = [
+        duration("neverStarted", \.neverStartedMs, 1_000...7 * day),
+        duration("grace", \.graceMs, 0...day),
+        duration("cleanStop", \.cleanStopMs, 0...day),
+        duration("mediaIdle", \.mediaIdleMs, 1_000...day),
+        duration("idleGrace", \.idleGraceMs, 1_000...day),
+        duration("pauseGrace", \.pauseGraceMs, 1_000...day),
+        duration("heartbeat", \.heartbeatMs, 1_000...3_600_000),
+        Field(
+            name: "heartbeatMisses", get: { Int64($0.heartbeatMisses) }, set: { $0.heartbeatMisses = Int($1) }, range: 1...100,
+            isDuration: false),
+        duration("ownerOffline", \.ownerOfflineMs, 1_000...7 * day),
+        duration("maxDuration", \.maxDurationMs, 1_000...30 * day),
+        duration("retention", \.retentionMs, 0...90 * day),
+        duration("urlLifetime", \.urlLifetimeMs, 1_000...30 * day),
+    ]
+}

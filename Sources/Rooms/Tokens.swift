@@ -1,0 +1,21 @@
+/// What a caller of the API may do. Each role may do what the ones after it may.
+package enum TokenRole: String, Sendable, CaseIterable, Comparable {
+    /// Everything, tokens and deletion included.
+    case admin
+    /// Rooms, streams, sessions: list, expire, drop, forbid.
+    case ops
+    /// An app's back end: create and look up rooms, URLs, members.
+    case app
+
+    private var rank: Int { self == .admin ? 2 : self == .ops ? 1 : 0 }
+    package static func < (left: TokenRole, right: TokenRole) -> Bool { left.rank < right.rank }
+}
+
+/// An API token as listed; the secret is known to its owner alone.
+package struct APIToken: Sendable, Equatable {
+    package let id: Int64
+    package let name: String
+    package let role: TokenRole
+    package let createdAt: Int64
+    package let revokedAt: Int64?
+}
