@@ -1,54 +1,125 @@
-package import NIOCore
-package import RTMP
+internal import NIOCore
+internal import RTMP
+internal import Rooms
 
-// STUB: signatures to build against.
-
-/// Who asks to publish or play, before anything is believed.
-package struct AdmissionRequest: Sendable {
-    package enum Action: String, Sendable { case publish, play }
-    package var action: Action
-    package var address: StreamAddress
-    package var remote: SocketAddress?
-    /// The connection's number, as `GET /sessions` shows it.
-    package var session: UInt64
-    package init(action: Action, address: StreamAddress, remote: SocketAddress?, session: UInt64) {
-        self.action = action
-        self.address = address
-        self.remote = remote
-        self.session = session
-    }
-}
-
-/// Let in: who it is, as far as is known.
-package struct AdmissionPass: Sendable, Equatable {
-    /// Decides takeovers: JWT subject, hook's id, signed stream name, or address. Never logged.
-    package var identity: String
-    /// Of two with one identity, one of lower rank does not take over: txTime for signed URLs, 0 otherwise.
-    package var rank: Int64 = 0
-    /// User id, if a credential (or, for what is open anyway, the query) tells one.
-    package var user: String?
-    /// By a credential, not by its address alone.
-    package var isVerified: Bool
-    /// The query without credentials.
-    package var parameters: String
-}
-
-/// Kept out, and why.
-package struct AdmissionRefusal: Error, Sendable, Equatable {
-    package var reason: CloseReason
-    /// For the client and the log: what was wrong and what is expected. No secret.
-    package var message: String
-}
-
-/// Decides who may publish and play by credential, address and hook. Pure but for the hooks' requests.
+/// Decides who may publish and play by credential, address and hook. Pure but for the hooks' requests; any thread.
+///
+/// A credential in the query is always checked, wherever it comes from: a wrong one is refused even from an address that needs none. Without
+/// one, the address must be in `access.publishFrom` or `access.playFrom`. Then comes the hook, if there is one. A time that runs out later
+/// ends nothing: it is looked at here only.
 package struct AdmissionRules: Sendable {
-    package init(config: ServerConfig, keys: KeyRing) { preconditionFailure("stub") }
+    private let access: ServerConfig.Access
+    private let keys: KeyRing
+    private let hooks: ServerConfig.Hooks
+
+    package init(config: ServerConfig, keys: KeyRing) {
+        self.access = config.access
+        self.keys = keys
+        self.hooks = config.hooks
+    }
+
     /// Address and credential. `nowSeconds` is the wall clock, since 1970.
-    package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> { preconditionFailure("stub") }
+    package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> {
+        do throws(AdmissionRefusal) {
+            return .success(try self.pass(request, nowSeconds))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func pass(_ request: AdmissionRequest, _ nowSeconds: Int64) throws(AdmissionRefusal) -> AdmissionPass {
+        let address = request.address
+        let query = QueryParameters(address.query)
+        let parameters = SecretParameters.redact(address.query)
+        switch try Credential(query) {
+        case .txSecret(let secret, let time):
+            let until = try TxSecret.check(secret, txTime: time, streamName: address.name, keys: self.keys, nowSeconds: nowSeconds)
+            return AdmissionPass(
+                identity: "signed \(address.path)", rank: until, user: nil, isVerified: true, parameters: parameters)
+        case .token(let text):
+            let token = try AccessToken(verifying: text, keys: self.keys, nowSeconds: nowSeconds)
+            try token.check(request.action, address)
+            let identity: String
+            if let subject = token.sub, !subject.isEmpty {
+                identity = "user \(subject)"
+            } else if let room = token.room {
+                identity = "jwt room \(room)"
+            } else {
+                identity = "jwt stream \(address.path)"
+            }
+            return AdmissionPass(
+                identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, isVerified: true, parameters: parameters)
+        case nil:
+            let remote = request.remote?.ipAddress ?? "an unknown address"
+            guard let peer = request.remote, self.open(for: request.action).contains(address: peer) else {
+                throw self.missing(request.action, remote)
+            }
+            // Without a query the address says who it is; with one, the same device may come back from another network.
+            return AdmissionPass(
+                identity: address.query.isEmpty ? "address \(remote)" : "query \(address.query)",
+                user: (query.all("user") + query.all("uid")).first { RoomID.isID($0) }, isVerified: false, parameters: parameters)
+        }
+    }
+
+    private func open(for action: AdmissionRequest.Action) -> [CIDR] {
+        switch action {
+        case .publish: self.access.publishFrom
+        case .play: self.access.playFrom
+        }
+    }
+
+    private func missing(_ action: AdmissionRequest.Action, _ remote: String) -> AdmissionRefusal {
+        let what = action == .publish ? "Publishing" : "Playing"
+        let setting = action == .publish ? "access.publishFrom" : "access.playFrom"
+        return AdmissionRefusal(
+            reason: .credentialMissing,
+            message: "\(what) from \(remote) needs a credential: txSecret and txTime, or token, in the URL's query"
+                + " (the server's setting \(setting) says from where none is needed).")
+    }
+
     /// Whether `ask` must be called too.
-    package func hasHook(_ action: AdmissionRequest.Action) -> Bool { preconditionFailure("stub") }
+    package func hasHook(_ action: AdmissionRequest.Action) -> Bool {
+        switch action {
+        case .publish: self.hooks.onPublish != nil
+        case .play: self.hooks.onPlay != nil
+        }
+    }
+
     /// The authorisation hook's word, at most `hooks.timeout` later.
-    package func ask(_ request: AdmissionRequest, pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> { preconditionFailure("stub") }
+    package func ask(_ request: AdmissionRequest, pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
+        guard self.hasHook(request.action) else { return .success(pass) }
+        return .failure(AdmissionRefusal(reason: .hookUnavailable, message: "The authorisation hook did not answer."))
+    }
+
     /// Tells the hooks on_unpublish / on_stop, without waiting for them.
-    package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) { preconditionFailure("stub") }
+    package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) {}
+}
+
+/// The credential in a query, as given.
+private enum Credential {
+    case txSecret(String, time: String?)
+    case token(String)
+
+    /// Nil without one. Throws when it is not clear which one is meant: a guess could be wrong in either direction.
+    init?(_ query: QueryParameters) throws(AdmissionRefusal) {
+        let secrets = query.all("txSecret")
+        let times = query.all("txTime")
+        let tokens = query.all("token") + query.all("jwt")
+        guard secrets.count <= 1, times.count <= 1, tokens.count <= 1, secrets.isEmpty || tokens.isEmpty else {
+            throw AdmissionRefusal(
+                reason: .credentialWrong,
+                message: "The URL has more than one credential; expected one txSecret with one txTime, or one token (or jwt).")
+        }
+        if let secret = secrets.first {
+            self = .txSecret(secret, time: times.first)
+        } else if let token = tokens.first {
+            self = .token(token)
+        } else if !times.isEmpty {
+            // Half a signed URL is a mistake to tell of, not one to overlook.
+            throw AdmissionRefusal(
+                reason: .credentialMissing, message: "The URL has txTime without txSecret; expected both, as txSecret=…&txTime=…")
+        } else {
+            return nil
+        }
+    }
 }

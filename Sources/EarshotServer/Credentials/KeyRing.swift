@@ -1,13 +1,14 @@
-// STUB: signatures to build against.
-
 /// The server's own secrets: from the configuration, or made at the first start and kept in the data directory. Never logged.
+///
+/// A plain value, read once at start. Printing it shows no key.
 package struct KeyRing: Sendable, Equatable {
     /// Signs and checks `txSecret`.
     package var key: String
+    /// Checks `txSecret` too, while keys are being changed.
     package var backupKey: String?
-    /// HS256 key of tokens, at least 32 bytes.
+    /// HS256 key of tokens, at least 32 bytes; with a shorter one no token is made and none is accepted.
     package var jwtKey: String
-    /// Signs webhooks.
+    /// Signs webhooks and hooks.
     package var webhookKey: String
 
     package init(key: String, backupKey: String?, jwtKey: String, webhookKey: String) {
@@ -17,6 +18,46 @@ package struct KeyRing: Sendable, Equatable {
         self.webhookKey = webhookKey
     }
 
+    /// Bytes. RFC 7518 §3.2: an HS256 key is as long as the hash at least.
+    package static let leastJWTKeyBytes = 32
+    /// Bytes, of the others: what the configuration asks for as well.
+    static let leastKeyBytes = 8
+
     /// Reads `keys.json` in the data directory (made with mode 0600 when missing) for what the configuration does not set. Blocks.
-    package static func load(config: ServerConfig) throws -> KeyRing { preconditionFailure("stub") }
+    ///
+    /// Throws ``KeyFileError``, which names the file and what to do.
+    package static func load(config: ServerConfig) throws -> KeyRing {
+        let set = config.credentials
+        if let key = set.key, let jwtKey = set.jwtKey, let webhookKey = config.webhooks.key {
+            // Nothing is missing: no file is made, so that a read-only data directory does no harm here.
+            return try KeyRing(key: key, backupKey: set.backupKey, jwtKey: jwtKey, webhookKey: webhookKey).checked()
+        }
+        let file = KeyFile(directory: config.data.directory)
+        let stored = try file.readOrMake()
+        return try KeyRing(
+            key: set.key ?? stored.take("key", \.key, least: Self.leastKeyBytes),
+            backupKey: set.backupKey,
+            jwtKey: set.jwtKey ?? stored.take("jwtKey", \.jwtKey, least: Self.leastJWTKeyBytes),
+            webhookKey: config.webhooks.key ?? stored.take("webhookKey", \.webhookKey, least: Self.leastKeyBytes)
+        ).checked()
+    }
+
+    /// For configurations that did not come through the file's own checks.
+    private func checked() throws(KeyFileError) -> KeyRing {
+        let keys: [(String, String?, Int)] = [
+            ("credentials.key", self.key, Self.leastKeyBytes), ("credentials.backupKey", self.backupKey, Self.leastKeyBytes),
+            ("credentials.jwtKey", self.jwtKey, Self.leastJWTKeyBytes), ("webhooks.key", self.webhookKey, Self.leastKeyBytes),
+        ]
+        for case (let name, let key?, let least) in keys where key.utf8.count < least {
+            throw KeyFileError("the setting \(name) has \(key.utf8.count) bytes; expected \(least) at least")
+        }
+        return self
+    }
+}
+
+extension KeyRing: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "KeyRing(\(self.backupKey == nil ? "" : "with a backup key, ")keys not shown)" }
+    package var debugDescription: String { self.description }
+    /// `dump` and test failures look here.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -1,0 +1,154 @@
+internal import Crypto
+internal import JWTKit
+internal import RTMP
+internal import Rooms
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A JWT (RFC 7519) that lets its holder push or play: HS256 with the server's `jwtKey`, nothing else.
+///
+/// | claim | meaning |
+/// |---|---|
+/// | `exp` | required: seconds since 1970 from which it is no longer accepted |
+/// | `nbf` | seconds since 1970 before which it is not accepted |
+/// | `room` | opens the room's streams: `live/<room>`, `live/<room>-2` … `live/<room>-8` |
+/// | `stream` | opens this one, `app/name`. Of `room` and `stream` one is required; with both, both must fit |
+/// | `sub` | the user: decides takeovers; with the form of a user id it is the member that kicks and presence are about |
+/// | `act` | `"publish"`, `"play"` or a list of them |
+/// | `role` | instead of `act`: publisher, host, owner, anchor, device: both; viewer, audience, spectator: play |
+///
+/// Without `act` and `role` a token lets its holder play, no more.
+///
+/// jwt-kit verifies inside an actor, and this is asked on an event loop, which must not wait. So the signature is swift-crypto's HMAC over the
+/// token's first two parts, and jwt-kit's serializer and parser, which are plain values, do the JSON. The order is a gain besides: no
+/// part of a token is decoded before its signature has been found right, whatever algorithm it names. Pure; any thread.
+struct AccessToken: JWTPayload, Equatable {
+    var exp: ExpirationClaim
+    var nbf: NotBeforeClaim?
+    var iat: IssuedAtClaim?
+    var sub: String?
+    var room: String?
+    var stream: String?
+    var act: Actions?
+    var role: String?
+
+    /// `"publish"` or `["publish", "play"]`.
+    struct Actions: Codable, Equatable, Sendable {
+        var names: [String]
+
+        init(_ names: [String]) { self.names = names }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            do {
+                self.names = [try container.decode(String.self)]
+            } catch {
+                self.names = try container.decode([String].self)
+            }
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(self.names)
+        }
+    }
+
+    /// Bytes of a token's text: longer ones are not looked into.
+    static let maxBytes = 4_096
+    private static let roles: [String: Set<String>] = [
+        "publisher": ["publish", "play"], "host": ["publish", "play"], "owner": ["publish", "play"], "anchor": ["publish", "play"],
+        "device": ["publish", "play"], "viewer": ["play"], "audience": ["play"], "spectator": ["play"],
+    ]
+
+    /// jwt-kit asks for it when its own verification is used. Ours checks times against the clock that it is given.
+    func verify(using algorithm: some JWTAlgorithm) throws { try self.exp.verifyNotExpired() }
+
+    // MARK: Signing
+
+    /// The compact form. Throws when the key is too short for HS256.
+    func signed(with keys: KeyRing) throws -> String {
+        guard keys.jwtKey.utf8.count >= KeyRing.leastJWTKeyBytes else {
+            throw KeyFileError("the key of tokens has less than \(KeyRing.leastJWTKeyBytes) bytes (setting credentials.jwtKey)")
+        }
+        let serializer = DefaultJWTSerializer()
+        let header = JWTHeader(fields: ["alg": .string("HS256"), "typ": .string("JWT")])
+        let head = SecretText.base64URL([UInt8](try serializer.jsonEncoder.encode(header)))
+        let signedPart = head + "." + String(decoding: try serializer.serialize(self, header: header), as: UTF8.self)
+        return signedPart + "." + Self.signature(of: signedPart, key: keys.jwtKey)
+    }
+
+    /// RFC 7515 §5.1, base64url.
+    private static func signature(of text: String, key: String) -> String {
+        let code = HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: Array(key.utf8)))
+        return SecretText.base64URL(Array(code))
+    }
+
+    // MARK: Checking
+
+    /// The claims of a token that is good now. Throws why it is not accepted.
+    init(verifying token: String, keys: KeyRing, nowSeconds: Int64) throws(AdmissionRefusal) {
+        guard token.utf8.count <= Self.maxBytes else {
+            throw Self.wrong("The token has \(token.utf8.count) bytes; expected \(Self.maxBytes) at most.")
+        }
+        guard keys.jwtKey.utf8.count >= KeyRing.leastJWTKeyBytes else { throw Self.wrong("The server accepts no tokens: it has no key.") }
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty else {
+            throw Self.wrong("The token is not a JWT; expected three parts with a dot between them.")
+        }
+        // As text: base64 has several spellings of some bytes, and only one of them is the signature.
+        let expected = Self.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey)
+        guard SecretText.isEqual(Array(parts[2].utf8), Array(expected.utf8)) else {
+            throw Self.wrong("The token's signature is not right; expected HS256 with the server's key.")
+        }
+        do {
+            let parsed = try DefaultJWTParser().parse(Array(token.utf8), as: Self.self)
+            // RFC 8725 §3.1; and RFC 7515 §4.1.11: what must be understood is not.
+            guard parsed.header.alg == "HS256", parsed.header.fields["crit"] == nil else { throw JWTError.noKeyProvided }
+            self = parsed.payload
+        } catch {
+            throw Self.wrong("The token's claims cannot be read; expected exp (a number), room or stream, and act or role.")
+        }
+        let now = Double(nowSeconds)
+        guard now < self.exp.value.timeIntervalSince1970 else {
+            throw AdmissionRefusal(reason: .credentialExpired, message: "The token has expired (exp); ask for a new one.")
+        }
+        if let start = self.nbf?.value.timeIntervalSince1970, now < start { throw Self.wrong("The token is not good yet (nbf).") }
+    }
+
+    /// Throws unless the token allows this action on this stream.
+    func check(_ action: AdmissionRequest.Action, _ address: StreamAddress) throws(AdmissionRefusal) {
+        let allowed: Set<String>
+        if let act = self.act {
+            allowed = Set(act.names)
+        } else if let role = self.role {
+            guard let actions = Self.roles[role.lowercased()] else {
+                throw Self.wrong("The token's role is unknown; expected one of \(Self.roles.keys.sorted().joined(separator: ", ")).")
+            }
+            allowed = actions
+        } else {
+            allowed = ["play"]
+        }
+        guard allowed.contains(action.rawValue) else {
+            throw Self.wrong("The token does not allow to \(action.rawValue); expected it in the claim act, or a role that may.")
+        }
+        guard self.room != nil || self.stream != nil else {
+            throw Self.wrong("The token opens no stream; expected the claim room or stream.")
+        }
+        if let stream = self.stream, stream != address.path { throw Self.wrong("The token is for another stream.") }
+        if let room = self.room, !Self.opens(room, address) { throw Self.wrong("The token is for another room.") }
+    }
+
+    /// Whether the room's slots hold this address.
+    static func opens(_ room: String, _ address: StreamAddress) -> Bool {
+        guard RoomID.isID(room), address.app == "live" else { return false }
+        return address.name == room || (2...8).contains { address.name == "\(room)-\($0)" }
+    }
+
+    private static func wrong(_ message: String) -> AdmissionRefusal {
+        AdmissionRefusal(reason: .credentialWrong, message: message)
+    }
+}

@@ -1,0 +1,52 @@
+package import NIOCore
+package import RTMP
+
+/// Who asks to publish or play, before anything is believed.
+package struct AdmissionRequest: Sendable {
+    package enum Action: String, Sendable { case publish, play }
+    package var action: Action
+    package var address: StreamAddress
+    package var remote: SocketAddress?
+    /// The connection's number, as `GET /sessions` shows it.
+    package var session: UInt64
+    package init(action: Action, address: StreamAddress, remote: SocketAddress?, session: UInt64) {
+        self.action = action
+        self.address = address
+        self.remote = remote
+        self.session = session
+    }
+}
+
+/// Let in: who it is, as far as is known.
+package struct AdmissionPass: Sendable, Equatable {
+    /// Decides takeovers: JWT subject, hook's id, signed stream name, or address. Never logged.
+    package var identity: String
+    /// Of two with one identity, one of lower rank does not take over: txTime for signed URLs, 0 otherwise.
+    package var rank: Int64 = 0
+    /// User id, if a credential (or, for what is open anyway, the query) tells one.
+    package var user: String?
+    /// By a credential, not by its address alone.
+    package var isVerified: Bool
+    /// The query without credentials.
+    package var parameters: String
+
+    package init(identity: String, rank: Int64 = 0, user: String?, isVerified: Bool, parameters: String) {
+        self.identity = identity
+        self.rank = rank
+        self.user = user
+        self.isVerified = isVerified
+        self.parameters = parameters
+    }
+}
+
+/// Kept out, and why.
+package struct AdmissionRefusal: Error, Sendable, Equatable {
+    package var reason: CloseReason
+    /// For the client and the log: what was wrong and what is expected. No secret.
+    package var message: String
+
+    package init(reason: CloseReason, message: String) {
+        self.reason = reason
+        self.message = message
+    }
+}

@@ -1,0 +1,94 @@
+/// A URL's query, taken apart: `a=1&b=2`, names and values percent-decoded. A plain value; never throws, whatever it is given.
+///
+/// A `+` stays one: these are URLs, not forms. What does not decode to UTF-8 is kept as it came, so that no credential fits it by accident.
+struct QueryParameters {
+    struct Pair: Equatable {
+        /// As sent.
+        let raw: Substring
+        let rawName: Substring
+        /// Decoded.
+        let name: String
+        /// Decoded; nil without "=".
+        let value: String?
+    }
+
+    let pairs: [Pair]
+
+    init(_ query: String) {
+        self.pairs = query.split(separator: "&").map { part in
+            let mark = part.firstIndex(of: "=")
+            let name = part[..<(mark ?? part.endIndex)]
+            let value = mark.map { part[part.index(after: $0)...] }
+            return Pair(raw: part, rawName: name, name: Self.decode(name), value: value.map(Self.decode))
+        }
+    }
+
+    /// Every value of this name; empty text for a name without "=".
+    func all(_ name: String) -> [String] {
+        self.pairs.filter { $0.name == name }.map { $0.value ?? "" }
+    }
+
+    /// The query as sent, each value that `isSecret` points at replaced by `***`.
+    func redacted(where isSecret: (Pair) -> Bool) -> String {
+        self.pairs.map { pair in
+            guard isSecret(pair) else { return String(pair.raw) }
+            return pair.value == nil ? "***" : "\(pair.rawName)=***"
+        }.joined(separator: "&")
+    }
+
+    /// RFC 3986 §2.1.
+    static func decode(_ text: Substring) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2, let high = rest.first.flatMap(self.hexDigit),
+                let low = rest.dropFirst().first.flatMap(self.hexDigit)
+            {
+                bytes.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self) ?? String(text)
+    }
+
+    static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+/// Which parameters of a query are secret.
+enum SecretParameters {
+    /// Those that this server checks.
+    static let checked: Set<String> = ["txsecret", "token", "jwt"]
+    /// Lower case. Those, and what others are likely to call theirs.
+    private static let names: Set<String> = checked.union([
+        "txtime", "password", "passwd", "pass", "pwd", "key", "streamkey", "stream_key", "apikey", "api_key", "secret", "ticket", "auth",
+        "authorization", "access_token", "accesstoken", "bearer", "sign", "signature", "sig", "credential", "credentials",
+    ])
+
+    /// The query for logs, events and lists. By name, by the look of a token, and every word that stands without a name.
+    static func redact(_ query: String) -> String {
+        QueryParameters(query).redacted { pair in
+            guard let value = pair.value else { return true }
+            return self.names.contains(pair.name.lowercased()) || self.looksLikeToken(value)
+        }
+    }
+
+    /// The query for an authorisation hook, which may have secrets of its own to check: only ours are taken out.
+    static func redactOwn(_ query: String) -> String {
+        QueryParameters(query).redacted { $0.value != nil && self.checked.contains($0.name.lowercased()) }
+    }
+
+    /// A JWT begins with `{"` in base64.
+    private static func looksLikeToken(_ value: String) -> Bool {
+        value.hasPrefix("eyJ") && value.contains(".")
+    }
+}

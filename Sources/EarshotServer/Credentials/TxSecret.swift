@@ -1,0 +1,81 @@
+internal import Crypto
+
+/// Tencent's signed URL: `txSecret = hash(key + StreamName + txTime)`, `txTime` = hexadecimal seconds since 1970 until which it is good.
+///
+/// - The hash is MD5 (32 digits) or SHA-256 (64 digits), told apart by length. Digits of the digest are lower case: what anyone computes
+///   anew compares equal, and each signature has one spelling.
+/// - `StreamName` is all that follows the app: `alice` of `live/alice`, `room1/alice` of `talk/room1/alice`. The app is not signed.
+/// - `txTime` goes into the hash exactly as sent: `5C27` and `5c27` are different signatures for the same time.
+///
+/// Source: tencentcloud.com/document/product/267/31059 and intl.cloud.tencent.com/document/product/267/31560. Pure; any thread.
+enum TxSecret {
+    typealias Hash = ServerConfig.Credentials.Hash
+
+    /// Lower-case hex of the digest.
+    static func signature(key: String, streamName: String, txTime: String, hash: Hash) -> String {
+        let text = Array((key + streamName + txTime).utf8)
+        switch hash {
+        case .md5: return SecretText.hex(Insecure.MD5.hash(data: text))
+        case .sha256: return SecretText.hex(SHA256.hash(data: text))
+        }
+    }
+
+    /// `txTime` of a time, as it is written in URLs made here: upper case, as in Tencent's examples.
+    static func text(ofSeconds seconds: Int64) -> String {
+        String(max(0, seconds), radix: 16, uppercase: true)
+    }
+
+    /// Seconds since 1970; nil for anything but 1 to 16 hex digits that fit.
+    static func seconds(_ txTime: String) -> Int64? {
+        guard (1...16).contains(txTime.utf8.count) else { return nil }
+        var seconds: UInt64 = 0
+        for byte in txTime.utf8 {
+            guard let digit = QueryParameters.hexDigit(byte) else { return nil }
+            seconds = seconds << 4 | UInt64(digit)
+        }
+        return Int64(exactly: seconds)
+    }
+
+    /// The time until which the URL is good, at most `nowSeconds` before it is over. Throws why it is not accepted.
+    static func check(
+        _ txSecret: String, txTime: String?, streamName: String, keys: KeyRing, nowSeconds: Int64
+    ) throws(AdmissionRefusal) -> Int64 {
+        guard let txTime else {
+            throw AdmissionRefusal(
+                reason: .credentialNoTime, message: "The URL has txSecret without txTime; expected both, as txSecret=…&txTime=…")
+        }
+        guard let seconds = self.seconds(txTime) else {
+            throw AdmissionRefusal(
+                reason: .credentialWrong, message: "txTime is not a time in hexadecimal seconds since 1970, such as 5C271099.")
+        }
+        let given = Array(txSecret.utf8)
+        let hash: Hash? =
+            switch given.count {
+            case 32: .md5
+            case 64: .sha256
+            default: nil
+            }
+        guard let hash else {
+            throw AdmissionRefusal(
+                reason: .credentialWrong, message: "txSecret has \(given.count) characters; expected 32 (MD5) or 64 (SHA-256) hex digits.")
+        }
+        var isRight = false
+        // Both keys always, so that time does not tell which of them is in use.
+        for key in [keys.key, keys.backupKey].compactMap({ $0 }) {
+            let expected = Array(self.signature(key: key, streamName: streamName, txTime: txTime, hash: hash).utf8)
+            isRight = SecretText.isEqual(given, expected) || isRight
+        }
+        guard isRight else {
+            throw AdmissionRefusal(
+                reason: .credentialWrong,
+                message: "txSecret does not fit this stream and txTime; expected hash(key + stream name + txTime).")
+        }
+        // After the signature: a stranger learns nothing about times.
+        guard nowSeconds < seconds else {
+            throw AdmissionRefusal(
+                reason: .credentialExpired, message: "The URL expired \(nowSeconds - seconds) s ago (txTime \(seconds)); ask for a new one."
+            )
+        }
+        return seconds
+    }
+}
