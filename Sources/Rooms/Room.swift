@@ -75,12 +75,22 @@ package struct Room: Sendable, Equatable {
         package let number: Int
         package let app: String
         package let name: String
-        /// The push that holds the slot, from admission to end.
+        /// The newest push that was let in, from admission to end.
         package var sequence: Int64?
-        /// Media of that push has arrived and neither went silent nor was paused.
+        /// Pushes let in before it and not ended yet, oldest first, at most ``mostEarlier``: ghosts about to be taken over, or the holder
+        /// while the relay turns the newest away.
+        package var earlier: [Int64] = []
+        /// Its stream runs: media has arrived and neither went silent nor was paused. A takeover does not interrupt it.
         package var isActive = false
+        /// Why its stream is away, once it has run.
+        package var awayReason: StateReason?
+        /// How long the room waits for the stream to return.
+        package var awayUntil: Int64?
         /// Nobody may push there before this time.
-        package var isForbidden = false
+        package var forbiddenUntil: Int64?
+        package var forbidReason: String?
+        package var isForbidden: Bool { self.forbiddenUntil != nil }
+        package static let mostEarlier = 4
 
         package var path: StreamPath { StreamPath(app: self.app, name: self.name) }
 
@@ -119,10 +129,16 @@ package struct Room: Sendable, Equatable {
     package var interruptedAt: Int64?
     /// When the interruption ends the room.
     package var interruptionEnds: Int64?
+    /// The present interruption does not end the room before, whatever its streams do: a renewal's promise.
+    package var keptUntil: Int64?
     package var endedAt: Int64?
+    /// Last heartbeat of anyone, of this instance.
     package var heartbeatAt: Int64?
+    /// Last heartbeat of the owner while it is present; nil when it is away or known by joining only.
+    package var ownerSeenAt: Int64?
     /// Set while the owner, once seen, is away.
     package var ownerAwaySince: Int64?
+    /// Of a forbidden room: when its first stream is free again.
     package var forbiddenUntil: Int64?
     package var forbidReason: String?
     /// Most viewers at a time, in this instance.
@@ -146,6 +162,13 @@ package struct Room: Sendable, Equatable {
     }
 
     package var hasActiveStream: Bool { self.slots.contains(where: \.isActive) }
+    /// Another owner, whose presence is not known yet.
+    package mutating func changeOwner(to owner: String?) {
+        guard owner != self.owner else { return }
+        self.owner = owner
+        self.ownerSeenAt = nil
+        self.ownerAwaySince = nil
+    }
     package func slot(_ path: StreamPath) -> Slot? { self.slots.first { $0.path == path } }
 
     /// 0 idle, 1 live, 2 disabled, 3 live and recording: what lists for apps show.

@@ -30,7 +30,9 @@ package actor RoomRegistry {
     package nonisolated func create(_ new: NewRoom, by actor: Actor) async throws(RegistryError) -> Room { fatalError() }
     package nonisolated func update(_ id: String, _ patch: RoomPatch, by actor: Actor) async throws(RegistryError) -> Room { fatalError() }
     /// close, expire, forbid, resume, renew, heartbeat, pauseAnnounced. `action` names it in errors.
-    package nonisolated func apply(_ input: RoomInput, to id: String, action: String, by actor: Actor) async throws(RegistryError) -> Room { fatalError() }
+    package nonisolated func apply(_ input: RoomInput, to id: String, action: String, by actor: Actor) async throws(RegistryError) -> Room {
+        fatalError()
+    }
     /// Closes the room if it is open, then forgets it.
     package nonisolated func delete(_ id: String, by actor: Actor) async throws(RegistryError) { fatalError() }
     package nonisolated func like(_ id: String, count: Int) async throws(RegistryError) -> Room { fatalError() }
@@ -47,7 +49,9 @@ package actor RoomRegistry {
     package nonisolated func rooms(_ query: RoomQuery) async throws(RegistryError) -> RoomPage { fatalError() }
     /// Of each state, from maintained counters.
     package nonisolated func roomCounts() async throws(RegistryError) -> [RoomState: Int] { fatalError() }
-    package nonisolated func members(_ id: String, after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [Member]) { fatalError() }
+    package nonisolated func members(_ id: String, after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [Member]) {
+        fatalError()
+    }
     /// Events after this id (of one room or all), oldest first.
     package nonisolated func events(after id: Int64, room: String?, limit: Int) async throws(RegistryError) -> [RoomEvent] { fatalError() }
     package nonisolated func lastEventID() async throws(RegistryError) -> Int64 { fatalError() }
@@ -59,17 +63,24 @@ package actor RoomRegistry {
     package nonisolated func mediaIdle(_ sequence: PushSequence) { fatalError() }
     package nonisolated func pauseAnnounced(_ sequence: PushSequence) { fatalError() }
     package nonisolated func pushEnded(_ sequence: PushSequence, _ end: PushEnd) { fatalError() }
-    package nonisolated func forbid(_ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor) async throws(RegistryError) -> StreamBan { fatalError() }
+    package nonisolated func forbid(_ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor) async throws(RegistryError)
+        -> StreamBan
+    { fatalError() }
     package nonisolated func resume(_ path: StreamPath, by actor: Actor) async throws(RegistryError) { fatalError() }
     package nonisolated func ban(of path: StreamPath) async throws(RegistryError) -> StreamBan? { fatalError() }
-    package nonisolated func bans(after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?) { fatalError() }
+    package nonisolated func bans(after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?)
+    { fatalError() }
     /// Newest first; `before` is a sequence.
-    package nonisolated func published(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int) async throws(RegistryError) -> [PublishedPush] { fatalError() }
+    package nonisolated func published(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int)
+        async throws(RegistryError) -> [PublishedPush]
+    { fatalError() }
     /// Why nobody may play this stream now (forbidden, room closed); from memory, for every join.
     package nonisolated func playRefusal(_ path: String) -> StateReason? { fatalError() }
 
     // Tokens
-    package nonisolated func createToken(name: String, role: TokenRole) async throws(RegistryError) -> (token: APIToken, secret: String) { fatalError() }
+    package nonisolated func createToken(name: String, role: TokenRole) async throws(RegistryError) -> (token: APIToken, secret: String) {
+        fatalError()
+    }
     package nonisolated func tokens() async throws(RegistryError) -> [APIToken] { fatalError() }
     package nonisolated func revokeToken(_ id: Int64) async throws(RegistryError) -> APIToken? { fatalError() }
     package nonisolated func token(secret: String) async throws(RegistryError) -> APIToken? { fatalError() }
@@ -82,9 +93,13 @@ package actor RoomRegistry {
     /// For each target and room, its oldest pending notice, if due by now; at most `limit` per target. And when the next is due.
     package nonisolated func dueNotices(limit: Int) async throws(RegistryError) -> (due: [OutboxEntry], nextAt: Int64?) { fatalError() }
     /// Records an attempt. `retryAt` nil: delivered when the status is 200, otherwise given up.
-    package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?) async throws(RegistryError) { fatalError() }
+    package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
+        async throws(RegistryError)
+    { fatalError() }
     /// The delivery log, newest first.
-    package nonisolated func notices(state: OutboxEntry.State?, room: String?, before: Int64?, limit: Int) async throws(RegistryError) -> [OutboxEntry] { fatalError() }
+    package nonisolated func notices(state: OutboxEntry.State?, room: String?, before: Int64?, limit: Int) async throws(RegistryError)
+        -> [OutboxEntry]
+    { fatalError() }
     package nonisolated func redeliver(_ id: Int64) async throws(RegistryError) -> OutboxEntry? { fatalError() }
 }
 

@@ -6,7 +6,7 @@ package enum RoomInput: Sendable, Equatable {
     case mediaArrived(slot: Int, sequence: Int64)
     /// Nothing for `mediaIdle`; the connection lives.
     case mediaIdle(slot: Int, sequence: Int64)
-    /// Announced by the publisher's client (its slot) or the API (nil: all slots).
+    /// Announced by the publisher's client (its slot; the caller checks that the push is its newest) or the API (nil: all slots).
     case pauseAnnounced(slot: Int?)
     case pushEnded(slot: Int, sequence: Int64, PushEnd)
     /// By `sender`: a user or device; nil when it did not say.
@@ -33,8 +33,10 @@ package enum RoomInput: Sendable, Equatable {
 package enum RoomEffect: Sendable, Equatable {
     /// Store and tell an event with the room's new state; `from` is the state before.
     case event(RoomEvent.Kind, from: RoomState)
-    /// End this slot's push, telling its publisher why, and (when `endsViewers`) its viewers' stream.
-    case cut(slot: Int, PushEnd, endsViewers: Bool)
+    /// The same for one of its streams: forbidden or free again. (Begin and end of pushes and the members' comings and goings are the caller's.)
+    case streamEvent(RoomEvent.Kind, slot: Int)
+    /// End this slot's push (nil: whatever is there, perhaps nothing), telling its publisher why, and (when `endsViewers`) its viewers' stream.
+    case cut(slot: Int, sequence: Int64?, PushEnd, endsViewers: Bool)
     /// The room's time is over: forget it.
     case delete
 }
@@ -45,4 +47,107 @@ package enum RoomRefusal: Error, Equatable, Sendable {
     case wrongState(RoomState, allowed: [RoomState])
     /// No slot with this number.
     case noSlot(Int)
+    case slotForbidden(Int, untilMs: Int64, reason: String)
+    case slotNotForbidden(Int)
+}
+
+/// The rooms' state machine: see ``RoomState`` for its picture. No clock: `now` comes in as milliseconds since 1970 and may step back,
+/// which ends nothing early.
+///
+/// Whatever changes ``Room/state`` goes through ``Room/enter(_:_:telling:)``: one change, one transition event.
+package enum RoomRules {
+    /// Does `input` to the room and says what follows from it. Facts about pushes that have ended or been replaced do nothing.
+    ///
+    /// Deadlines that have passed are applied by ``RoomInput/tick`` alone: tick first where it matters.
+    /// On a throw the room is as it was.
+    package static func apply(_ input: RoomInput, to room: inout Room, now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        var changed = room
+        let effects = try self.effects(of: input, on: &changed, now)
+        room = changed
+        return effects
+    }
+
+    private static func effects(of input: RoomInput, on room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        switch input {
+        case .pushAdmitted(let slot, let sequence): try self.pushAdmitted(sequence, at: self.index(of: slot, in: room), &room)
+        case .mediaArrived(let slot, let sequence): self.mediaArrived(sequence, at: try self.index(of: slot, in: room), &room, now)
+        case .mediaIdle(let slot, let sequence): self.mediaIdle(sequence, at: try self.index(of: slot, in: room), &room, now)
+        case .pauseAnnounced(.some(let slot)): self.pauseAnnounced(at: try self.index(of: slot, in: room), &room, now)
+        case .pauseAnnounced(nil): try self.pause(&room, now)
+        case .pushEnded(let slot, let sequence, let end): self.pushEnded(sequence, end, at: try self.index(of: slot, in: room), &room, now)
+        case .heartbeat(let sender): try self.heartbeat(from: sender, &room, now)
+        case .memberJoined(let user): try self.memberJoined(user, &room, now)
+        case .memberLeft(let user): self.memberLeft(user, &room, now)
+        case .renew(let byMs): try self.renew(byMs: byMs, &room, now)
+        case .close: try self.close(&room, now)
+        case .expire: try self.expire(&room, now)
+        case .forbid(let untilMs, let reason): try self.forbid(untilMs: untilMs, reason: reason, &room)
+        case .resume: try self.resume(&room, now)
+        case .forbidSlot(let slot, let untilMs, let reason):
+            try self.forbidSlot(at: self.index(of: slot, in: room), untilMs: untilMs, reason: reason, &room, now)
+        case .resumeSlot(let slot): try self.resumeSlot(at: self.index(of: slot, in: room), &room, now)
+        case .reopen: try self.reopen(&room, now)
+        case .serverStarted: self.serverStarted(&room, now)
+        case .tick: self.tick(&room, now)
+        }
+    }
+
+    private static func index(of number: Int, in room: Room) throws(RoomRefusal) -> Int {
+        guard let index = room.slots.firstIndex(where: { $0.number == number }) else { throw .noSlot(number) }
+        return index
+    }
+
+    /// Refuses states in which the input makes no sense.
+    static func require(_ allowed: [RoomState], _ room: Room) throws(RoomRefusal) {
+        guard allowed.contains(room.state) else { throw .wrongState(room.state, allowed: allowed) }
+    }
+
+    /// The states in which streams may run.
+    static let open: [RoomState] = [.created, .live, .interrupted]
+    static let notEnded: [RoomState] = [.created, .live, .interrupted, .forbidden]
+}
+
+extension Room {
+    /// The only way to another state; the fields that belong to the old one alone go with it.
+    mutating func enter(_ state: RoomState, _ reason: StateReason, telling kind: RoomEvent.Kind) -> RoomEffect {
+        let from = self.state
+        self.state = state
+        self.reason = reason
+        if state != .interrupted {
+            self.interruptedAt = nil
+            self.interruptionEnds = nil
+            self.keptUntil = nil
+        }
+        if state != .forbidden {
+            self.forbiddenUntil = nil
+            self.forbidReason = nil
+        }
+        return .event(kind, from: from)
+    }
+
+    /// Forgets the slot's pushes and tells the relay to end them; what they report from now on is stale.
+    mutating func cutPushes(at index: Int, _ end: PushEnd) -> [RoomEffect] {
+        let slot = self.slots[index]
+        self.slots[index].sequence = nil
+        self.slots[index].earlier = []
+        self.slots[index].isActive = false
+        self.slots[index].awayReason = nil
+        self.slots[index].awayUntil = nil
+        return slot.earlier.map { .cut(slot: slot.number, sequence: $0, end, endsViewers: false) }
+            + [.cut(slot: slot.number, sequence: slot.sequence, end, endsViewers: true)]
+    }
+
+    mutating func cutAllPushes(_ end: PushEnd) -> [RoomEffect] {
+        var effects: [RoomEffect] = []
+        for index in self.slots.indices { effects += self.cutPushes(at: index, end) }
+        return effects
+    }
+}
+
+extension Int64 {
+    /// This instant and so many milliseconds; stops at the ends of the range, which wire numbers may reach.
+    func later(by milliseconds: Int64) -> Int64 {
+        let (sum, overflow) = self.addingReportingOverflow(milliseconds)
+        return overflow ? (milliseconds < 0 ? .min : .max) : sum
+    }
 }

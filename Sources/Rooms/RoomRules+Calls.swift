@@ -1,0 +1,156 @@
+/// What calls of the API, and time in their place, do to a room.
+extension RoomRules {
+    /// Begins the countdown of the state anew, or lengthens it by `byMs`; negative lengths count as none.
+    static func renew(byMs: Int64?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require(self.open, room)
+        let longer = byMs.map { max(0, $0) }
+        func moved(_ from: Int64) -> Int64 { longer.map(from.later(by:)) ?? now }
+        switch room.state {
+        case .created: room.waitingSince = moved(room.waitingSince)
+        case .interrupted:
+            let ends = room.interruptionEnds ?? now
+            let fresh = now.later(by: max(room.policy.graceMs, self.wait(for: room.reason, room.policy)))
+            let promise = longer.map(ends.later(by:)) ?? max(ends, fresh)
+            room.keptUntil = promise
+            room.interruptionEnds = promise
+            room.durationFrom = room.durationFrom.map(moved)
+        case .live, .forbidden, .expired, .closed: room.durationFrom = room.durationFrom.map(moved)
+        }
+        return [.event(.roomRenewed, from: room.state)]
+    }
+
+    private static func wait(for reason: StateReason, _ policy: RoomPolicy) -> Int64 {
+        switch reason {
+        case .paused: policy.pauseGraceMs
+        case .mediaIdle: policy.idleGraceMs
+        default: policy.graceMs
+        }
+    }
+
+    static func close(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require(self.notEnded, room)
+        return self.end(&room, .closed, .closed, now)
+    }
+
+    static func expire(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require(self.open, room)
+        return self.end(&room, .expired, .expired, now)
+    }
+
+    /// Ends the room, its pushes and what its viewers see. Bans stay: they outlive the room.
+    static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
+        let event = room.enter(state, reason, telling: state == .closed ? .roomClosed : .roomExpired)
+        room.endedAt = now
+        return [event] + room.cutAllPushes(.roomEnded)
+    }
+
+    /// Forbids all streams; a longer ban that one of them has already is kept.
+    static func forbid(untilMs: Int64, reason: String, _ room: inout Room) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require(self.open, room)
+        var effects: [RoomEffect] = []
+        for index in room.slots.indices {
+            if !room.slots[index].isForbidden { effects.append(.streamEvent(.streamForbidden, slot: room.slots[index].number)) }
+            if untilMs > room.slots[index].forbiddenUntil ?? .min {
+                room.slots[index].forbiddenUntil = untilMs
+                room.slots[index].forbidReason = reason
+            }
+        }
+        effects.append(self.becomeForbidden(reason, &room))
+        return effects + room.cutAllPushes(.forbidden)
+    }
+
+    static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal)
+        -> [RoomEffect]
+    {
+        // An expired room's stream too: a push would open it again.
+        try self.require(self.open + [.expired], room)
+        let slot = room.slots[index]
+        if let until = slot.forbiddenUntil { throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "") }
+        room.slots[index].forbiddenUntil = untilMs
+        room.slots[index].forbidReason = reason
+        let cuts = room.cutPushes(at: index, .forbidden)
+        var effects: [RoomEffect] = [.streamEvent(.streamForbidden, slot: slot.number)]
+        if room.state == .expired { return effects }
+        if room.slots.allSatisfy(\.isForbidden) {
+            effects.append(self.becomeForbidden(reason, &room))
+        } else if room.state == .live {
+            effects += self.interruptAfterCut(&room, now)
+        }
+        return effects + cuts
+    }
+
+    /// The other cameras have as long as after a drop, at least.
+    private static func interruptAfterCut(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        let effects = self.interrupt(.dropped, &room, now)
+        if let ends = room.interruptionEnds {
+            let kept = now.later(by: room.policy.graceMs)
+            room.keptUntil = kept
+            room.interruptionEnds = max(ends, kept)
+        }
+        return effects
+    }
+
+    private static func becomeForbidden(_ reason: String, _ room: inout Room) -> RoomEffect {
+        let event = room.enter(.forbidden, .forbidden, telling: .roomForbidden)
+        room.forbiddenUntil = room.slots.compactMap(\.forbiddenUntil).min()
+        room.forbidReason = reason
+        return event
+    }
+
+    static func resume(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require([.forbidden], room)
+        return self.free(Array(room.slots.indices), .resumed, &room, now)
+    }
+
+    static func resumeSlot(at index: Int, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        guard room.slots[index].isForbidden else { throw .slotNotForbidden(room.slots[index].number) }
+        return self.free([index], .resumed, &room, now)
+    }
+
+    /// Lifts these slots' bans. A forbidden room waits for a push then, as if it were new.
+    static func free(_ indices: [Int], _ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        var effects: [RoomEffect] = []
+        for index in indices where room.slots[index].isForbidden {
+            room.slots[index].forbiddenUntil = nil
+            room.slots[index].forbidReason = nil
+            effects.append(.streamEvent(.streamResumed, slot: room.slots[index].number))
+        }
+        guard room.state == .forbidden else { return effects }
+        effects.append(room.enter(.created, reason, telling: .roomUnforbidden))
+        self.beginWaiting(&room, now)
+        // An owner who left long ago gets as long as one who leaves now.
+        if room.ownerAwaySince != nil { room.ownerAwaySince = now }
+        return effects
+    }
+
+    static func reopen(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require([.expired], room)
+        if let slot = room.slots.first, let until = slot.forbiddenUntil, room.slots.allSatisfy(\.isForbidden) {
+            throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "")
+        }
+        let event = room.enter(.created, .reopened, telling: .roomCreated)
+        room.instance += 1
+        self.beginWaiting(&room, now)
+        room.endedAt = nil
+        room.ownerSeenAt = nil
+        room.ownerAwaySince = nil
+        room.peak = 0
+        room.likes = 0
+        return [event]
+    }
+
+    /// What a room is that has never been live.
+    private static func beginWaiting(_ room: inout Room, _ now: Int64) {
+        room.waitingSince = now
+        room.durationFrom = nil
+        room.liveSince = nil
+        room.heartbeatAt = nil
+        for index in room.slots.indices {
+            room.slots[index].sequence = nil
+            room.slots[index].earlier = []
+            room.slots[index].isActive = false
+            room.slots[index].awayReason = nil
+            room.slots[index].awayUntil = nil
+        }
+    }
+}

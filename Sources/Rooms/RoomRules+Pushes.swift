@@ -1,0 +1,162 @@
+/// What the room's streams do to it.
+extension RoomRules {
+    /// A push is let in. The stream it takes over, if any, goes on until one of the two has ended.
+    static func pushAdmitted(_ sequence: Int64, at index: Int, _ room: inout Room) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require(self.open, room)
+        let slot = room.slots[index]
+        if let until = slot.forbiddenUntil { throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "") }
+        if let holder = slot.sequence, holder != sequence {
+            room.slots[index].earlier.append(holder)
+            // The oldest is the likeliest to hold the stream: whoever knocks again and again only pushes out others like itself.
+            if room.slots[index].earlier.count > Room.Slot.mostEarlier { room.slots[index].earlier.remove(at: 1) }
+        }
+        room.slots[index].sequence = sequence
+        return []
+    }
+
+    static func mediaArrived(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        let slot = room.slots[index]
+        // A push that slipped past its cut (let in before, attached after).
+        if room.state.isTerminal { return [.cut(slot: slot.number, sequence: sequence, .roomEnded, endsViewers: false)] }
+        if room.state == .forbidden || slot.isForbidden {
+            return [.cut(slot: slot.number, sequence: sequence, .forbidden, endsViewers: false)]
+        }
+        guard slot.holds(sequence) else { return [] }
+        if sequence == slot.sequence { room.slots[index].earlier = [] }
+        room.slots[index].isActive = true
+        room.slots[index].awayReason = nil
+        room.slots[index].awayUntil = nil
+        switch room.state {
+        case .created:
+            room.liveSince = now
+            room.durationFrom = room.durationFrom ?? now
+            return [room.enter(.live, .media, telling: .roomLive)]
+        case .interrupted: return [room.enter(.live, .media, telling: .roomResumed)]
+        case .live, .forbidden, .expired, .closed: return []
+        }
+    }
+
+    static func mediaIdle(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        guard room.slots[index].holds(sequence), room.slots[index].isActive else { return [] }
+        return self.streamWent(.mediaIdle, until: now.later(by: room.policy.idleGraceMs), at: index, &room, now)
+    }
+
+    /// The publisher's client says that it pauses.
+    static func pauseAnnounced(at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        let slot = room.slots[index]
+        guard slot.sequence != nil, slot.isActive || slot.awayReason == .mediaIdle else { return [] }
+        return self.streamWent(.paused, until: self.pauseEnd(of: slot, room, now), at: index, &room, now)
+    }
+
+    /// The API says that the room pauses. Also right after the connection broke: the notice may come over another one, and later.
+    static func pause(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require([.live, .interrupted], room)
+        var effects: [RoomEffect] = []
+        var paused = false
+        let wasInterrupted = room.state == .interrupted
+        for (index, slot) in room.slots.enumerated() where slot.isActive || (slot.awayReason != nil && slot.awayReason != .paused) {
+            // A stream that went while others ran on is nothing that this pause is about.
+            guard slot.isActive || wasInterrupted || slot.awayReason == .mediaIdle else { continue }
+            effects += self.streamWent(.paused, until: self.pauseEnd(of: slot, room, now), at: index, &room, now)
+            paused = true
+        }
+        guard paused else { throw .wrongState(room.state, allowed: [.live]) }
+        return effects
+    }
+
+    private static func pauseEnd(of slot: Room.Slot, _ room: Room, _ now: Int64) -> Int64 {
+        max(now.later(by: room.policy.pauseGraceMs), slot.awayUntil ?? now)
+    }
+
+    static func pushEnded(_ sequence: Int64, _ end: PushEnd, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        if let ghost = room.slots[index].earlier.firstIndex(of: sequence) {
+            room.slots[index].earlier.remove(at: ghost)
+            return []
+        }
+        guard room.slots[index].sequence == sequence else { return [] }
+        // It never brought media (that would have cleared the earlier ones): turned away by the relay, or gone before it took over.
+        if let holder = room.slots[index].earlier.popLast() {
+            room.slots[index].sequence = holder
+            return []
+        }
+        room.slots[index].sequence = nil
+        let (reason, waitMs) = self.wait(after: end, room.policy)
+        let until = now.later(by: waitMs)
+        let slot = room.slots[index]
+        if slot.isActive { return self.streamWent(reason, until: until, at: index, &room, now) }
+        switch slot.awayReason {
+        case .mediaIdle: return self.streamWent(reason, until: until, at: index, &room, now)
+        case .paused where reason == .stopped || reason == .dropped: return self.streamWent(reason, until: until, at: index, &room, now)
+        case .paused: return self.streamWent(.paused, until: max(slot.awayUntil ?? until, until), at: index, &room, now)
+        // A push that came back without media: knocking does not keep a room from ending.
+        default: return []
+        }
+    }
+
+    /// What an end says about the publisher, and how long to wait for it.
+    private static func wait(after end: PushEnd, _ policy: RoomPolicy) -> (StateReason, ms: Int64) {
+        switch end {
+        case .clientStopped: (.stopped, policy.cleanStopMs)
+        case .dropped, .forbidden, .roomEnded: (.dropped, policy.graceMs)
+        case .serverShutdown, .serverRestart: (.serverRestart, policy.graceMs)
+        case .connectionLost, .mediaIdle, .takenOver, .protocolError, .refused: (.publisherLost, policy.graceMs)
+        }
+    }
+
+    /// The slot's stream is away, or away for another reason; the room is interrupted when no other runs.
+    static func streamWent(_ reason: StateReason, until: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        room.slots[index].isActive = false
+        room.slots[index].awayReason = reason
+        room.slots[index].awayUntil = until
+        return self.interrupt(reason, &room, now)
+    }
+
+    /// Interrupts a live room without a stream, or gives an interruption another reason and end.
+    static func interrupt(_ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        guard !room.hasActiveStream else { return [] }
+        var effects: [RoomEffect] = []
+        switch room.state {
+        case .live:
+            effects = [room.enter(.interrupted, reason, telling: .roomInterrupted)]
+            room.interruptedAt = now
+        case .interrupted: room.reason = reason
+        case .created, .forbidden, .expired, .closed: return []
+        }
+        // Each stream has its own wait; the room waits for the one that may take longest.
+        let ends = room.slots.compactMap(\.awayUntil).max() ?? room.interruptionEnds ?? now.later(by: room.policy.graceMs)
+        room.interruptionEnds = max(ends, room.keptUntil ?? ends)
+        return effects
+    }
+
+    /// The server starts: whoever pushed has lost the connection through no fault of its own, and gets time to come back.
+    static func serverStarted(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        let fresh = now.later(by: room.policy.graceMs)
+        // Nobody could send heartbeats meanwhile.
+        if room.heartbeatAt != nil { room.heartbeatAt = now }
+        if room.ownerSeenAt != nil { room.ownerSeenAt = now }
+        var restarted = false
+        for index in room.slots.indices {
+            let slot = room.slots[index]
+            room.slots[index].sequence = nil
+            room.slots[index].earlier = []
+            room.slots[index].isActive = false
+            if slot.isActive || (room.reason == .serverRestart && slot.awayReason == .serverRestart) {
+                room.slots[index].awayReason = .serverRestart
+                room.slots[index].awayUntil = fresh
+                restarted = true
+            } else if slot.sequence != nil, let until = slot.awayUntil, until > now {
+                // Silent, but connected until the restart. A wait that is over stays over.
+                room.slots[index].awayUntil = max(until, fresh)
+            }
+        }
+        guard room.state == .live || room.state == .interrupted else { return [] }
+        let effects = self.interrupt(restarted ? .serverRestart : room.reason, &room, now)
+        if restarted { room.interruptedAt = now }
+        return effects
+    }
+}
+
+extension Room.Slot {
+    /// Its newest push, or one that it may yet fall back to.
+    func holds(_ sequence: Int64) -> Bool { self.sequence == sequence || self.earlier.contains(sequence) }
+}
