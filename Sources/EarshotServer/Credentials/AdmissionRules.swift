@@ -12,7 +12,7 @@ package struct AdmissionRules: Sendable {
     private let keys: KeyRing
     private let hooks: ServerConfig.Hooks
 
-    package init(config: ServerConfig, keys: KeyRing) {
+    package init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient) {
         self.access = config.access
         self.keys = keys
         self.hooks = config.hooks
@@ -48,7 +48,8 @@ package struct AdmissionRules: Sendable {
                 identity = "jwt stream \(address.path)"
             }
             return AdmissionPass(
-                identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, isVerified: true, parameters: parameters)
+                identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, room: token.room, isVerified: true,
+                parameters: parameters)
         case nil:
             let remote = request.remote?.ipAddress ?? "an unknown address"
             guard let peer = request.remote, self.open(for: request.action).contains(address: peer) else {

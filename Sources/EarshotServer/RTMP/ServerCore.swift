@@ -12,6 +12,8 @@ package final class ServerCore: Sendable {
     package let rooms: RoomRegistry
     package let keys: KeyRing
     package let admissions: AdmissionRules
+    /// The server's own requests: hooks and webhooks.
+    package let outbound: OutboundClient
     package let counters = Counters()
     package let log: Logger
     /// For the lines that end connections, and for those that begin roles: one kind must not hold the other back.
@@ -25,7 +27,9 @@ package final class ServerCore: Sendable {
         self.config = config
         self.rooms = rooms
         self.keys = keys
-        self.admissions = AdmissionRules(config: config, keys: keys)
+        let outbound = OutboundClient(config: config.outbound)
+        self.outbound = outbound
+        self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         let policy = RelayPolicy(config.relay)

@@ -1,0 +1,42 @@
+/// What another server answered. A plain value.
+package struct OutboundAnswer: Sendable, Equatable {
+    /// HTTP status; a redirect is not followed and shows as 3xx.
+    package let status: Int
+    /// At most 64 KiB.
+    package let body: [UInt8]
+
+    package init(status: Int, body: [UInt8]) {
+        self.status = status
+        self.body = body
+    }
+}
+
+/// Why there is no answer. The words are for logs and the delivery log: they hold host and port at most, never path, query or body.
+package enum OutboundError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What is wrong with it.
+    case badURL(String)
+    /// The host has only addresses that the server may not connect to.
+    case forbiddenTarget(host: String, address: String, why: String)
+    case unresolved(host: String, why: String)
+    case connectFailed(origin: String, why: String)
+    case timedOut(origin: String, milliseconds: Int64)
+    case answerTooLarge(origin: String, limit: Int)
+    /// Connected, but what came was no HTTP, or broke off.
+    case broken(origin: String, why: String)
+    /// The server goes, or the caller was cancelled.
+    case cancelled
+
+    package var description: String {
+        switch self {
+        case .badURL(let problem): "the URL \(problem)"
+        case .forbiddenTarget(let host, let address, let why):
+            "\(host == address ? host : "\(host) (\(address))") is \(why); the setting outbound.allowPrivate says which such networks are allowed"
+        case .unresolved(let host, let why): "no address for \(host): \(why)"
+        case .connectFailed(let origin, let why): "no connection to \(origin): \(why)"
+        case .timedOut(let origin, let milliseconds): "no answer from \(origin) within \(milliseconds) ms"
+        case .answerTooLarge(let origin, let limit): "the answer of \(origin) has more than \(limit) bytes"
+        case .broken(let origin, let why): "the answer of \(origin) broke off: \(why)"
+        case .cancelled: "given up: the server is stopping"
+        }
+    }
+}

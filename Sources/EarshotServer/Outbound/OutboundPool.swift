@@ -1,0 +1,109 @@
+internal import AsyncHTTPClient
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+
+/// HTTP clients that are each bound to one checked address of one name. Any thread.
+///
+/// AsyncHTTPClient takes the address to connect to in place of a name from its configuration, not from a request; hence one of its clients for
+/// each pair of name and address. They are cheap (the event loops are shared) and closed when others are wanted.
+final class OutboundPool: Sendable {
+    struct Key: Hashable, Sendable {
+        let lane: String
+        /// Lower case; empty for URLs with an address.
+        let name: String
+        /// As text; empty for URLs with an address: nothing is put in its place.
+        let address: String
+    }
+
+    /// A client in use; to be given back.
+    struct Lease: Sendable {
+        let client: HTTPClient
+        fileprivate let key: Key
+    }
+
+    private struct Entry {
+        let client: HTTPClient
+        var uses = 0
+        var lastUse: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let tls: TLSConfiguration?
+
+    /// Clients kept; more exist only while all of these are in use.
+    private static let maxClients = 64
+
+    init(tls: TLSConfiguration?) { self.tls = tls }
+
+    deinit {
+        // A client must not go before it is closed; its own closing keeps it until then.
+        for client in self.state.withLock({ $0.entries.values.map(\.client) }) {
+            client.shutdown { _ in withExtendedLifetime(client) {} }
+        }
+    }
+
+    /// Nil after `shutdown`.
+    func lease(_ target: OutboundURL, address: [UInt8], lane: String) -> Lease? {
+        let key: Key =
+            switch target.host {
+            case .name(let name): Key(lane: lane, name: name, address: IPAddressBytes.text(address))
+            case .address: Key(lane: lane, name: "", address: "")
+            }
+        let (lease, surplus): (Lease?, HTTPClient?) = self.state.withLock { state in
+            guard !state.isClosed else { return (nil, nil) }
+            var surplus: HTTPClient?
+            if state.entries[key] == nil {
+                if state.entries.count >= Self.maxClients {
+                    let oldest = state.entries.filter { $0.value.uses == 0 }.min { $0.value.lastUse < $1.value.lastUse }
+                    surplus = oldest.flatMap { state.entries.removeValue(forKey: $0.key)?.client }
+                }
+                state.entries[key] = Entry(client: self.makeClient(key), lastUse: .now)
+            }
+            state.entries[key]?.uses += 1
+            state.entries[key]?.lastUse = .now
+            return (state.entries[key].map { Lease(client: $0.client, key: key) }, surplus)
+        }
+        if let surplus { surplus.shutdown { _ in withExtendedLifetime(surplus) {} } }
+        return lease
+    }
+
+    func giveBack(_ lease: Lease) {
+        self.state.withLock { state in
+            // After a shutdown there is none.
+            state.entries[lease.key]?.uses -= 1
+        }
+    }
+
+    func shutdown() async {
+        let clients = self.state.withLock { state in
+            state.isClosed = true
+            defer { state.entries = [:] }
+            return state.entries.values.map(\.client)
+        }
+        for client in clients {
+            await withCheckedContinuation { continuation in
+                client.shutdown { _ in continuation.resume() }
+            }
+        }
+    }
+
+    private func makeClient(_ key: Key) -> HTTPClient {
+        var configuration = HTTPClient.Configuration(tlsConfiguration: self.tls, redirectConfiguration: .disallow)
+        if !key.name.isEmpty { configuration.dnsOverride = [key.name: key.address] }
+        configuration.httpVersion = .http1Only
+        configuration.timeout.connect = .seconds(10)
+        configuration.connectionPool.idleTimeout = .seconds(15)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+        // Whoever asked decides whether to try again, and does it sooner or later than a connection pool would.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
+    }
+}
