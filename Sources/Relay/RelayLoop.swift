@@ -1,4 +1,3 @@
-package import Media
 package import NIOCore
 
 /// The relay's part on one event loop: the streams that live here, the viewers that are connected here, and the pump.
@@ -6,29 +5,12 @@ package import NIOCore
 /// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only; ``run(_:)`` is the way in from elsewhere.
 package final class RelayLoop: @unchecked Sendable {
     package let eventLoop: any EventLoop
-    private let encoder: any FrameEncoder
-    private let policy: RelayPolicy
+    let encoder: any FrameEncoder
+    let policy: RelayPolicy
     /// Milliseconds of the server's monotonic clock.
     private let clock: @Sendable () -> Int64
 
-    /// A stream whose home this is.
-    private final class Home {
-        let stream: Stream
-        let registry: StreamRegistry
-        var state: StreamState
-        var meter = StreamMeter()
-        var allocator = SlabAllocator()
-        var subscribers: [RelayLoop] = []
-        var delegate: (any PublisherDelegate)?
-
-        init(_ stream: Stream, _ registry: StreamRegistry, grace: GracePeriods) {
-            self.stream = stream
-            self.registry = registry
-            self.state = StreamState(grace: grace)
-        }
-    }
-
-    private var homes: [ObjectIdentifier: Home] = [:]
+    var homes: [ObjectIdentifier: HomeStream] = [:]
     private var fanouts: [ObjectIdentifier: LoopFanout] = [:]
     private var dirty: [LoopFanout] = []
     private var isPumpScheduled = false
@@ -77,7 +59,7 @@ package final class RelayLoop: @unchecked Sendable {
     // MARK: Home streams
 
     func adopt(_ stream: Stream, registry: StreamRegistry) {
-        let home = Home(stream, registry, grace: self.policy.grace)
+        let home = HomeStream(stream, registry, grace: self.policy.grace)
         self.homes[stream.id] = home
         self.fanouts[stream.id] = LoopFanout(
             stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true, encoder: self.encoder, nowMs: self.nowMs)
@@ -89,92 +71,9 @@ package final class RelayLoop: @unchecked Sendable {
         self.fanouts[stream.id] = nil
     }
 
-    /// Claims the publisher slot. On the home loop.
-    package func claim(
-        _ stream: Stream, identity: PublisherIdentity, delegate: any PublisherDelegate
-    ) throws(ClaimRefusal) -> StreamState.Token {
-        self.eventLoop.preconditionInEventLoop()
-        guard let home = self.homes[stream.id] else { throw .nameTaken }
-        let wasIdle = home.state.phase == .idle
-        var items: [StreamState.Item] = []
-        let (token, replaced) = try home.state.claim(identity, nowMs: self.nowMs, items: &items)
-        if wasIdle { home.registry.retain(stream) }
-        let old = home.delegate
-        home.delegate = delegate
-        home.meter.publisherChanged()
-        self.perform(items, for: home)
-        if let replaced { old?.publishEnded(replaced, reason: .takenOver) }
-        return token
-    }
-
-    /// Takes frames from the publisher with this token, in order. Any thread; one hop when it is not the home loop's.
-    package static func publish(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
-        stream.home.run { $0.ingest(frames, to: stream, token: token) }
-    }
-
-    private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
-        guard let home = self.homes[stream.id] else { return }
-        let nowMs = self.nowMs
-        var items: [StreamState.Item] = []
-        items.reserveCapacity(frames.count)
-        for frame in frames {
-            if home.state.publisherToken == token { home.meter.count(frame, nowMs: nowMs) }
-            home.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
-        }
-        self.perform(items, for: home)
-    }
-
-    /// `@clearDataFrame`.
-    package static func clearMetadata(of stream: Stream, token: StreamState.Token) {
-        stream.home.run { loop in
-            guard let home = loop.homes[stream.id] else { return }
-            var items: [StreamState.Item] = []
-            home.state.clearMetadata(token: token, items: &items)
-            loop.perform(items, for: home)
-        }
-    }
-
-    /// The publisher with this token is gone; `clean` when it said so first.
-    package static func leave(_ stream: Stream, token: StreamState.Token, clean: Bool) {
-        stream.home.run { loop in
-            guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
-            home.state.leave(token: token, clean: clean, nowMs: loop.nowMs)
-            home.delegate = nil
-        }
-    }
-
-    /// Encodes once, then one update to this loop's fanout and one task per other loop that has viewers.
-    private func perform(_ items: [StreamState.Item], for home: Home) {
-        guard !items.isEmpty else { return }
-        let nowMs = self.nowMs
-        var updates: [RingUpdate] = []
-        updates.reserveCapacity(items.count)
-        for item in items {
-            switch item {
-            case .frame(let frame):
-                updates.append(.append(EncodedMessage(frame, encoder: self.encoder, allocator: &home.allocator, arrivalMs: nowMs)))
-            case .notice(let notice, let timestamp):
-                updates.append(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
-            case .prelude(let frames):
-                updates.append(.prelude(frames))
-            case .dropGOP:
-                updates.append(.dropGOP)
-            case .end:
-                home.allocator.reset()
-                updates.append(.end)
-            }
-        }
-        self.apply(updates, to: home.stream)
-        for subscriber in home.subscribers {
-            let stream = home.stream
-            let updates = updates
-            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream) }
-        }
-    }
-
     // MARK: Viewers
 
-    private func apply(_ updates: [RingUpdate], to stream: Stream) {
+    func apply(_ updates: [RingUpdate], to stream: Stream) {
         guard let fanout = self.fanouts[stream.id], fanout.isSeeded else { return }
         fanout.apply(updates)
         self.markDirty(fanout)
@@ -294,6 +193,7 @@ package final class RelayLoop: @unchecked Sendable {
             case .ended: home.registry.release(home.stream)
             }
             home.meter.tick(nowMs: nowMs)
+            home.history.tick(home.meter, viewers: home.stream.viewerCount, isLive: home.state.publisherToken != nil, nowMs: nowMs)
         }
         let samplesKernel = self.sweeps % 10 == 0
         for fanout in Array(self.fanouts.values) {
@@ -353,6 +253,9 @@ package final class RelayLoop: @unchecked Sendable {
                 viewers: home.stream.viewerCount, ringBytes: self.fanouts[home.stream.id]?.ring.bytes ?? 0)
         }
     }
+
+    /// The last minutes of a stream whose home is this loop, oldest first.
+    package func history(of stream: Stream) -> [StreamHistory.Second] { self.homes[stream.id]?.history.seconds ?? [] }
 
     package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
         let fanout = self.fanouts[viewer.stream.id]

@@ -35,6 +35,15 @@ package final class Stream: Sendable {
 package protocol PublisherDelegate: AnyObject, Sendable {
     /// The stream lets go of this publisher. Its frames are ignored from now on.
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason)
+    /// Media arrives: its first audio or video frame, or the first after a silence or pause.
+    func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter)
+    /// Nothing has arrived for ``GracePeriods/quietMs``.
+    func publisherQuiet(_ token: StreamState.Token)
+}
+
+extension PublisherDelegate {
+    package func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {}
+    package func publisherQuiet(_ token: StreamState.Token) {}
 }
 
 package enum PublishEndReason: Sendable, Equatable {

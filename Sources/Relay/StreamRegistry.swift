@@ -32,6 +32,16 @@ package final class StreamRegistry: Sendable {
         return stream
     }
 
+    /// The stream with this path, if somebody uses it.
+    package func find(_ path: String) -> Stream? { self.rows.withLock { $0[path]?.stream } }
+
+    /// Viewers by path, of all streams that have any.
+    package func viewerCounts() -> [(path: String, viewers: Int)] {
+        self.rows.withLock { rows in
+            rows.values.compactMap { $0.stream.viewerCount > 0 ? ($0.stream.path, $0.stream.viewerCount) : nil }
+        }
+    }
+
     /// One more use of a stream that is in use already.
     func retain(_ stream: Stream) {
         self.rows.withLock { rows in

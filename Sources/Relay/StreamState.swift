@@ -4,7 +4,18 @@ import NIOCore
 /// Who a publisher is, for deciding whether it may take a name over: its credential, or its address when it has none. Never logged.
 package struct PublisherIdentity: Hashable, Sendable {
     package let rawValue: String
-    package init(_ rawValue: String) { self.rawValue = rawValue }
+    /// Of two with one identity the lower one is outdated: an older signed URL.
+    package let rank: Int64
+
+    package init(_ rawValue: String, rank: Int64 = 0) {
+        self.rawValue = rawValue
+        self.rank = rank
+    }
+}
+
+/// Who may take a name over that is being published.
+package enum TakeoverRule: Sendable {
+    case sameIdentity, nobody, anybody
 }
 
 /// Why a publisher does not get a name.
@@ -19,8 +30,12 @@ package enum ClaimRefusal: Error, Sendable, Equatable {
 package struct GracePeriods: Sendable {
     package var brokenPipeMs: Int64 = 30_000
     package var cleanStopMs: Int64 = 3_000
-    /// While the publisher's connection lives but brings nothing.
+    /// While the publisher's connection lives but brings nothing; then it is let go.
     package var mediaIdleMs: Int64 = 120_000
+    /// The same, when it announced a pause.
+    package var pausedMs: Int64 = 120_000
+    /// Silence after which a publisher counts as quiet.
+    package var quietMs: Int64 = 15_000
     /// After this silence of a connected publisher, viewers are sent StreamDry.
     package var dryMs: Int64 = 5_000
     package init() {}
@@ -46,6 +61,16 @@ package struct StreamState: Sendable {
         case dropGOP
         /// The stream is over; nothing of it is for later joiners.
         case end
+        /// Media arrives: for the first time from this publisher, or again.
+        case active
+        /// It has stopped, though the publisher is there.
+        case quiet
+    }
+
+    /// Whether media arrives from the present publisher.
+    private enum Activity: Equatable {
+        case none, active, quiet
+        case paused(sinceMs: Int64)
     }
 
     package enum Phase: Sendable, Equatable {
@@ -60,7 +85,8 @@ package struct StreamState: Sendable {
     /// Inter frames dropped after a publisher's return, before its first keyframe.
     package private(set) var framesBeforeKeyframe = 0
 
-    private let grace: GracePeriods
+    private var grace: GracePeriods
+    private var activity = Activity.none
     private var timeline = Timeline()
     private var headers = HeaderTable()
     private var heldEnd: [Frame] = []
@@ -73,6 +99,8 @@ package struct StreamState: Sendable {
 
     private static let takeoverLimit = 3
     private static let takeoverWindowMs: Int64 = 30_000
+    /// Media this long after the announcement of a pause is its end, not its tail.
+    private static let pauseTailMs: Int64 = 1_000
 
     package init(grace: GracePeriods = GracePeriods()) {
         self.grace = grace
@@ -82,13 +110,20 @@ package struct StreamState: Sendable {
         if case .live(let token, _) = self.phase { token } else { nil }
     }
 
-    /// Gives the publisher slot to `identity`, or says why not. `replaced` is the ghost that it takes over from.
+    /// Gives the publisher slot to `identity`, or says why not. `replaced` is the ghost that it takes over from. With `grace` the stream
+    /// waits for its publishers by these periods from now on.
     package mutating func claim(
-        _ identity: PublisherIdentity, nowMs: Int64, items: inout [Item]
+        _ identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil, nowMs: Int64,
+        items: inout [Item]
     ) throws(ClaimRefusal) -> (token: Token, replaced: Token?) {
         var replaced: Token?
         if case .live(let token, let owner) = self.phase {
-            guard owner == identity else { throw .nameTaken }
+            switch takeover {
+            case .nobody: throw .nameTaken
+            case .anybody: break
+            case .sameIdentity:
+                guard owner.rawValue == identity.rawValue, identity.rank >= owner.rank else { throw .nameTaken }
+            }
             self.takeoversMs.removeAll { nowMs - $0 > Self.takeoverWindowMs }
             guard self.takeoversMs.count < Self.takeoverLimit else { throw .flapping }
             self.takeoversMs.append(nowMs)
@@ -107,6 +142,8 @@ package struct StreamState: Sendable {
         items.append(.dropGOP)
         self.lastMediaMs = nowMs
         self.isDry = false
+        self.activity = .none
+        if let grace { self.grace = grace }
         return (self.lastToken, replaced)
     }
 
@@ -118,6 +155,7 @@ package struct StreamState: Sendable {
         if frame.kind != .data, frame.payload.readableBytes > 0 {
             self.lastMediaMs = nowMs
             self.isDry = false
+            if isCoded { self.mediaCame(nowMs: nowMs, items: &items) }
         }
         if self.awaitsKeyframe, frame.kind == .video, isCoded {
             guard frame.isKeyframe else {
@@ -142,6 +180,22 @@ package struct StreamState: Sendable {
         if self.headers.keep(mapped) { items.append(.prelude(self.headers.frames)) }
     }
 
+    private mutating func mediaCame(nowMs: Int64, items: inout [Item]) {
+        switch self.activity {
+        case .active: return
+        case .paused(let sinceMs) where nowMs - sinceMs < Self.pauseTailMs: return
+        case .none, .quiet, .paused:
+            self.activity = .active
+            items.append(.active)
+        }
+    }
+
+    /// The publisher will send nothing for a while. What is still on its way does not end the pause.
+    package mutating func announcePause(nowMs: Int64) {
+        guard self.publisherToken != nil else { return }
+        self.activity = .paused(sinceMs: nowMs)
+    }
+
     /// `@clearDataFrame`.
     package mutating func clearMetadata(token: Token, items: inout [Item]) {
         guard self.publisherToken == token, self.headers.clearMetadata() else { return }
@@ -152,6 +206,13 @@ package struct StreamState: Sendable {
     package mutating func leave(token: Token, clean: Bool, nowMs: Int64) {
         guard self.publisherToken == token else { return }
         self.phase = .grace(deadlineMs: nowMs + (clean ? self.grace.cleanStopMs : self.grace.brokenPipeMs))
+    }
+
+    /// The stream ends now, whoever publishes. `false`: it was over already.
+    package mutating func endNow(items: inout [Item]) -> Bool {
+        guard self.phase != .idle else { return false }
+        self.end(items: &items)
+        return true
     }
 
     package enum TickResult: Sendable, Equatable {
@@ -169,13 +230,19 @@ package struct StreamState: Sendable {
             return .nothing
         case .live(let token, _):
             let silentMs = nowMs - self.lastMediaMs
-            if silentMs >= self.grace.mediaIdleMs {
+            var limitMs = self.grace.mediaIdleMs
+            if case .paused = self.activity { limitMs = self.grace.pausedMs }
+            if silentMs >= limitMs {
                 self.phase = .grace(deadlineMs: nowMs)
                 return .publisherIdle(token)
             }
             if silentMs >= self.grace.dryMs, !self.isDry, self.timeline.lastTimestamp != nil {
                 self.isDry = true
                 items.append(.notice(.dried, timestamp: self.timeline.lastTimestamp ?? 0))
+            }
+            if silentMs >= self.grace.quietMs, self.activity == .active {
+                self.activity = .quiet
+                items.append(.quiet)
             }
             return .nothing
         case .grace(let deadlineMs):
@@ -196,5 +263,6 @@ package struct StreamState: Sendable {
         self.hasVideo = false
         self.awaitsKeyframe = false
         self.takeoversMs = []
+        self.activity = .none
     }
 }

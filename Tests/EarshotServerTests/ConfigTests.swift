@@ -44,8 +44,9 @@ import Testing
                   publishFrom: any
                   playFrom: [10.0.0.0/8, "fd00::/8", 10.0.0.0/8]
                   apiFrom: []
+                rooms:
+                  policy: {grace: 1m, cleanStop: 500ms, mediaIdle: 90}
                 relay:
-                  grace: {brokenPipe: 1m, cleanStop: 500ms, mediaIdle: 90}
                   maxBehind: 6s
                   gopCache:
                     maxBytes: 4MiB
@@ -64,9 +65,9 @@ import Testing
             expected.access.publishFrom = CIDR.any
             expected.access.playFrom = [try CIDR(parsing: "10.0.0.0/8"), try CIDR(parsing: "fd00::/8")]
             expected.access.apiFrom = []
-            expected.relay.grace.brokenPipeMs = 60_000
-            expected.relay.grace.cleanStopMs = 500
-            expected.relay.grace.mediaIdleMs = 90_000
+            expected.rooms.policy.graceMs = 60_000
+            expected.rooms.policy.cleanStopMs = 500
+            expected.rooms.policy.mediaIdleMs = 90_000
             expected.relay.maxBehindMs = 6_000
             expected.relay.gopCache.maxBytes = 4 << 20
             expected.limits.videoMessageBytes = 2 << 20
@@ -78,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "\n# nothing\n", "---\n", "~", "relay:\n", "relay:\n  grace:\n  maxBehind:\n", "relay.maxBehind: 5s", "\u{FEFF}log:\n",
+        "", "\n# nothing\n", "---\n", "~", "relay:\n", "relay:\n  gopCache:\n  maxBehind:\n", "relay.maxBehind: 5s", "\u{FEFF}log:\n",
     ])
     func filesThatChangeNothing(text: String) throws {
         try Scratch.use { scratch in
@@ -119,8 +120,8 @@ import Testing
                   listen: 1935
                 relay:
                   maxBehind: abc
-                  grase: {brokenPipe: 3s}
-                  grace: 5
+                  gopCach: {maxBytes: 3MiB}
+                  gopCache: 5
                 limits:
                   handshake: 0s
                   videoMessage: 1GiB
@@ -136,8 +137,8 @@ import Testing
                 flags: ["http.listen": "x", "htp.listen": "127.0.0.1:1"])
             let expected = [
                 "maxBehind: unknown key; did you mean relay.maxBehind? (F:14)",
-                "relay.grase: unknown key; did you mean relay.grace? (F:5)",
-                "relay.grace: \"5\" is a word; the section must be a mapping of settings (F:6)",
+                "relay.gopCach: unknown key; did you mean relay.gopCache? (F:5)",
+                "relay.gopCache: \"5\" is a word; the section must be a mapping of settings (F:6)",
                 "limits.connect: is a list; expected a duration, e.g. 5s or 500ms (F:11)",
                 "rtmp.listen: \"1935\" has no host; expected HOST:PORT, e.g. 0.0.0.0:1935 or [::]:1935 (F:2)",
                 "relay.maxBehind: \"abc\" is not a duration; expected e.g. 5s or 500ms (F:4)",
@@ -171,7 +172,7 @@ import Testing
         ("limits: {partialBytes: 1MiB}", "1MiB must hold one message of limits.videoMessage (8MiB)"),
         ("relay: {skipBehind: 5s}", "relay.skipBehind: 5s must be less than relay.maxBehind (5s)"),
         ("relay: {coalesce: 1s}", "relay.coalesce: 1s must be less than relay.skipBehind (1s)"),
-        ("relay: {maxBehind: 25h}", "out of range"), ("relay: {grace: {cleanStop: -3s}}", "not a duration"),
+        ("relay: {maxBehind: 25h}", "out of range"), ("rooms: {policy: {cleanStop: -3s}}", "not a duration"),
         ("http: {listen: \"0.0.0.0:1935\"}", "http.listen: 0.0.0.0:1935 is already taken by rtmp.listen (127.0.0.1:1935)"),
         ("rtmps: {listen: \"127.0.0.1:1936\"}", "rtmps.listen: needs rtmps.certificate and rtmps.key"),
         ("rtmps: {key: /nowhere/key.pem}", "rtmps.key: cannot read /nowhere/key.pem: No such file or directory"),

@@ -33,7 +33,7 @@ import Testing
         let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
         let expected = Self.packets(try await ClientProcess.run(NewFFmpeg.packets(source)).text)
         #expect(expected.count > 100)
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(NewFFmpeg.packets(url)) { early in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }

@@ -89,7 +89,7 @@ import Testing
         + ["Opus", "fLaC", "ac-3", "ec-3", ".mp3", "mp4a"].map(Self.audioScript) + [Self.multitrackScript()]
 
     @Test(arguments: scripts) func tagsAreTheSameEarlyAndLate(_ script: Script) async throws {
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 300 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
             let early = try await TagClient.play(from: server, "live/cam1")
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             let sent = script.headers + script.first + script.tail

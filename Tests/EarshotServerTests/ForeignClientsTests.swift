@@ -10,7 +10,7 @@ import Testing
         let expected = try await PacketList.of(file: source)
         try await Fixture.withDirectory { directory in
             let files = ["rtmpdump", "rtmp2src"].map { directory.appendingPathComponent("\($0).flv").path }
-            try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+            try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
                 let url = "\(server.rtmp)/live/cam1"
                 let players = [
                     try ClientProcess(["rtmpdump", "-q", "-r", url, "-v", "--live", "-o", files[0]]),
@@ -36,7 +36,7 @@ import Testing
         let expected = try await PacketList.of(file: source)
         try await Fixture.withDirectory { directory in
             let files = ["rtmpdump", "rtmp2src"].map { directory.appendingPathComponent("\($0).flv").path }
-            try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+            try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
                 let url = "\(server.rtmp)/live/cam1"
                 try await ClientProcess.during(FFmpeg.push(source, to: url)) { push in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
@@ -61,7 +61,7 @@ import Testing
     @Test(arguments: ["rtmp2sink", "rtmpsink"]) func gstreamerPublishes(_ sink: String) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 3)
         let expected = try await PacketList.of(file: source)
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { player in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }

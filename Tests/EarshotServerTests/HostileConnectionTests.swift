@@ -27,7 +27,7 @@ extension Hostile {
         }
 
         @Test func resetInTheMiddleOfAMessage() async throws {
-            try await TestServer.withCanary({ $0.relay.grace.brokenPipeMs = 300 }) { server in
+            try await TestServer.withCanary({ $0.rooms.policy.graceMs = 300 }) { server in
                 let viewer = try await RawClient.playing(server.port, "reset")
                 let publisher = try await RawClient.publishing(server.port, "reset")
                 publisher.send(.audio, SyntheticTag.audio(1, bytes: 40))
@@ -49,7 +49,7 @@ extension Hostile {
 
         @Test func fiveHundredDropped() async throws {
             try await TestServer.withCanary({
-                $0.relay.grace.brokenPipeMs = 200; $0.relay.grace.cleanStopMs = 200
+                $0.rooms.policy.graceMs = 200; $0.rooms.policy.cleanStopMs = 200
             }) { server in
                 let counters = server.server.core.counters
                 for batch in 0..<10 {

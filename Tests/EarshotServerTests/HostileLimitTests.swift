@@ -89,7 +89,7 @@ extension Hostile {
         }
 
         @Test func mediaIdle() async throws {
-            try await TestServer.withCanary({ $0.relay.grace.mediaIdleMs = 700 }) { server in
+            try await TestServer.withCanary({ $0.rooms.policy.mediaIdleMs = 300; $0.rooms.policy.idleGraceMs = 400 }) { server in
                 let viewer = try await RawClient.playing(server.port, "idle")
                 let client = try await RawClient.publishing(server.port, "idle")
                 client.send(.audio, SyntheticTag.audio(1, bytes: 20))

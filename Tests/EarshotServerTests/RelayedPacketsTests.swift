@@ -32,7 +32,7 @@ import Testing
         let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 4)
         let expected = try await PacketList.of(file: source)
         let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { early in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }

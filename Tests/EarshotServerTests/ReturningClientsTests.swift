@@ -14,7 +14,7 @@ import Testing
     /// Killed in the middle, back within the grace period.
     @Test func viewerContinuesAfterAKilledPublisherReturns() async throws {
         let (first, second) = try await Self.sources()
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { viewer in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
@@ -52,7 +52,7 @@ import Testing
 
     @Test func viewerEndsWhenAKilledPublisherStaysAway() async throws {
         let source = try await Self.sources().0
-        try await TestServer.run({ $0.relay.grace.brokenPipeMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.graceMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { viewer in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }

@@ -14,7 +14,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let joined = directory.appendingPathComponent("joined.flv").path
             try FLVFile.write(try Self.join(FLVFile.read(landscape), FLVFile.read(portrait)), to: joined)
-            try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+            try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
                 let url = "\(server.rtmp)/live/cam1"
                 let tags = try await TagClient.play(from: server, "live/cam1")
                 try await ClientProcess.during(Probe.packets(url)) { player in
@@ -110,7 +110,7 @@ import Testing
     @Test func foreignMetadataReachesForeignPlayers() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-metadata", "title=over the shoulder", "-metadata", "comment=ear"], audio: nil, seconds: 4)
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 300 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             let probe = ["ffprobe", "-v", "error", "-show_entries", "format_tags:stream=codec_name,width,height", "-of", "flat", url]
             let early = try ClientProcess(probe)

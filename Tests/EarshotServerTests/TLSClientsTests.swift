@@ -70,8 +70,8 @@ import Testing
               listen: 127.0.0.1:0
               certificate: \(files.certificate)
               key: \(files.key)
-            relay:
-              grace:
+            rooms:
+              policy:
                 cleanStop: 500ms
             """.write(to: config, atomically: true, encoding: .utf8)
             try await EarshotProcess.serve(data: directory, ["--config", config.path]) { earshot in
@@ -114,7 +114,7 @@ import Testing
                 config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
                 config.rtmps.certificate = files.certificate
                 config.rtmps.key = files.key
-                config.relay.grace.cleanStopMs = 500
+                config.rooms.policy.cleanStopMs = 500
             } _: { server in
                 try await body(server, files)
             }

@@ -8,7 +8,7 @@ import Testing
     @Test func anotherCredentialIsRefused() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 3)
         let other = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2, tone: 880)
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { viewer in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
@@ -31,7 +31,7 @@ import Testing
     @Test func theSameCredentialTakesOver() async throws {
         let first = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
         let second = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2, tone: 880)
-        try await TestServer.run({ $0.relay.grace.cleanStopMs = 500 }) { server in
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { viewer in
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }

@@ -98,15 +98,6 @@ extension ConfigSetting {
         .make("outbound.allowPrivate", \.outbound.allowPrivate, .networks, "Private networks that hooks and webhooks may lie in, e.g. [127.0.0.0/8]."),
         .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token."),
 
-        .make(
-            "relay.grace.brokenPipe", \.relay.grace.brokenPipeMs, .duration(1...day),
-            "How long viewers wait for a publisher whose connection broke."),
-        .make(
-            "relay.grace.cleanStop", \.relay.grace.cleanStopMs, .duration(1...day),
-            "How long viewers wait for a publisher that said it was done."),
-        .make(
-            "relay.grace.mediaIdle", \.relay.grace.mediaIdleMs, .duration(1...day),
-            "How long a connected publisher may send nothing."),
         .make("relay.maxBehind", \.relay.maxBehindMs, .duration(100...day), "A viewer further behind live than this is disconnected."),
         .make(
             "relay.skipBehind", \.relay.skipBehindMs, .duration(50...day),

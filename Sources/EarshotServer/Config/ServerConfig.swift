@@ -153,7 +153,6 @@ package struct ServerConfig: Sendable, Equatable {
 
     /// How streams are kept and fanned out.
     package struct Relay: Sendable, Equatable {
-        package var grace = Grace()
         /// Milliseconds behind live past which a viewer is disconnected.
         package var maxBehindMs: Int64 = 5_000
         /// Milliseconds behind live past which a viewer's video skips to the next keyframe.
@@ -161,17 +160,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var gopCache = GOPCache()
         /// Milliseconds that messages are gathered before they are sent; 0 sends each at once.
         package var coalesceMs: Int64 = 0
-        package init() {}
-    }
-
-    /// How long viewers stay attached to a stream that has lost its media.
-    package struct Grace: Sendable, Equatable {
-        /// After the publisher's connection broke.
-        package var brokenPipeMs: Int64 = 30_000
-        /// After the publisher said that it was done.
-        package var cleanStopMs: Int64 = 3_000
-        /// While the publisher's connection lives but brings nothing.
-        package var mediaIdleMs: Int64 = 120_000
         package init() {}
     }
 

@@ -49,6 +49,13 @@ package final class LoopContext: @unchecked Sendable {
         for connection in Array(self.connections.values) { connection.shutDown(reason) }
     }
 
+    /// Closes the connections that match. On the loop. How many.
+    func close(_ reason: CloseReason, _ detail: String, where matches: (RTMPConnection) -> Bool) -> Int {
+        let due = self.connections.values.filter(matches)
+        for connection in due { connection.close(reason, detail: detail) }
+        return due.count
+    }
+
     /// One entry per connection, for the API. On the loop.
     package func sessionSnapshots() -> [SessionSnapshot] {
         self.connections.values.map { $0.snapshot() }

@@ -8,7 +8,7 @@ import Relay
 ///
 /// Loop-bound. It performs what ``ServerSession`` asks for; the session's rules live there, the streams' in Relay.
 /// Index: lifecycle · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, what the session asks for in
-/// `RTMPConnection+Requests.swift`.
+/// `RTMPConnection+Requests.swift`, `+Publish.swift` and `+Play.swift`.
 final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -17,14 +17,20 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     final class Publishing {
         let streamID: UInt32
         let stream: Relay.Stream
+        let request: AdmissionRequest
+        let admission: ServerCore.PublishAdmission
         var token: StreamState.Token?
         var unwrapper = TimestampUnwrapper()
         var hasMedia = false
         let sinceMs: Int64
 
-        init(streamID: UInt32, stream: Relay.Stream, nowMs: Int64) {
+        init(
+            streamID: UInt32, stream: Relay.Stream, request: AdmissionRequest, admission: ServerCore.PublishAdmission, nowMs: Int64
+        ) {
             self.streamID = streamID
             self.stream = stream
+            self.request = request
+            self.admission = admission
             self.sinceMs = nowMs
         }
     }
@@ -44,8 +50,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     var encoder = ChunkEncoder()
     var connect: ConnectRequest?
     var publishings: [Publishing] = []
-    var viewers: [Viewer] = []
-    /// A publish is being decided: later messages wait in the decoder.
+    var plays: [Play] = []
+    /// A publish or play is being decided: later messages wait in the decoder.
     var isDeciding = false
     /// This turn's messages are used up: the rest waits in the decoder for the next turn.
     var isYielding = false
@@ -201,7 +207,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
             self.close(.firstMediaTimeout, detail: "no audio or video within \(limits.firstMediaMs) ms of publish")
             return
         }
-        if self.publishings.isEmpty && self.viewers.isEmpty {
+        if self.publishings.isEmpty && self.plays.isEmpty {
             if nowMs - self.lastRoleMs > Self.unusedMs {
                 self.close(.unused, detail: "neither publish nor play for \(Self.unusedMs) ms")
                 return
@@ -259,7 +265,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     func shutDown(_ reason: CloseReason) {
         let status = Status(StatusCode.connectAppShutdown, "The server is shutting down.")
         for publishing in self.publishings { self.session.publishEnded(publishing.streamID, status) }
-        for viewer in self.viewers { self.session.publisherLeft(viewer.streamID) }
+        for play in self.plays { self.session.publisherLeft(play.viewer.streamID) }
         self.performRequests()
         self.close(reason)
     }
@@ -280,8 +286,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     // MARK: SocketWriterOwner
 
     func writerBecameReady() {
-        // By index: a viewer's pump may end it.
-        for viewer in Array(self.viewers) { self.loop.relay.pump(viewer) }
+        // Over a copy: a viewer's pump may end it.
+        for play in Array(self.plays) { self.loop.relay.pump(play.viewer) }
     }
 
     func writerOverflowed() {

@@ -20,6 +20,8 @@ package final class ServerCore: Sendable {
     let closeFlood = FloodGate()
     let roleFlood = FloodGate()
     let admission: ConnectionAdmission
+    /// Which room each push is for.
+    let activePushes = ActivePushes()
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
 
@@ -32,7 +34,7 @@ package final class ServerCore: Sendable {
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
-        let policy = RelayPolicy(config.relay)
+        let policy = RelayPolicy(config)
         var loops: [ObjectIdentifier: LoopContext] = [:]
         for loop in group.makeIterator() {
             loops[ObjectIdentifier(loop)] = LoopContext(RelayLoop(eventLoop: loop, encoder: RelayEncoder(), policy: policy))
@@ -52,6 +54,8 @@ package final class ServerCore: Sendable {
     func context(of eventLoop: any EventLoop) -> LoopContext? {
         self.loops[ObjectIdentifier(eventLoop)]
     }
+
+    var allLoops: [LoopContext] { Array(self.loops.values) }
 
     package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
 
@@ -75,16 +79,15 @@ package final class ServerCore: Sendable {
 }
 
 extension RelayPolicy {
-    init(_ config: ServerConfig.Relay) {
+    init(_ config: ServerConfig) {
         self.init()
-        self.skipBehindMs = config.skipBehindMs
-        self.maxBehindMs = config.maxBehindMs
-        self.coalesceMs = config.coalesceMs
-        self.grace.brokenPipeMs = config.grace.brokenPipeMs
-        self.grace.cleanStopMs = config.grace.cleanStopMs
-        self.grace.mediaIdleMs = config.grace.mediaIdleMs
-        self.ring.gopBytes = config.gopCache.maxBytes
-        self.ring.gopMs = config.gopCache.maxDurationMs
-        self.ring.totalBytes = config.gopCache.maxBytes * 2
+        let relay = config.relay
+        self.skipBehindMs = relay.skipBehindMs
+        self.maxBehindMs = relay.maxBehindMs
+        self.coalesceMs = relay.coalesceMs
+        self.grace = GracePeriods(config.rooms.policy)
+        self.ring.gopBytes = relay.gopCache.maxBytes
+        self.ring.gopMs = relay.gopCache.maxDurationMs
+        self.ring.totalBytes = relay.gopCache.maxBytes * 2
     }
 }

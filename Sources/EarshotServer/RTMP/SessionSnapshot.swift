@@ -21,6 +21,6 @@ extension RTMPConnection {
             id: self.id, remote: self.remote, isTLS: self.isTLS, app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
             client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
             seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
-            viewers: self.viewers.map { self.loop.relay.snapshot(of: $0) })
+            viewers: self.plays.map { self.loop.relay.snapshot(of: $0.viewer) })
     }
 }

@@ -1,6 +1,77 @@
+import NIOCore
+import Relay
 package import Rooms
 
-// STUB: signatures to build against.
+/// What can be done to streams and connections while they run.
+extension ServerCore {
+    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` only that push,
+    /// whatever came after it stays. False: nobody was publishing.
+    @discardableResult
+    package func cut(_ path: StreamPath, sequence: PushSequence? = nil, _ end: PushEnd, endsViewers: Bool) async -> Bool {
+        guard let stream = self.registry.find(path.description) else { return false }
+        return await withCheckedContinuation { done in
+            stream.home.run { home in
+                if let sequence, let publisher = home.publisher(of: stream) as? PublishRelay, publisher.sequence != sequence {
+                    return done.resume(returning: false)
+                }
+                let evicted = home.evict(stream, endsViewers: endsViewers)
+                if let evicted { (evicted.delegate as? PublishRelay)?.end(evicted.token, end) }
+                done.resume(returning: evicted != nil)
+            }
+        }
+    }
+
+    /// Ends a connection; false when there is none with this id.
+    package func endSession(_ id: UInt64) async -> Bool {
+        await self.closeWhere(.kicked, "ended by the API") { $0.id == id } > 0
+    }
+
+    /// Ends the connections that play the room's streams as this user. How many.
+    @discardableResult
+    package func endSessions(of user: String, in room: Room) async -> Int {
+        let paths = Set(room.slots.map(\.path.description))
+        return await self.closeWhere(.kicked, "the user was thrown out of the room") { $0.plays(as: user, paths) }
+    }
+
+    private func closeWhere(_ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (RTMPConnection) -> Bool) async -> Int {
+        var count = 0
+        for loop in self.allLoops {
+            do {
+                count += try await loop.relay.eventLoop.submit { loop.close(reason, detail, where: matches) }.get()
+            } catch {
+                // A loop that is gone has no connections.
+            }
+        }
+        return count
+    }
+
+    /// The last minutes, oldest first; nil when the stream does not exist.
+    package func history(of path: StreamPath) async -> [StreamSecond]? {
+        guard let stream = self.registry.find(path.description) else { return nil }
+        return await withCheckedContinuation { done in
+            stream.home.run { home in
+                let nowMs = home.nowMs
+                let wallMs = WallClock.ms
+                done.resume(returning: home.history(of: stream).map { StreamSecond($0, at: wallMs - (nowMs - $0.atMs)) })
+            }
+        }
+    }
+
+    /// Viewers now; from memory.
+    package func viewers(of path: StreamPath) -> Int { self.registry.find(path.description)?.viewerCount ?? 0 }
+
+    /// Tells the registry how many watch each room, for its peak.
+    package func reportViewers() {
+        var byPath: [String: Int] = [:]
+        for (path, viewers) in self.registry.viewerCounts() { byPath[path] = viewers }
+        guard !byPath.isEmpty else { return }
+        var peaks: [RoomID: Int] = [:]
+        for grant in self.activePushes.all {
+            if let viewers = byPath[grant.path.description] { peaks[grant.roomID, default: 0] += viewers }
+        }
+        if !peaks.isEmpty { self.rooms.reportViewers(peaks) }
+    }
+}
 
 /// One second of a stream, for its history.
 package struct StreamSecond: Sendable, Equatable {
@@ -14,18 +85,14 @@ package struct StreamSecond: Sendable, Equatable {
     /// Between the newest two keyframes.
     package let keyframeIntervalMs: Int64?
     package let viewers: Int
-}
 
-/// What can be done to streams and connections while they run.
-extension ServerCore {
-    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. False: there was none.
-    package func cut(_ path: StreamPath, _ end: PushEnd, endsViewers: Bool) async -> Bool { preconditionFailure("stub") }
-    /// Ends a connection; false when there is none with this id.
-    package func endSession(_ id: UInt64) async -> Bool { preconditionFailure("stub") }
-    /// Ends the connections that play the room's streams as this user. How many.
-    package func endSessions(of user: String, in room: Room) async -> Int { preconditionFailure("stub") }
-    /// The last minutes, oldest first; nil when the stream does not exist.
-    package func history(of path: StreamPath) async -> [StreamSecond]? { preconditionFailure("stub") }
-    /// Viewers now, by path; from memory.
-    package func viewers(of path: StreamPath) -> Int { preconditionFailure("stub") }
+    init(_ second: StreamHistory.Second, at: Int64) {
+        self.at = at
+        self.videoBitsPerSecond = second.videoBitsPerSecond
+        self.audioBitsPerSecond = second.audioBitsPerSecond
+        self.framesPerSecond = second.framesPerSecond
+        self.arrivalJitterMs = second.arrivalJitterMs
+        self.keyframeIntervalMs = second.keyframeIntervalMs
+        self.viewers = second.viewers
+    }
 }

@@ -1,0 +1,87 @@
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+
+/// Playing: admission, the viewer, and the end.
+extension RTMPConnection {
+    /// A viewer on one of the connection's message streams, and who it is.
+    struct Play {
+        let viewer: Viewer
+        let request: AdmissionRequest
+        let pass: AdmissionPass
+    }
+
+    func decidePlay(_ streamID: UInt32, _ address: StreamAddress) {
+        let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
+        switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
+        case .failure(let refusal):
+            self.refusePlay(streamID, refusal.message, refusal.reason, address)
+        case .success(let pass):
+            // At once when nobody else is to be asked: a thousand joins must not be a thousand tasks.
+            guard self.core.admissions.hasHook(.play) else { return self.play(streamID, request, pass) }
+            self.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let core = self.core
+            Task {
+                let answer = await core.admissions.ask(request, pass: pass)
+                connection.eventLoop.execute { connection.value.playAdmitted(streamID, request, answer) }
+            }
+        }
+    }
+
+    private func playAdmitted(_ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<AdmissionPass, AdmissionRefusal>) {
+        guard self.closeReason == nil, !self.isGone else { return }
+        switch answer {
+        case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
+        case .success(let pass): self.play(streamID, request, pass)
+        }
+        self.decided()
+    }
+
+    private func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass) {
+        let address = request.address
+        if let why = self.core.rooms.playRefusal(address.path) {
+            let isForbidden = why == .forbidden
+            return self.refusePlay(
+                streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
+                isForbidden ? .forbidden : .roomClosed, address)
+        }
+        let limit = self.core.config.limits.viewersPerStream
+        let stream = self.core.registry.acquire(address.path, on: self.loop.relay)
+        guard stream.enterViewer(limit: limit) else {
+            self.core.registry.release(stream)
+            let what = "\(address.path) has its \(limit) viewers already (limits.viewersPerStream)."
+            return self.refusePlay(streamID, what, .tooManyViewers, address)
+        }
+        self.core.counters.update { $0.playsStarted += 1 }
+        self.noteRole("play", address, "Play started")
+        self.session.acceptPlay(streamID)
+        self.performRequests()
+        let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.nowMs)
+        self.plays.append(Play(viewer: viewer, request: request, pass: pass))
+        // The answer waits in the writer, so the viewer's first media comes behind it.
+        self.loop.relay.attach(viewer)
+    }
+
+    private func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
+        self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, what))
+        self.performSends()
+        self.close(reason, detail: "play \(address.path): \(what)")
+    }
+
+    func endPlay(_ streamID: UInt32) {
+        guard let index = self.plays.firstIndex(where: { $0.viewer.streamID == streamID }) else { return }
+        let play = self.plays.remove(at: index)
+        self.loop.relay.detach(play.viewer)
+        play.viewer.stream.leaveViewer()
+        self.core.registry.release(play.viewer.stream)
+        self.core.admissions.tellEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
+    }
+
+    /// Whether this connection plays one of these streams as this user.
+    func plays(as user: String, _ paths: Set<String>) -> Bool {
+        self.plays.contains { $0.pass.user == user && paths.contains($0.viewer.stream.path) }
+    }
+}

@@ -1,0 +1,243 @@
+import Logging
+import Media
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+
+/// Publishing: admission, the claim on the stream, and the end.
+///
+/// ```
+/// publish --credential--> [hook] --> room --> claim on the stream's home loop --> accepted
+/// ```
+/// Inbound messages wait in the decoder meanwhile (`isDeciding`).
+extension RTMPConnection {
+    func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
+        let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
+        switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
+        case .failure(let refusal):
+            self.refusePublish(streamID, refusal.reason, refusal.message, address)
+        case .success(let pass):
+            let limit = self.core.config.limits.publishersTotal
+            guard self.core.admission.enterPublisher(limit: limit) else {
+                let what = "The server has its \(limit) publishers already (limits.publishersTotal)."
+                return self.refusePublish(streamID, .tooManyPublishers, what, address)
+            }
+            self.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let core = self.core
+            Task {
+                let answer = await core.admitPublish(request, pass)
+                connection.eventLoop.execute {
+                    connection.value.publishAdmitted(streamID, request, answer)
+                }
+            }
+        }
+    }
+
+    private func publishAdmitted(
+        _ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<ServerCore.PublishAdmission, AdmissionRefusal>
+    ) {
+        switch answer {
+        case .failure(let refusal):
+            self.core.admission.leavePublisher()
+            guard self.closeReason == nil else { return }
+            self.refusePublish(streamID, refusal.reason, refusal.message, request.address)
+            self.decided()
+        case .success(let admission):
+            guard self.closeReason == nil, !self.isGone else {
+                // The connection went while it was being let in.
+                self.core.admission.leavePublisher()
+                return self.core.rooms.pushEnded(admission.grant.sequence, .connectionLost)
+            }
+            self.claim(streamID, request, admission)
+        }
+    }
+
+    private func claim(_ streamID: UInt32, _ request: AdmissionRequest, _ admission: ServerCore.PublishAdmission) {
+        let grant = admission.grant
+        let stream = self.core.registry.acquire(grant.path.description, on: self.loop.relay)
+        self.publishings.append(
+            Publishing(streamID: streamID, stream: stream, request: request, admission: admission, nowMs: self.nowMs))
+        let identity = PublisherIdentity(admission.pass.identity, rank: admission.pass.rank)
+        let takeover = TakeoverRule(self.core.config.rooms, app: grant.path.app)
+        let grace = GracePeriods(grant.policy)
+        let delegate = PublishRelay(
+            connection: NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop), streamID: streamID, sequence: grant.sequence,
+            rooms: self.core.rooms)
+        stream.home.run { home in
+            let verdict: Result<StreamState.Token, ClaimRefusal>
+            do throws(ClaimRefusal) {
+                verdict = .success(try home.claim(stream, identity: identity, takeover: takeover, grace: grace, delegate: delegate))
+            } catch {
+                verdict = .failure(error)
+            }
+            delegate.connection.eventLoop.execute {
+                delegate.connection.value.publishDecided(streamID, request.address, verdict, on: stream)
+            }
+        }
+    }
+
+    private func publishDecided(
+        _ streamID: UInt32, _ address: StreamAddress, _ verdict: Result<StreamState.Token, ClaimRefusal>, on stream: Relay.Stream
+    ) {
+        guard self.closeReason == nil, let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.stream === stream })
+        else {
+            // The connection went while the claim was on its way; its use of the stream was given back then.
+            if case .success(let token) = verdict { RelayLoop.leave(stream, token: token, clean: false) }
+            return
+        }
+        switch verdict {
+        case .success(let token):
+            publishing.token = token
+            self.core.counters.update { $0.publishesStarted += 1 }
+            self.log[metadataKey: "room"] = "\(publishing.admission.grant.roomID)"
+            self.noteRole("publish", address, "Publish started")
+            self.session.acceptPublish(streamID)
+            self.performRequests()
+        case .failure(let refusal):
+            self.endPublish(streamID, clean: true, .refused)
+            let (reason, what): (CloseReason, String) =
+                switch refusal {
+                case .nameTaken:
+                    (.nameTaken, "\(address.path) is being published by another device.")
+                case .flapping:
+                    (.flapping, "\(address.path) was taken over too often; two devices use the same credential.")
+                }
+            self.refusePublish(streamID, reason, what, address)
+        }
+        self.decided()
+    }
+
+    private func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
+        self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, what))
+        self.performSends()
+        self.close(reason, detail: "publish \(address.path): \(what)")
+    }
+
+    /// The client says on its publishing stream that it sends nothing for a while.
+    func announcePause(_ streamID: UInt32) {
+        guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) else { return }
+        self.publishBatch()
+        RelayLoop.announcePause(publishing.stream)
+        self.core.rooms.pauseAnnounced(publishing.admission.grant.sequence)
+    }
+
+    /// The stream or the API let go of this publisher.
+    fileprivate func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
+        guard self.publishings.contains(where: { $0.streamID == streamID && $0.token == token }) else { return }
+        let (reason, what): (CloseReason, String) =
+            switch end {
+            case .takenOver: (.takenOver, "The same publisher came back on another connection.")
+            case .mediaIdle: (.mediaIdle, "No audio or video for too long.")
+            case .forbidden: (.forbidden, "The stream was forbidden.")
+            case .roomEnded: (.roomEnded, "The room is over.")
+            default: (.dropped, "The stream was dropped; it may be pushed again.")
+            }
+        self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
+        self.performRequests()
+        self.close(reason, detail: what)
+    }
+
+    /// `end` says why when it is not the connection's close reason.
+    func endPublish(_ streamID: UInt32, clean: Bool, _ end: PushEnd? = nil) {
+        guard let index = self.publishings.firstIndex(where: { $0.streamID == streamID }) else { return }
+        self.publishBatch()
+        let publishing = self.publishings.remove(at: index)
+        if let token = publishing.token { RelayLoop.leave(publishing.stream, token: token, clean: clean) }
+        self.core.rooms.pushEnded(publishing.admission.grant.sequence, end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
+        self.core.activePushes.remove(publishing.admission.grant)
+        self.core.registry.release(publishing.stream)
+        self.core.admission.leavePublisher()
+        if publishing.token != nil {
+            self.core.admissions.tellEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
+        }
+    }
+}
+
+extension CloseReason? {
+    /// What a push ended by when its connection did.
+    fileprivate var pushEnd: PushEnd {
+        switch self {
+        case .takenOver: .takenOver
+        case .mediaIdle, .firstMediaTimeout: .mediaIdle
+        case .dropped, .kicked: .dropped
+        case .forbidden: .forbidden
+        case .roomEnded: .roomEnded
+        case .serverShutdown: .serverShutdown
+        case .protocolError, .malformedMedia, .notRTMP, .inboundFlood, .badName: .protocolError
+        default: .connectionLost
+        }
+    }
+}
+
+extension CloseReason {
+    /// The status code that tells a publisher this. Players and devices in the field know these two.
+    var publishCode: String {
+        switch self {
+        case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .hookDenied, .hookUnavailable:
+            "NetStream.Publish.Denied"
+        default: StatusCode.publishBadName
+        }
+    }
+}
+
+extension TakeoverRule {
+    init(_ config: ServerConfig.Rooms, app: String) {
+        switch config.duplicatePublishByApp[app] ?? config.duplicatePublish {
+        case .identity: self = .sameIdentity
+        case .reject: self = .nobody
+        case .takeover: self = .anybody
+        }
+    }
+}
+
+extension GracePeriods {
+    /// A silent publisher goes when its room's patience ends. Here it only goes by itself if the registry should fail to say so.
+    init(_ policy: RoomPolicy) {
+        self.init()
+        self.brokenPipeMs = policy.graceMs
+        self.cleanStopMs = policy.cleanStopMs
+        self.quietMs = policy.mediaIdleMs
+        self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + 2_000
+        self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + 2_000
+    }
+}
+
+/// Brings a stream's word on its publisher to the room registry, and to the publisher's connection from the stream's home loop.
+final class PublishRelay: PublisherDelegate {
+    let connection: NIOLoopBound<RTMPConnection>
+    private let streamID: UInt32
+    let sequence: PushSequence
+    private let rooms: RoomRegistry
+
+    init(connection: NIOLoopBound<RTMPConnection>, streamID: UInt32, sequence: PushSequence, rooms: RoomRegistry) {
+        self.connection = connection
+        self.streamID = streamID
+        self.sequence = sequence
+        self.rooms = rooms
+    }
+
+    func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
+        var media = PushMedia()
+        media.width = meter.video?.width
+        media.height = meter.video?.height
+        media.videoCodec = meter.video?.codec.name
+        media.audioCodec = meter.audio?.codec.name
+        self.rooms.mediaArrived(self.sequence, media)
+    }
+
+    func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }
+
+    func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
+        self.end(token, reason == .takenOver ? .takenOver : .mediaIdle)
+    }
+
+    /// Said to the registry here and now, before the next publisher's media; the connection's own word of it comes too late to count.
+    func end(_ token: StreamState.Token, _ end: PushEnd) {
+        self.rooms.pushEnded(self.sequence, end)
+        let connection = self.connection
+        let streamID = self.streamID
+        connection.eventLoop.execute { connection.value.publishEnded(streamID, token, end) }
+    }
+}

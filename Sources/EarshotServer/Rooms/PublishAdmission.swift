@@ -1,0 +1,70 @@
+import NIOCore
+import RTMP
+package import Rooms
+import Synchronization
+
+/// Letting publishers into rooms.
+extension ServerCore {
+    /// A publisher that was let in: who it is and what for.
+    struct PublishAdmission: Sendable {
+        let pass: AdmissionPass
+        let grant: PushGrant
+    }
+
+    /// Asks the hook, if there is one, and then the room registry.
+    func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
+        var pass = checked
+        if self.admissions.hasHook(.publish) {
+            switch await self.admissions.ask(request, pass: checked) {
+            case .success(let answered): pass = answered
+            case .failure(let refusal): return .failure(refusal)
+            }
+        }
+        let path = StreamPath(app: request.address.app, name: request.address.name)
+        let push = PushRequest(
+            path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
+            mayCreateRoom: self.mayCreateRoom(request))
+        switch await self.rooms.admitPush(push) {
+        case .success(let grant):
+            self.activePushes.add(grant)
+            return .success(PublishAdmission(pass: pass, grant: grant))
+        case .failure(let refusal):
+            return .failure(AdmissionRefusal(refusal, path))
+        }
+    }
+
+    private func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
+        switch self.config.rooms.autoCreate {
+        case .always: true
+        case .never: false
+        case .loopback: request.remote.map { CIDR.loopback.contains(address: $0) } ?? false
+        }
+    }
+}
+
+extension AdmissionRefusal {
+    fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
+        switch refusal {
+        case .noRoom:
+            self.init(
+                reason: .noRoom,
+                message: "\(path) has no room; create one by the API first (the server's setting rooms.autoCreate says who may do without).")
+        case .forbidden(let untilMs, let reason):
+            let why = reason.isEmpty ? "" : ": \(reason)"
+            self.init(reason: .forbidden, message: "\(path) is forbidden until \(WallClock.text(untilMs))\(why).")
+        case .roomClosed:
+            self.init(reason: .roomClosed, message: "The room of \(path) is closed.")
+        case .unavailable:
+            self.init(reason: .registryUnavailable, message: "The room registry cannot be written at the moment; try again.")
+        }
+    }
+}
+
+/// Which room each running push is for. Any thread.
+package final class ActivePushes: Sendable {
+    private let rows = Mutex<[PushSequence: PushGrant]>([:])
+
+    func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
+    func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }
+    package var all: [PushGrant] { self.rows.withLock { Array($0.values) } }
+}

@@ -1,0 +1,127 @@
+package import Media
+import NIOCore
+
+/// Publishers and their frames, on the stream's home loop.
+extension RelayLoop {
+    /// Claims the publisher slot. On the home loop.
+    package func claim(
+        _ stream: Stream, identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil,
+        delegate: any PublisherDelegate
+    ) throws(ClaimRefusal) -> StreamState.Token {
+        self.eventLoop.preconditionInEventLoop()
+        guard let home = self.homes[stream.id] else { throw .nameTaken }
+        let wasIdle = home.state.phase == .idle
+        var items: [StreamState.Item] = []
+        let (token, replaced) = try home.state.claim(
+            identity, takeover: takeover, grace: grace, nowMs: self.nowMs, items: &items)
+        if wasIdle { home.registry.retain(stream) }
+        let old = home.delegate
+        home.delegate = delegate
+        home.meter.publisherChanged()
+        home.history.publisherChanged()
+        self.perform(items, for: home)
+        if let replaced { old?.publishEnded(replaced, reason: .takenOver) }
+        return token
+    }
+
+    /// Takes frames from the publisher with this token, in order. Any thread; one hop when it is not the home loop's.
+    package static func publish(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
+        stream.home.run { $0.ingest(frames, to: stream, token: token) }
+    }
+
+    private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
+        guard let home = self.homes[stream.id] else { return }
+        let nowMs = self.nowMs
+        var items: [StreamState.Item] = []
+        items.reserveCapacity(frames.count)
+        for frame in frames {
+            if home.state.publisherToken == token {
+                home.meter.count(frame, nowMs: nowMs)
+                home.history.count(frame, nowMs: nowMs)
+            }
+            home.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
+        }
+        self.perform(items, for: home)
+    }
+
+    /// `@clearDataFrame`.
+    package static func clearMetadata(of stream: Stream, token: StreamState.Token) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id] else { return }
+            var items: [StreamState.Item] = []
+            home.state.clearMetadata(token: token, items: &items)
+            loop.perform(items, for: home)
+        }
+    }
+
+    /// The publisher with this token is gone; `clean` when it said so first.
+    package static func leave(_ stream: Stream, token: StreamState.Token, clean: Bool) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
+            home.state.leave(token: token, clean: clean, nowMs: loop.nowMs)
+            home.delegate = nil
+        }
+    }
+
+    /// The publisher has announced that it sends nothing for a while. Any thread.
+    package static func announcePause(_ stream: Stream) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id] else { return }
+            home.state.announcePause(nowMs: loop.nowMs)
+        }
+    }
+
+    /// Who publishes, as its connection gave itself. On the home loop.
+    package func publisher(of stream: Stream) -> (any PublisherDelegate)? { self.homes[stream.id]?.delegate }
+
+    /// Takes the stream from its publisher; its later frames are ignored. With `endsViewers` the viewers' stream ends now, otherwise
+    /// its grace period begins. On the home loop. Returns who is to be told, if anyone was publishing.
+    package func evict(_ stream: Stream, endsViewers: Bool) -> (delegate: any PublisherDelegate, token: StreamState.Token)? {
+        self.eventLoop.preconditionInEventLoop()
+        guard let home = self.homes[stream.id] else { return nil }
+        let publisher = home.state.publisherToken.flatMap { token in home.delegate.map { ($0, token) } }
+        home.delegate = nil
+        if let token = home.state.publisherToken { home.state.leave(token: token, clean: false, nowMs: self.nowMs) }
+        if endsViewers {
+            var items: [StreamState.Item] = []
+            let wasUsed = home.state.endNow(items: &items)
+            self.perform(items, for: home)
+            if wasUsed { home.registry.release(stream) }
+        }
+        return publisher
+    }
+
+    /// Encodes once, then one update to this loop's fanout and one task per other loop that has viewers.
+    func perform(_ items: [StreamState.Item], for home: HomeStream) {
+        guard !items.isEmpty else { return }
+        let nowMs = self.nowMs
+        var updates: [RingUpdate] = []
+        updates.reserveCapacity(items.count)
+        for item in items {
+            switch item {
+            case .frame(let frame):
+                updates.append(.append(EncodedMessage(frame, encoder: self.encoder, allocator: &home.allocator, arrivalMs: nowMs)))
+            case .notice(let notice, let timestamp):
+                updates.append(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+            case .prelude(let frames):
+                updates.append(.prelude(frames))
+            case .dropGOP:
+                updates.append(.dropGOP)
+            case .end:
+                home.allocator.reset()
+                updates.append(.end)
+            case .active:
+                if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
+            case .quiet:
+                if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
+            }
+        }
+        guard !updates.isEmpty else { return }
+        self.apply(updates, to: home.stream)
+        for subscriber in home.subscribers {
+            let stream = home.stream
+            let updates = updates
+            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream) }
+        }
+    }
+}

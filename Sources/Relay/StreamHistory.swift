@@ -1,0 +1,86 @@
+package import Media
+import NIOCore
+
+/// A stream's last minutes, second by second, for charts and for telling a bad uplink from a bad viewer. Owned by the home loop; a value.
+///
+/// Nothing is kept of a stream that nobody publishes.
+package struct StreamHistory: Sendable {
+    package struct Second: Sendable, Equatable {
+        /// The server's monotonic clock, milliseconds.
+        package let atMs: Int64
+        package let videoBitsPerSecond: Int
+        package let audioBitsPerSecond: Int
+        package let framesPerSecond: Double
+        /// Mean deviation of arrival from timestamp, milliseconds; RFC 3550 §6.4.1.
+        package let arrivalJitterMs: Double
+        /// Between the newest two keyframes, by timestamp.
+        package let keyframeIntervalMs: Int64?
+        package let viewers: Int
+    }
+
+    /// Kept seconds: five minutes.
+    package static let capacity = 300
+
+    private var ring: [Second] = []
+    private var next = 0
+    private var startMs: Int64?
+    private var videoBytes = 0
+    private var audioBytes = 0
+    private var frames = 0
+    private var jitterMs = 0.0
+    /// Of audio and video apart: their timestamps need not begin together.
+    private var lastTransitMs: (audio: Int64?, video: Int64?) = (nil, nil)
+
+    package init() {}
+
+    /// Oldest first.
+    package var seconds: [Second] {
+        self.ring.count < Self.capacity ? self.ring : Array(self.ring[self.next...] + self.ring[..<self.next])
+    }
+
+    package mutating func count(_ frame: Frame, nowMs: Int64) {
+        switch frame.kind {
+        case .video:
+            self.videoBytes += frame.payload.readableBytes
+            if frame.tag.flags.contains(.coded) { self.frames += 1 }
+        case .audio: self.audioBytes += frame.payload.readableBytes
+        case .data: return
+        }
+        let transitMs = nowMs - frame.timestamp
+        if let last = frame.kind == .video ? self.lastTransitMs.video : self.lastTransitMs.audio {
+            self.jitterMs += (Double(abs(transitMs - last)) - self.jitterMs) / 16
+        }
+        if frame.kind == .video { self.lastTransitMs.video = transitMs } else { self.lastTransitMs.audio = transitMs }
+    }
+
+    /// Closes the second when it is over; call several times a second.
+    package mutating func tick(_ meter: StreamMeter, viewers: Int, isLive: Bool, nowMs: Int64) {
+        guard let startMs = self.startMs else {
+            if isLive { self.startMs = nowMs }
+            return
+        }
+        guard nowMs - startMs >= 1_000 else { return }
+        let length = Double(nowMs - startMs) / 1_000
+        let second = Second(
+            atMs: nowMs, videoBitsPerSecond: Int(Double(self.videoBytes * 8) / length),
+            audioBitsPerSecond: Int(Double(self.audioBytes * 8) / length),
+            framesPerSecond: (Double(self.frames) / length * 10).rounded() / 10, arrivalJitterMs: (self.jitterMs * 10).rounded() / 10,
+            keyframeIntervalMs: meter.keyframeIntervalMs, viewers: viewers)
+        if self.ring.count < Self.capacity {
+            self.ring.append(second)
+        } else {
+            self.ring[self.next] = second
+            self.next = (self.next + 1) % Self.capacity
+        }
+        self.videoBytes = 0
+        self.audioBytes = 0
+        self.frames = 0
+        self.startMs = isLive ? nowMs : nil
+    }
+
+    /// A new publisher has a clock of its own.
+    package mutating func publisherChanged() {
+        self.lastTransitMs = (nil, nil)
+        self.jitterMs = 0
+    }
+}
