@@ -64,7 +64,9 @@ extension ConfigSetting {
         .make(
             "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp, .byApp,
             "The same for single apps, e.g. [live=reject, talk=takeover]."),
-        .make("rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)), "How long events, pushes and delivered notices are kept."),
+        .make(
+            "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
+            "How long events, pushes and delivered notices are kept."),
         .policy("neverStarted", "From a room's creation to its first media."),
         .policy("grace", "How long a room waits for a publisher whose connection broke or was dropped."),
         .policy("cleanStop", "How long it waits for one that said it was done."),
@@ -78,24 +80,41 @@ extension ConfigSetting {
         .policy("retention", "How long an ended room can be looked up and its id stays taken."),
         .policy("urlLifetime", "Life of a signed URL."),
 
-        .make("credentials.key", \.credentials.key, .optional(.secret(8...256)), "Signs txSecret URLs; made at the first start when not set.", isSecret: true),
-        .make("credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)), "A second key that is accepted, for changing keys.", isSecret: true),
-        .make("credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self), "Of the txSecret URLs made here; both are accepted."),
-        .make("credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)), "Signs and checks JWT (HS256); made at the first start when not set.", isSecret: true),
+        .make(
+            "credentials.key", \.credentials.key, .optional(.secret(8...256)), "Signs txSecret URLs; made at the first start when not set.",
+            isSecret: true),
+        .make(
+            "credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)),
+            "A second key that is accepted, for changing keys.", isSecret: true),
+        .make(
+            "credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self),
+            "Of the txSecret URLs made here; both are accepted."),
+        .make(
+            "credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)),
+            "Signs and checks JWT (HS256); made at the first start when not set.", isSecret: true),
 
-        .make("hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")), "Asked by POST whether a push may begin; no answer means no."),
-        .make("hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")), "Asked by POST whether a play may begin; no answer means no."),
+        .make(
+            "hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")),
+            "Asked by POST whether a push may begin; no answer means no."),
+        .make(
+            "hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")), "Asked by POST whether a play may begin; no answer means no."),
         .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "Told by POST when a push has ended."),
         .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "Told by POST when a play has ended."),
         .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long an answer may take."),
 
         .make("webhooks.urls", \.webhooks.urls, .urls, "Where events are sent, signed with HMAC-SHA256."),
-        .make("webhooks.tencentUrls", \.webhooks.tencentURLs, .urls, "Where stream begin and end are sent in the shape of Tencent's callbacks."),
-        .make("webhooks.key", \.webhooks.key, .optional(.secret(8...256)), "Signs webhooks; made at the first start when not set.", isSecret: true),
+        .make(
+            "webhooks.tencentUrls", \.webhooks.tencentURLs, .urls,
+            "Where stream begin and end are sent in the shape of Tencent's callbacks."),
+        .make(
+            "webhooks.key", \.webhooks.key, .optional(.secret(8...256)), "Signs webhooks; made at the first start when not set.",
+            isSecret: true),
         .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long an answer may take."),
         .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Tries after the first."),
         .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Between tries."),
-        .make("outbound.allowPrivate", \.outbound.allowPrivate, .networks, "Private networks that hooks and webhooks may lie in, e.g. [127.0.0.0/8]."),
+        .make(
+            "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
+            "Private networks that hooks and webhooks may lie in, e.g. [127.0.0.0/8]."),
         .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token."),
 
         .make("relay.maxBehind", \.relay.maxBehindMs, .duration(100...day), "A viewer further behind live than this is disconnected."),

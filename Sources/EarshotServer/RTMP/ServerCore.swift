@@ -16,9 +16,11 @@ package final class ServerCore: Sendable {
     package let outbound: OutboundClient
     package let counters = Counters()
     package let log: Logger
-    /// For the lines that end connections, and for those that begin roles: one kind must not hold the other back.
+    /// For the lines that end connections, for those that begin roles and for those of rooms: one kind must not hold another back.
     let closeFlood = FloodGate()
     let roleFlood = FloodGate()
+    let roomFlood = FloodGate()
+    let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let admission: ConnectionAdmission
     /// Which room each push is for.
     let activePushes = ActivePushes()

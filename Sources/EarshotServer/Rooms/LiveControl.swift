@@ -4,22 +4,31 @@ package import Rooms
 
 /// What can be done to streams and connections while they run.
 extension ServerCore {
-    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` only that push,
+    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` only that push:
     /// whatever came after it stays. False: nobody was publishing.
     @discardableResult
     package func cut(_ path: StreamPath, sequence: PushSequence? = nil, _ end: PushEnd, endsViewers: Bool) async -> Bool {
-        guard let stream = self.registry.find(path.description) else { return false }
-        return await withCheckedContinuation { done in
-            stream.home.run { home in
-                if let sequence, let publisher = home.publisher(of: stream) as? PublishRelay, publisher.sequence != sequence {
-                    return done.resume(returning: false)
-                }
-                let evicted = home.evict(stream, endsViewers: endsViewers)
-                if let evicted { (evicted.delegate as? PublishRelay)?.end(evicted.token, end) }
-                done.resume(returning: evicted != nil)
-            }
+        await withCheckedContinuation { done in
+            self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers) { done.resume(returning: $0) }
         }
     }
+
+    /// The same without waiting: in order with what was called before.
+    func cutNow(
+        _ path: StreamPath, sequence: PushSequence?, _ end: PushEnd, endsViewers: Bool, done: @escaping @Sendable (Bool) -> Void = { _ in }
+    ) {
+        guard let stream = self.registry.find(path.description) else { return done(false) }
+        stream.home.run { home in
+            if let sequence, let publisher = home.publisher(of: stream) as? PublishRelay, publisher.sequence != sequence {
+                return done(false)
+            }
+            let evicted = home.evict(stream, endsViewers: endsViewers)
+            if let evicted { (evicted.delegate as? PublishRelay)?.end(evicted.token, end) }
+            done(evicted != nil)
+        }
+    }
+
+    func announcePause(of stream: Relay.Stream) { RelayLoop.announcePause(stream) }
 
     /// Ends a connection; false when there is none with this id.
     package func endSession(_ id: UInt64) async -> Bool {

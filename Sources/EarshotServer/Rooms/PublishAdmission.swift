@@ -48,7 +48,8 @@ extension AdmissionRefusal {
         case .noRoom:
             self.init(
                 reason: .noRoom,
-                message: "\(path) has no room; create one by the API first (the server's setting rooms.autoCreate says who may do without).")
+                message: "\(path) has no room; create one by the API first (the server's setting rooms.autoCreate says who may do without)."
+            )
         case .forbidden(let untilMs, let reason):
             let why = reason.isEmpty ? "" : ": \(reason)"
             self.init(reason: .forbidden, message: "\(path) is forbidden until \(WallClock.text(untilMs))\(why).")

@@ -60,6 +60,8 @@ package final class Server: Sendable {
     package func bind() async throws -> Addresses {
         // Until the reload service listens: a SIGHUP that comes early must not end the process.
         signal(SIGHUP, SIG_IGN)
+        self.core.heedRooms()
+        try await self.core.rooms.start()
         self.core.start()
         let http = try await self.http.bind()
         var bound: [HostPort] = []
@@ -70,7 +72,9 @@ package final class Server: Sendable {
     /// Everything that runs, for a service group.
     package var services: [any Service] {
         // What is named first ends last.
-        [self.core.outbound] + self.listeners + [self.http, ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core)]
+        [self.core.outbound, RoomService(core: self.core)] + self.listeners + [
+            self.http, ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
+        ]
     }
 
     /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds. Calls `announce` once these signals are

@@ -1,0 +1,54 @@
+import Logging
+import Relay
+package import Rooms
+import Synchronization
+
+/// Carrying out what the room registry has decided.
+extension ServerCore {
+    /// Makes this server the one that carries out the registry's outcomes. Before the registry starts.
+    func heedRooms() {
+        // The registry lives as long as the core; weakly, so that neither keeps the other.
+        self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
+    }
+
+    /// Adds somebody who is to hear of every event, in order, on the registry's queue; must not block.
+    package func observeEvents(_ body: @escaping @Sendable ([RoomEvent]) -> Void) {
+        self.eventObservers.withLock { $0.append(body) }
+    }
+
+    /// On the registry's queue.
+    private func perform(_ outcomes: [RoomRegistry.Outcome]) {
+        var events: [RoomEvent] = []
+        for outcome in outcomes {
+            switch outcome {
+            case .event(let event):
+                events.append(event)
+                self.logEvent(event)
+            case .cut(let path, let sequence, let end, let endsViewers):
+                self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
+            case .pauseAnnounced(let path):
+                if let stream = self.registry.find(path.description) { self.announcePause(of: stream) }
+            case .kick(let roomID, let user):
+                Task { await self.endSessions(of: user, inRoom: roomID) }
+            }
+        }
+        guard !events.isEmpty else { return }
+        for observer in self.eventObservers.withLock({ $0 }) { observer(events) }
+    }
+
+    private func endSessions(of user: String, inRoom roomID: RoomID) async {
+        do {
+            await self.endSessions(of: user, in: try await self.rooms.room(roomID.rawValue))
+        } catch {
+            self.log.error("A member's sessions could not be ended", metadata: ["room": "\(roomID)", "error": "\(error)"])
+        }
+    }
+
+    private func logEvent(_ event: RoomEvent) {
+        guard event.kind.isTransition, let held = self.roomFlood.pass(nowMs: event.at) else { return }
+        var metadata: Logger.Metadata = ["event": "\(event.kind.rawValue)", "number": "\(event.number)"]
+        if let roomID = event.roomID { metadata["room"] = "\(roomID)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info("Room changed", metadata: metadata)
+    }
+}
