@@ -64,6 +64,22 @@ struct AccessToken: JWTPayload, Equatable {
         "device": ["publish", "play"], "viewer": ["play"], "audience": ["play"], "spectator": ["play"],
     ]
 
+    /// Seconds since 1970.
+    init(
+        expires: Int64, notBefore: Int64? = nil, issued: Int64? = nil, sub: String? = nil, room: String? = nil, stream: String? = nil,
+        act: [String]? = nil, role: String? = nil
+    ) {
+        func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(seconds)) }
+        self.exp = ExpirationClaim(value: date(expires))
+        self.nbf = notBefore.map { NotBeforeClaim(value: date($0)) }
+        self.iat = issued.map { IssuedAtClaim(value: date($0)) }
+        self.sub = sub
+        self.room = room
+        self.stream = stream
+        self.act = act.map(Actions.init)
+        self.role = role
+    }
+
     /// jwt-kit asks for it when its own verification is used. Ours checks times against the clock that it is given.
     func verify(using algorithm: some JWTAlgorithm) throws { try self.exp.verifyNotExpired() }
 
@@ -139,13 +155,15 @@ struct AccessToken: JWTPayload, Equatable {
             throw Self.wrong("The token opens no stream; expected the claim room or stream.")
         }
         if let stream = self.stream, stream != address.path { throw Self.wrong("The token is for another stream.") }
-        if let room = self.room, !Self.opens(room, address) { throw Self.wrong("The token is for another room.") }
+        if let room = self.room, !Self.opens(room, app: address.app, name: address.name) {
+            throw Self.wrong("The token is for another room.")
+        }
     }
 
-    /// Whether the room's slots hold this address.
-    static func opens(_ room: String, _ address: StreamAddress) -> Bool {
-        guard RoomID.isID(room), address.app == "live" else { return false }
-        return address.name == room || (2...8).contains { address.name == "\(room)-\($0)" }
+    /// Whether one of the room's slots has this name.
+    static func opens(_ room: String, app: String, name: String) -> Bool {
+        guard RoomID.isID(room), app == "live" else { return false }
+        return name == room || (2...8).contains { name == "\(room)-\($0)" }
     }
 
     private static func wrong(_ message: String) -> AdmissionRefusal {

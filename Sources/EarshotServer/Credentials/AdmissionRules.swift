@@ -1,3 +1,4 @@
+package import Logging
 internal import NIOCore
 internal import RTMP
 internal import Rooms
@@ -10,12 +11,12 @@ internal import Rooms
 package struct AdmissionRules: Sendable {
     private let access: ServerConfig.Access
     private let keys: KeyRing
-    private let hooks: ServerConfig.Hooks
+    private let hooks: AuthorizationHooks
 
-    package init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient) {
+    package init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient, log: Logger) {
         self.access = config.access
         self.keys = keys
-        self.hooks = config.hooks
+        self.hooks = AuthorizationHooks(config: config.hooks, signingKey: keys.webhookKey, outbound: outbound, log: log)
     }
 
     /// Address and credential. `nowSeconds` is the wall clock, since 1970.
@@ -79,21 +80,21 @@ package struct AdmissionRules: Sendable {
     }
 
     /// Whether `ask` must be called too.
-    package func hasHook(_ action: AdmissionRequest.Action) -> Bool {
-        switch action {
-        case .publish: self.hooks.onPublish != nil
-        case .play: self.hooks.onPlay != nil
-        }
-    }
+    package func hasHook(_ action: AdmissionRequest.Action) -> Bool { self.hooks.url(action) != nil }
 
-    /// The authorisation hook's word, at most `hooks.timeout` later.
+    /// The authorisation hook's word, at most `hooks.timeout` later: ``AuthorizationHooks`` says what counts as one. Not for an event loop's
+    /// own thread; await it in a task.
     package func ask(_ request: AdmissionRequest, pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
-        guard self.hasHook(request.action) else { return .success(pass) }
-        return .failure(AdmissionRefusal(reason: .hookUnavailable, message: "The authorisation hook did not answer."))
+        await self.hooks.ask(request, pass)
     }
 
     /// Tells the hooks on_unpublish / on_stop, without waiting for them.
-    package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) {}
+    package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) {
+        self.hooks.tellEnded(request, pass, reason)
+    }
+
+    /// Notices to hooks that found the queue full, and those that did not arrive.
+    package var lostNotices: (dropped: Int, failed: Int) { self.hooks.lost }
 }
 
 /// The credential in a query, as given.

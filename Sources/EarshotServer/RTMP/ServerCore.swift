@@ -33,7 +33,7 @@ package final class ServerCore: Sendable {
         self.keys = keys
         let outbound = OutboundClient(config: config.outbound)
         self.outbound = outbound
-        self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound)
+        self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         let policy = RelayPolicy(config)

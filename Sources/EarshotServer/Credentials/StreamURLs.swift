@@ -1,0 +1,125 @@
+package import Rooms
+
+/// Makes push and play URLs, signed with the server's keys: what ``AdmissionRules`` accepts until they expire. Pure; any thread.
+package struct StreamURLs: Sendable {
+    /// What kind of credential a URL carries.
+    package enum Scheme: String, Sendable, CaseIterable { case txSecret, jwt }
+
+    /// For whom and how long.
+    package struct Signing: Sendable, Equatable {
+        package var scheme: Scheme
+        /// 1 to 2,592,000 (30 days).
+        package var lifetimeSeconds: Int64
+        /// Goes into a JWT: the holder is this user, for takeovers, members and kicks.
+        package var user: String?
+        /// Goes into a JWT: the room that the stream belongs to.
+        package var room: RoomID?
+
+        package init(scheme: Scheme, lifetimeSeconds: Int64, user: String? = nil, room: RoomID? = nil) {
+            self.scheme = scheme
+            self.lifetimeSeconds = lifetimeSeconds
+            self.user = user
+            self.room = room
+        }
+    }
+
+    /// Where a device pushes.
+    package struct Push: Sendable, Equatable {
+        /// Holds a credential, as all of these do: to be shown to whoever asked, and not logged.
+        package let rtmp: String
+        package let rtmps: String?
+        /// `rtmp` in the two parts that encoders ask for: "rtmp://host/live" and what follows.
+        package let server: String
+        package let streamKey: String
+        /// Milliseconds since 1970. Looked at when a push begins, never while it runs.
+        package let expiresAt: Int64
+    }
+
+    /// Where viewers play.
+    package struct Play: Sendable, Equatable {
+        package let rtmp: String
+        package let rtmps: String?
+        // HTTP-FLV and HLS get their URLs here, with the query of `rtmp`.
+        /// Milliseconds since 1970; nil when the URLs are not signed.
+        package let expiresAt: Int64?
+    }
+
+    package static let lifetimeSeconds: ClosedRange<Int64> = 1...(30 * 86_400)
+
+    private let address: PublicAddress
+    private let keys: KeyRing
+    private let hash: ServerConfig.Credentials.Hash
+
+    package init(address: PublicAddress, keys: KeyRing, hash: ServerConfig.Credentials.Hash) {
+        self.address = address
+        self.keys = keys
+        self.hash = hash
+    }
+
+    /// `nowMs` is the wall clock, since 1970. Throws ``FieldError`` when the lifetime is out of range or the user's name is no id.
+    package func push(_ path: StreamPath, _ signing: Signing, nowMs: Int64) throws(FieldError) -> Push {
+        let (query, expiresAt) = try self.credential(path, signing, act: "publish", nowMs)
+        let name = Self.encode(path.name)
+        let app = Self.encode(path.app)
+        return Push(
+            rtmp: "\(self.address.rtmp)/\(app)/\(name)?\(query)", rtmps: self.address.rtmps.map { "\($0)/\(app)/\(name)?\(query)" },
+            server: "\(self.address.rtmp)/\(app)", streamKey: "\(name)?\(query)", expiresAt: expiresAt)
+    }
+
+    /// Without `signing` the URLs are bare: for viewers who need no credential. Throws as ``push(_:_:nowMs:)`` does.
+    package func play(_ path: StreamPath, _ signing: Signing? = nil, nowMs: Int64) throws(FieldError) -> Play {
+        var query = ""
+        var expiresAt: Int64?
+        if let signing {
+            let credential = try self.credential(path, signing, act: "play", nowMs)
+            query = "?\(credential.query)"
+            expiresAt = credential.expiresAt
+        }
+        let tail = "/\(Self.encode(path.app))/\(Self.encode(path.name))\(query)"
+        return Play(rtmp: self.address.rtmp + tail, rtmps: self.address.rtmps.map { $0 + tail }, expiresAt: expiresAt)
+    }
+
+    private func credential(
+        _ path: StreamPath, _ signing: Signing, act: String, _ nowMs: Int64
+    ) throws(FieldError) -> (query: String, expiresAt: Int64) {
+        guard Self.lifetimeSeconds.contains(signing.lifetimeSeconds) else {
+            throw FieldError(
+                "lifetime", "\(signing.lifetimeSeconds)",
+                "expected \(Self.lifetimeSeconds.lowerBound) to \(Self.lifetimeSeconds.upperBound) seconds")
+        }
+        if let user = signing.user, !RoomID.isID(user) { throw FieldError("user", user, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+        // Whole seconds, upwards: a URL for one second is good for one.
+        let expires = (nowMs + 999) / 1_000 + signing.lifetimeSeconds
+        switch signing.scheme {
+        case .txSecret:
+            let time = TxSecret.text(ofSeconds: expires)
+            let secret = TxSecret.signature(key: self.keys.key, streamName: path.name, txTime: time, hash: self.hash)
+            return ("txSecret=\(secret)&txTime=\(time)", expires * 1_000)
+        case .jwt:
+            // A room that the stream's name does not bear out would make a token that opens nothing.
+            let room = signing.room?.rawValue
+            let token = AccessToken(
+                expires: expires, issued: nowMs / 1_000, sub: signing.user,
+                room: room.flatMap { AccessToken.opens($0, app: path.app, name: path.name) ? $0 : nil }, stream: "\(path)", act: [act])
+            do {
+                return ("token=\(try token.signed(with: self.keys))", expires * 1_000)
+            } catch {
+                throw FieldError("scheme", "jwt", "cannot be used: the setting credentials.jwtKey is too short")
+            }
+        }
+    }
+
+    /// RFC 3986 §3.3, §2.3: unreserved characters and the slash stay, the rest is percent-encoded.
+    static func encode(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/"):
+                bytes.append(byte)
+            default: bytes += Array("%\(SecretText.hex([byte]).uppercased())".utf8)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
