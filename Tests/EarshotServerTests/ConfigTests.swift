@@ -1,3 +1,4 @@
+import Rooms
 import Foundation
 import Logging
 import Testing
@@ -255,8 +256,49 @@ import Testing
         }
         let defaults = try ServerConfig.load(file: nil, environment: [:], flags: [:])
         #expect(defaults.yaml.contains("  # Where to listen for RTMP. [EARSHOT_RTMP_LISTEN]\n  listen: \"127.0.0.1:1935\"  # default\n"))
-        #expect(defaults.yaml.contains("    brokenPipe: 30s  # default\n"))
+        #expect(defaults.yaml.contains("    cleanStop: 3s  # default\n"))
         #expect(defaults.yaml.contains("  # certificate: (not set)\n"))
+    }
+
+    @Test func secretsAreNeitherPrintedNorQuoted() throws {
+        let secret = "a-secret-of-more-than-32-bytes-in-all"
+        for name in ["CREDENTIALS_KEY", "CREDENTIALS_BACKUP_KEY", "CREDENTIALS_JWT_KEY", "WEBHOOKS_KEY"] {
+            let loaded = try ServerConfig.load(file: nil, environment: ["EARSHOT_\(name)": secret], flags: [:])
+            #expect(!loaded.yaml.contains(secret))
+            #expect(loaded.yaml.contains("(set, not shown)  # EARSHOT_\(name)"), "\(name)")
+            let error = try Self.error(environment: ["EARSHOT_\(name)": "shrt"])
+            #expect(!error.description.contains("shrt"), "\(error)")
+        }
+        let error = try Self.error(environment: ["EARSHOT_CREDENTIALS_JWT_KEY": "31-bytes-are-one-too-few-for-it"])
+        #expect(error.description.contains("has 31 bytes; expected 32 to 512"))
+    }
+
+    @Test func roomSettings() throws {
+        try Scratch.use { scratch in
+            let file = try scratch.write(
+                """
+                urls: {rtmp: "rtmp://live.example.com"}
+                rooms:
+                  autoCreate: never
+                  duplicatePublishByApp: [live=reject, talk=takeover]
+                  policy: {heartbeatMisses: 5, maxDuration: 1h}
+                webhooks: {urls: ["https://a.example.com/x?y=1", "http://b.example.com"]}
+                """)
+            let config = try ServerConfig.load(file: file, environment: [:], flags: [:]).config
+            #expect(config.urls.rtmp == "rtmp://live.example.com")
+            #expect(config.rooms.autoCreate == .never)
+            #expect(config.rooms.duplicatePublishByApp == ["live": .reject, "talk": .takeover])
+            #expect(config.rooms.policy.heartbeatMisses == 5 && config.rooms.policy.maxDurationMs == 3_600_000)
+            #expect(config.webhooks.urls == ["https://a.example.com/x?y=1", "http://b.example.com"])
+        }
+        for (name, value, problem) in [
+            ("URLS_RTMP", "http://x", "is not a URL, rtmp://…"), ("HOOKS_ON_PLAY", "ftp://x", "is not a URL, http://… or https://…"),
+            ("WEBHOOKS_URLS", "https://u:p@x", "has a user name in it"), ("ROOMS_DUPLICATE_PUBLISH_BY_APP", "live", "is not app=policy"),
+            ("ROOMS_POLICY_HEARTBEAT_MISSES", "0", "out of range"), ("ROOMS_AUTO_CREATE", "yes", "is not one of loopback, always, never"),
+        ] {
+            let error = try Self.error(environment: ["EARSHOT_\(name)": value])
+            #expect(error.description.contains(problem), "\(name): \(error)")
+        }
     }
 
     @Test func everySettingIsPrintedOnce() throws {
@@ -287,6 +329,10 @@ import Testing
         // The values shown are the defaults, but for those that have none.
         config.rtmps = ServerConfig.RTMPS()
         config.data = ServerConfig().data
+        config.urls = ServerConfig.URLs()
+        config.credentials = ServerConfig.Credentials()
+        config.hooks = ServerConfig.Hooks()
+        config.webhooks.key = nil
         #expect(config == ServerConfig())
     }
 

@@ -1,3 +1,4 @@
+import Rooms
 import EarshotServer
 import Media
 import RTMP

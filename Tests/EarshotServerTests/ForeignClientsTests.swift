@@ -1,3 +1,4 @@
+import Rooms
 import EarshotServer
 import Foundation
 import Testing

@@ -1,3 +1,4 @@
+import Rooms
 import EarshotServer
 import NIOCore
 import RTMP
@@ -89,7 +90,9 @@ extension Hostile {
         }
 
         @Test func mediaIdle() async throws {
-            try await TestServer.withCanary({ $0.rooms.policy.mediaIdleMs = 300; $0.rooms.policy.idleGraceMs = 400 }) { server in
+            try await TestServer.withCanary({
+                $0.rooms.policy.mediaIdleMs = 300; $0.rooms.policy.idleGraceMs = 400
+            }) { server in
                 let viewer = try await RawClient.playing(server.port, "idle")
                 let client = try await RawClient.publishing(server.port, "idle")
                 client.send(.audio, SyntheticTag.audio(1, bytes: 20))

@@ -154,15 +154,16 @@ extension [Frame] {
     func received(streamID: UInt32 = 1) -> [Received] { self.map { Received($0, streamID: streamID) } }
 }
 
-/// What a state's items look like in one line: easy to compare, and to read when they differ.
+/// What a state's items look like in one line: easy to compare, and to read when they differ. Without activity, which has tests of its own.
 func describe(_ items: [StreamState.Item]) -> [String] {
-    items.map { item in
+    items.compactMap { item in
         switch item {
         case .frame(let frame): "frame \(Received(frame).id) @\(frame.timestamp)"
         case .notice(let notice, let timestamp): "\(notice) @\(timestamp)"
         case .prelude(let frames): "prelude \(frames.map { Received($0).id })"
         case .dropGOP: "dropGOP"
         case .end: "end"
+        case .active, .quiet: nil
         }
     }
 }
