@@ -265,7 +265,7 @@ import Testing
         for name in ["CREDENTIALS_KEY", "CREDENTIALS_BACKUP_KEY", "CREDENTIALS_JWT_KEY", "WEBHOOKS_KEY"] {
             let loaded = try ServerConfig.load(file: nil, environment: ["EARSHOT_\(name)": secret], flags: [:])
             #expect(!loaded.yaml.contains(secret))
-            #expect(loaded.yaml.contains("(set, not shown)  # EARSHOT_\(name)"), "\(name)")
+            #expect(loaded.yaml.contains("(set, not shown)"), "\(name)")
             let error = try Self.error(environment: ["EARSHOT_\(name)": "shrt"])
             #expect(!error.description.contains("shrt"), "\(error)")
         }
