@@ -78,7 +78,8 @@ let package = Package(
         .executableTarget(
             name: "earshot-load",
             dependencies: [
-                "RTMP", "Media", nioCore, nioPosix,
+                "RTMP", "Media", "Rooms", nioCore, httpClient,
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),

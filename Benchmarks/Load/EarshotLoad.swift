@@ -3,11 +3,11 @@ import FoundationEssentials
 
 /// The command line of the load generator.
 @main
-struct EarshotLoad: ParsableCommand {
+struct EarshotLoad: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot-load",
-        abstract: "Publishes and plays over RTMP, and measures the server meanwhile.",
-        subcommands: [Run.self, Compare.self])
+        abstract: "Publishes and plays over RTMP, changes rooms over HTTP, and measures the server meanwhile.",
+        subcommands: [Run.self, Compare.self, Transitions.self, Pages.self])
 }
 
 extension RunResult.Mode: ExpressibleByArgument {}
