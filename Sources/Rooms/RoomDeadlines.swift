@@ -38,9 +38,7 @@ extension RoomRules {
         var deadlines: [(at: Int64, what: What)] = []
         if let first = bansEnd.min() { deadlines.append((first, .bansEnd)) }
         if room.state.isTerminal {
-            // A ban that outlives the retention keeps the room, and so its own record.
-            let forgetAt = (room.endedAt ?? room.createdAt).later(by: policy.retentionMs)
-            deadlines.append((max(forgetAt, bansEnd.max() ?? forgetAt), .forget))
+            deadlines.append(((room.endedAt ?? room.createdAt).later(by: policy.retentionMs), .forget))
             return deadlines
         }
         if let seen = room.ownerSeenAt, room.ownerAwaySince == nil { deadlines.append((seen.later(by: silence), .ownerAway)) }

@@ -37,7 +37,7 @@ extension RoomRules {
         return self.end(&room, .expired, .expired, now)
     }
 
-    /// Ends the room, its pushes and what its viewers see. Bans stay: they outlive the room.
+    /// Ends the room, its pushes and what its viewers see. Bans stay: the caller keeps them when the room is forgotten.
     static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
         let event = room.enter(state, reason, telling: state == .closed ? .roomClosed : .roomExpired)
         room.endedAt = now
@@ -62,15 +62,15 @@ extension RoomRules {
     static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal)
         -> [RoomEffect]
     {
-        // An expired room's stream too: a push would open it again.
-        try self.require(self.open + [.expired], room)
+        // An ended room's stream too: a push would open an expired one again, and the name of a closed one will be free.
+        try self.require(self.open + [.expired, .closed], room)
         let slot = room.slots[index]
         if let until = slot.forbiddenUntil { throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "") }
         room.slots[index].forbiddenUntil = untilMs
         room.slots[index].forbidReason = reason
         let cuts = room.cutPushes(at: index, .forbidden)
         var effects: [RoomEffect] = [.streamEvent(.streamForbidden, slot: slot.number)]
-        if room.state == .expired { return effects }
+        if room.state.isTerminal { return effects }
         if room.slots.allSatisfy(\.isForbidden) {
             effects.append(self.becomeForbidden(reason, &room))
         } else if room.state == .live {

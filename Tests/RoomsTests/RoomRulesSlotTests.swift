@@ -127,14 +127,15 @@ import Testing
         #expect(work.description == "interrupted/dropped [-] [-] stream.forbidden:1 room.interrupted cut:5:forbidden+viewers 130")
     }
 
-    @Test func bansOutliveTheRoomAndItsRecordTheBan() throws {
+    @Test func bansOutliveTheRoomsEnd() throws {
         var work = try self.twoLive()
         try work.at(10, .forbidSlot(1, untilMs: RoomAtWork.at(5_000), reason: ""))
         try work.at(20, .expire)
-        // Not forgotten at 1020: the ban would be.
-        #expect(work.deadline == 5_000)
-        try work.at(2_000, .tick)
-        #expect(work.effects.isEmpty)
+        #expect(work.deadline == 1_020)
+        var forgotten = work
+        try forgotten.at(1_020, .tick)
+        // Still forbidden when it is forgotten: its name stays so.
+        #expect(forgotten.effects == [.delete] && forgotten.room.slots.map(\.isForbidden) == [true, false])
         var reopened = work
         try reopened.at(30, .reopen)
         #expect(reopened.room.slots.map(\.isForbidden) == [true, false])

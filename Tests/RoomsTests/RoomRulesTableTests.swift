@@ -191,7 +191,7 @@ import Testing
                 renew, renew50, expire, forbid70 -> refused: created live interrupted
                 close -> closed/closed [-] room.closed cut:-:roomEnded+viewers 500
                 resume, resumeSlot -> created/resumed [-] stream.resumed:1 room.unforbidden 310
-                forbidSlot70 -> refused: created live interrupted expired
+                forbidSlot70 -> refused: created live interrupted expired closed
                 reopen -> refused: expired
                 serverStarted, tick -> same
                 """),
@@ -220,7 +220,7 @@ import Testing
                 pauseAPI -> refused: live interrupted
                 beat, beatDevice, beatOwner, joinOwner, joinOther, close -> refused: created live interrupted forbidden
                 resume -> refused: forbidden
-                forbidSlot70 -> refused: created live interrupted expired
+                forbidSlot70 -> closed/closed [-] stream.forbidden:1 70
                 resumeSlot -> refused: not forbidden
                 reopen -> refused: expired
                 serverStarted, tick -> same
