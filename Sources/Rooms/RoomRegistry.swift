@@ -1,4 +1,10 @@
-// STUB: signatures to build against.
+import Dispatch
+import Synchronization
+
+/// The rooms of this server: rules, store and one timer. Everything that changes goes through one queue of its own, many operations
+/// to a transaction (group commit); an operation is answered, and what follows from it told, only when it is on disk.
+///
+/// Reads run beside it on the store's readers. No method blocks its caller.
 package actor RoomRegistry {
     package struct Settings: Sendable {
         package var policy = RoomPolicy()
@@ -7,6 +13,7 @@ package actor RoomRegistry {
         package var historyMs: Int64 = 7 * 86_400_000
         package init() {}
     }
+
     /// What others must do or hear of, after the commit and in its order.
     package enum Outcome: Sendable {
         case event(RoomEvent)
@@ -17,95 +24,279 @@ package actor RoomRegistry {
         /// A member was thrown out: end its sessions.
         case kick(roomID: RoomID, user: String)
     }
-    /// Opens (or makes) the store in this folder and applies what became due while the server was away. Blocks: for start-up.
-    package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws { fatalError() }
+
+    /// Since the start.
+    package struct Counters: Sendable, Equatable {
+        package var commits = 0
+        package var operations = 0
+        /// Commits that failed: disk full, file damaged, in use elsewhere.
+        package var failedCommits = 0
+        /// Facts that the store will not take, whatever is tried.
+        package var lostFacts = 0
+        /// What the store said at the last failure.
+        package var lastFailure: String?
+    }
+
+    /// Operations in one transaction.
+    static let batch = 256
+    /// Between attempts to write facts that the store did not take.
+    private static let retrySeconds = 1.0
+    private static let housekeepingMs: Int64 = 60_000
+
+    let store: RoomStore
+    let clock: RoomClock
+    private let settings: Settings
+    private let executor = RegistryQueue(label: "earshot.rooms")
+    private let intake = Intake()
+    private let playTable = PlayTable()
+    private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
+    private let counted = Mutex(Counters())
+
+    /// Taken from the intake, in order, and not done yet.
+    private var backlog: ArraySlice<Operation> = []
+    private var isRunning = false
+    /// The instant for which the timer is set.
+    private var armedFor: Int64?
+    private var housekeepingAt: Int64 = 0
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    /// Opens (or makes) the store in this folder. Blocks: for start-up. Throws ``StoreError``.
+    package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws {
+        self.store = try RoomStore(directory: directory)
+        self.settings = settings
+        self.clock = clock
+        let table = try self.store.readNow { store in
+            try store.closedStreams().map { PlayTable.Change.closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
+        }
+        self.playTable.apply(table)
+    }
+
     /// Called with the outcomes of each commit, in order, on the registry's queue; must not block. Set once, before `start`.
-    package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { fatalError() }
-    /// Applies `serverStarted` and overdue deadlines, then starts the timer.
-    package func start() throws { fatalError() }
-    /// Ends the timer and waits for what was submitted. Rooms stay as they are: a restart interrupts them.
-    package func stop() async { fatalError() }
+    package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0 = body } }
 
-    // Rooms
-    package nonisolated func create(_ new: NewRoom, by actor: Actor) async throws(RegistryError) -> Room { fatalError() }
-    package nonisolated func update(_ id: String, _ patch: RoomPatch, by actor: Actor) async throws(RegistryError) -> Room { fatalError() }
-    /// close, expire, forbid, resume, renew, heartbeat, pauseAnnounced. `action` names it in errors.
-    package nonisolated func apply(_ input: RoomInput, to id: String, action: String, by actor: Actor) async throws(RegistryError) -> Room {
-        fatalError()
-    }
-    /// Closes the room if it is open, then forgets it.
-    package nonisolated func delete(_ id: String, by actor: Actor) async throws(RegistryError) { fatalError() }
-    package nonisolated func like(_ id: String, count: Int) async throws(RegistryError) -> Room { fatalError() }
-    package nonisolated func join(_ id: String, user: String, nick: String) async throws(RegistryError) -> Member { fatalError() }
-    package nonisolated func leave(_ id: String, user: String) async throws(RegistryError) { fatalError() }
-    package nonisolated func kick(_ id: String, user: String, by actor: Actor) async throws(RegistryError) { fatalError() }
-    /// The largest number of viewers seen since the last call, by room.
-    package nonisolated func reportViewers(_ peaks: [RoomID: Int]) { fatalError() }
+    package nonisolated var counters: Counters { self.counted.withLock { $0 } }
 
-    // Reads: any thread, concurrent with writes.
-    package nonisolated func room(_ id: String) async throws(RegistryError) -> Room { fatalError() }
-    package nonisolated func room(ofDevice uid: String) async throws(RegistryError) -> Room? { fatalError() }
-    package nonisolated func room(ofStream path: StreamPath) async throws(RegistryError) -> Room? { fatalError() }
-    package nonisolated func rooms(_ query: RoomQuery) async throws(RegistryError) -> RoomPage { fatalError() }
-    /// Of each state, from maintained counters.
-    package nonisolated func roomCounts() async throws(RegistryError) -> [RoomState: Int] { fatalError() }
-    package nonisolated func members(_ id: String, after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [Member]) {
-        fatalError()
-    }
-    /// Events after this id (of one room or all), oldest first.
-    package nonisolated func events(after id: Int64, room: String?, limit: Int) async throws(RegistryError) -> [RoomEvent] { fatalError() }
-    package nonisolated func lastEventID() async throws(RegistryError) -> Int64 { fatalError() }
-
-    // Streams
-    package nonisolated func admitPush(_ request: PushRequest) async -> Result<PushGrant, PushRefusal> { fatalError() }
-    // Facts: ordered as called, from any thread, never waiting.
-    package nonisolated func mediaArrived(_ sequence: PushSequence, _ media: PushMedia) { fatalError() }
-    package nonisolated func mediaIdle(_ sequence: PushSequence) { fatalError() }
-    package nonisolated func pauseAnnounced(_ sequence: PushSequence) { fatalError() }
-    package nonisolated func pushEnded(_ sequence: PushSequence, _ end: PushEnd) { fatalError() }
-    package nonisolated func forbid(_ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor) async throws(RegistryError)
-        -> StreamBan
-    { fatalError() }
-    package nonisolated func resume(_ path: StreamPath, by actor: Actor) async throws(RegistryError) { fatalError() }
-    package nonisolated func ban(of path: StreamPath) async throws(RegistryError) -> StreamBan? { fatalError() }
-    package nonisolated func bans(after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?)
-    { fatalError() }
-    /// Newest first; `before` is a sequence.
-    package nonisolated func published(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int)
-        async throws(RegistryError) -> [PublishedPush]
-    { fatalError() }
     /// Why nobody may play this stream now (forbidden, room closed); from memory, for every join.
-    package nonisolated func playRefusal(_ path: String) -> StateReason? { fatalError() }
+    package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
 
-    // Tokens
-    package nonisolated func createToken(name: String, role: TokenRole) async throws(RegistryError) -> (token: APIToken, secret: String) {
-        fatalError()
+    // MARK: - Start and stop
+
+    /// Ends what the last run left running, applies overdue deadlines, then starts the timer.
+    package func start() throws {
+        let now = self.clock.now()
+        try self.inBatches(now) { work, last in try work.endLeftPushes(after: last, limit: Self.batch) }
+        try self.inBatches(now) { work, last in try work.restartRooms(after: last, limit: Self.batch) }
+        try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
+        self.isRunning = true
+        self.armTimer()
     }
-    package nonisolated func tokens() async throws(RegistryError) -> [APIToken] { fatalError() }
-    package nonisolated func revokeToken(_ id: Int64) async throws(RegistryError) -> APIToken? { fatalError() }
-    package nonisolated func token(secret: String) async throws(RegistryError) -> APIToken? { fatalError() }
 
-    // Idempotency: nil when the key is new.
-    package nonisolated func storedAnswer(_ key: IdempotencyKey) async throws(RegistryError) -> StoredAnswer? { fatalError() }
-    package nonisolated func store(_ answer: StoredAnswer, for key: IdempotencyKey) async throws(RegistryError) { fatalError() }
+    /// Transactions of their own until there is nothing more to do.
+    private func inBatches(_ now: Int64, _ body: (RoomWork, Int64) throws -> Int64?) throws {
+        var last: Int64 = 0
+        while true {
+            let (next, work) = try self.store.transaction { store in
+                let work = RoomWork(store: store, now: now, settings: self.settings)
+                return (try body(work, last), work)
+            }
+            self.publish(work.outcomes, work.playChanges)
+            guard let next else { return }
+            last = next
+        }
+    }
 
-    // Outbox
-    /// For each target and room, its oldest pending notice, if due by now; at most `limit` per target. And when the next is due.
-    package nonisolated func dueNotices(limit: Int) async throws(RegistryError) -> (due: [OutboxEntry], nextAt: Int64?) { fatalError() }
-    /// Records an attempt. `retryAt` nil: delivered when the status is 200, otherwise given up.
-    package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
-        async throws(RegistryError)
-    { fatalError() }
-    /// The delivery log, newest first.
-    package nonisolated func notices(state: OutboxEntry.State?, room: String?, before: Int64?, limit: Int) async throws(RegistryError)
-        -> [OutboxEntry]
-    { fatalError() }
-    package nonisolated func redeliver(_ id: Int64) async throws(RegistryError) -> OutboxEntry? { fatalError() }
-}
+    /// Ends the timer and waits for what was submitted. Rooms stay as they are: a restart interrupts them.
+    package func stop() async {
+        self.isRunning = false
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let last = Operation(
+                kind: .call, now: self.clock.now(), key: nil, run: { _ in { continuation.resume() } }, fail: { _ in continuation.resume() })
+            let (isFirst, schedule) = self.intake.stop(last)
+            if !isFirst { continuation.resume() }
+            if schedule { self.scheduleDrain() }
+        }
+        self.store.close()
+    }
 
-/// Milliseconds since 1970 that never step: the wall clock at start, then the monotonic one.
-package struct RoomClock: Sendable {
-    package let now: @Sendable () -> Int64
-    package init() { fatalError() }
-    package init(now: @escaping @Sendable () -> Int64) { self.now = now }
+    // MARK: - Submission
+
+    /// Runs a call in its turn and returns its result when it is on disk.
+    nonisolated func perform<T: Sendable>(_ body: @escaping @Sendable (RoomWork) throws -> T) async throws(RegistryError) -> T {
+        switch await self.result(key: IdempotencyKey.current, body) {
+        case .success(let value): return value
+        case .failure(let error): throw RoomStore.registryError(error)
+        }
+    }
+
+    nonisolated func result<T: Sendable>(
+        key: IdempotencyKey?, _ body: @escaping @Sendable (RoomWork) throws -> T
+    ) async -> Result<T, any Error> {
+        await withCheckedContinuation { continuation in
+            let answer = self.intake.submit(.call, clock: self.clock) { now in
+                Operation(
+                    kind: .call, now: now, key: key,
+                    run: { work in
+                        let value = try body(work)
+                        return { continuation.resume(returning: .success(value)) }
+                    },
+                    fail: { continuation.resume(returning: .failure($0)) })
+            }
+            switch answer {
+            case .accepted(let schedule): if schedule { self.scheduleDrain() }
+            case .full: continuation.resume(returning: .failure(RegistryError.tooMany(what: "waiting calls", limit: Intake.limit)))
+            case .stopped: continuation.resume(returning: .failure(RegistryError.storeFailed("the server is stopping")))
+            }
+        }
+    }
+
+    /// Runs a fact in its turn.
+    nonisolated func submit(_ body: @escaping @Sendable (RoomWork) throws -> Void) {
+        let answer = self.intake.submit(.fact, clock: self.clock) { now in
+            Operation(
+                kind: .fact, now: now, key: nil,
+                run: { work in
+                    try body(work)
+                    return {}
+                },
+                fail: { _ in })
+        }
+        if case .accepted(schedule: true) = answer { self.scheduleDrain() }
+    }
+
+    private nonisolated func scheduleDrain(after seconds: Double = 0) {
+        let drain: @Sendable () -> Void = { [weak self] in self?.assumeIsolated { $0.drain() } }
+        if seconds > 0 {
+            self.executor.queue.asyncAfter(deadline: .now() + seconds, execute: drain)
+        } else {
+            self.executor.queue.async(execute: drain)
+        }
+    }
+
+    // MARK: - The queue's work
+
+    /// Commits one batch.
+    private func drain() {
+        self.backlog += self.intake.take()
+        let batch = Array(self.backlog.prefix(Self.batch))
+        self.backlog = self.backlog.dropFirst(batch.count)
+        let kept = self.commit(batch)
+        if !kept.isEmpty { self.backlog = ArraySlice(kept + self.backlog) }
+        if self.intake.done(batch.count - kept.count, isWaiting: !kept.isEmpty) {
+            self.scheduleDrain()
+        } else if !kept.isEmpty, self.intake.schedule() {
+            self.scheduleDrain(after: Self.retrySeconds)
+        }
+        if self.isRunning { self.armTimer() }
+    }
+
+    /// Carries out a batch in one transaction. Returns the facts to be tried again, when nothing could be written.
+    private func commit(_ batch: [Operation]) -> [Operation] {
+        guard !batch.isEmpty else { return [] }
+        var completions: [@Sendable () -> Void] = []
+        var outcomes: [Outcome] = []
+        var playChanges: [PlayTable.Change] = []
+        do {
+            try self.store.transaction { store in
+                for operation in batch {
+                    let work = RoomWork(store: store, now: operation.now, settings: self.settings)
+                    do {
+                        let completion = try store.savepoint {
+                            if let key = operation.key { try store.take(key, now: operation.now) }
+                            return try operation.run(work)
+                        }
+                        completions.append(completion)
+                        outcomes += work.outcomes
+                        playChanges += work.playChanges
+                    } catch let lost as StoreAccess.TransactionLost {
+                        throw lost.cause
+                    } catch {
+                        if operation.kind == .fact { self.note(error) { $0.lostFacts += 1 } }
+                        // Refusals too are answered after the commit: they may rest on what the batch wrote.
+                        completions.append { operation.fail(error) }
+                    }
+                }
+            }
+        } catch {
+            self.note(error) { $0.failedCommits += 1 }
+            let failure = RoomStore.registryError(error)
+            for operation in batch where operation.kind == .call { operation.fail(failure) }
+            return batch.filter { $0.kind == .fact }
+        }
+        self.counted.withLock {
+            $0.commits += 1
+            $0.operations += batch.count
+        }
+        self.publish(outcomes, playChanges)
+        for completion in completions { completion() }
+        return []
+    }
+
+    private func note(_ error: any Error, _ count: (inout Counters) -> Void) {
+        let text = "\(RoomStore.registryError(error))"
+        self.counted.withLock {
+            count(&$0)
+            $0.lastFailure = text
+        }
+    }
+
+    private func publish(_ outcomes: [Outcome], _ playChanges: [PlayTable.Change]) {
+        self.playTable.apply(playChanges)
+        guard !outcomes.isEmpty else { return }
+        let body = self.listener.withLock { $0 }
+        body(outcomes)
+    }
+
+    // MARK: - Time
+
+    /// Sets the timer to the next deadline. There is one; an earlier deadline sets it anew.
+    private func armTimer() {
+        let now = self.clock.now()
+        if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
+        // A store that cannot be read now is asked again with the housekeeping.
+        let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
+        let next = min(deadline ?? .max, self.housekeepingAt)
+        if let armed = self.armedFor, armed <= next { return }
+        self.armedFor = next
+        let delay = Double(max(0, next - now)) / 1_000
+        self.executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.assumeIsolated { $0.timerFired(next) } }
+    }
+
+    private func timerFired(_ instant: Int64) {
+        guard self.isRunning, self.armedFor == instant else { return }
+        let now = self.clock.now()
+        // The dispatch clock and the registry's need not agree to the millisecond; an injected one stands still.
+        guard now >= instant else {
+            self.armedFor = nil
+            self.executor.queue.asyncAfter(deadline: .now() + 0.05) { [weak self] in
+                self?.assumeIsolated { if $0.isRunning { $0.armTimer() } }
+            }
+            return
+        }
+        Task {
+            await self.runDue()
+            self.rearm()
+        }
+    }
+
+    private func rearm() {
+        self.armedFor = nil
+        if self.isRunning { self.armTimer() }
+    }
+
+    /// Applies all deadlines that have passed by now, and forgets what is old. The timer does this; tests with a clock of their own do
+    /// it by hand.
+    package nonisolated func runDue() async {
+        while let more = try? await self.result(key: nil, { try $0.runDue(limit: Self.batch) }).get(), more {}
+        await self.keepHouse()
+    }
+
+    private func keepHouse() async {
+        let now = self.clock.now()
+        guard now >= self.housekeepingAt else { return }
+        let historyMs = self.settings.historyMs
+        let more = try? await self.result(key: nil) { try $0.store.forget(now: $0.now, historyMs: historyMs, limit: Self.batch) }.get()
+        // In small steps: others must get their turn.
+        self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
+    }
 }

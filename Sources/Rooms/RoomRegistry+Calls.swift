@@ -1,0 +1,125 @@
+/// What callers ask of the registry. Any thread.
+extension RoomRegistry {
+    // MARK: - Rooms
+
+    package nonisolated func create(_ new: NewRoom, by actor: Actor) async throws(RegistryError) -> Room {
+        try await self.perform { try $0.create(new, by: actor) }
+    }
+
+    package nonisolated func update(_ id: String, _ patch: RoomPatch, by actor: Actor) async throws(RegistryError) -> Room {
+        try await self.perform { try $0.update(id, patch, by: actor) }
+    }
+
+    /// close, expire, forbid, resume, renew, heartbeat, pauseAnnounced. `action` names it in errors.
+    package nonisolated func apply(_ input: RoomInput, to id: String, action: String, by actor: Actor) async throws(RegistryError) -> Room {
+        try await self.perform { try $0.apply(input, to: id, action: action, by: actor) }
+    }
+
+    /// Closes the room if it is open, then forgets it.
+    package nonisolated func delete(_ id: String, by actor: Actor) async throws(RegistryError) {
+        try await self.perform { try $0.delete(id, by: actor) }
+    }
+
+    package nonisolated func like(_ id: String, count: Int) async throws(RegistryError) -> Room {
+        try await self.perform { try $0.like(id, count: count) }
+    }
+
+    /// A member that joins again is the same member, seen now.
+    package nonisolated func join(_ id: String, user: String, nick: String) async throws(RegistryError) -> Member {
+        try await self.perform { try $0.join(id, user: user, nick: nick) }
+    }
+
+    package nonisolated func leave(_ id: String, user: String) async throws(RegistryError) {
+        try await self.perform { try $0.leave(id, user: user, as: .memberLeft, by: Actor(user)) }
+    }
+
+    package nonisolated func kick(_ id: String, user: String, by actor: Actor) async throws(RegistryError) {
+        try await self.perform { try $0.leave(id, user: user, as: .memberKicked, by: actor) }
+    }
+
+    /// The largest number of viewers seen since the last call, by room.
+    package nonisolated func reportViewers(_ peaks: [RoomID: Int]) {
+        guard !peaks.isEmpty else { return }
+        self.submit { try $0.raisePeaks(peaks) }
+    }
+
+    // MARK: - Streams
+
+    package nonisolated func admitPush(_ request: PushRequest) async -> Result<PushGrant, PushRefusal> {
+        switch await self.result(key: nil, { try $0.admit(request) }) {
+        case .success(let grant): .success(grant)
+        case .failure(let refusal as PushRefusal): .failure(refusal)
+        case .failure(let error): .failure(.unavailable("\(RoomStore.registryError(error))"))
+        }
+    }
+
+    // Facts: ordered as called, from any thread, never waiting.
+
+    package nonisolated func mediaArrived(_ sequence: PushSequence, _ media: PushMedia) {
+        self.submit { try $0.mediaArrived(sequence.rawValue, media) }
+    }
+
+    package nonisolated func mediaIdle(_ sequence: PushSequence) {
+        self.submit { try $0.streamWent(sequence.rawValue, isPause: false) }
+    }
+
+    package nonisolated func pauseAnnounced(_ sequence: PushSequence) {
+        self.submit { try $0.streamWent(sequence.rawValue, isPause: true) }
+    }
+
+    package nonisolated func pushEnded(_ sequence: PushSequence, _ end: PushEnd) {
+        self.submit { try $0.pushEnded(sequence.rawValue, end) }
+    }
+
+    /// Also for names without a room.
+    package nonisolated func forbid(_ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor) async throws(RegistryError)
+        -> StreamBan
+    {
+        try await self.perform { try $0.forbid(path, until: untilMs, reason: reason, by: actor) }
+    }
+
+    package nonisolated func resume(_ path: StreamPath, by actor: Actor) async throws(RegistryError) {
+        try await self.perform { try $0.resume(path, by: actor) }
+    }
+
+    // MARK: - Tokens
+
+    /// The secret is known to the caller alone: what is stored is its hash.
+    package nonisolated func createToken(name: String, role: TokenRole) async throws(RegistryError) -> (token: APIToken, secret: String) {
+        let secret = TokenSecret.random()
+        let token = try await self.perform { try TokenSecret.create(secret, name: name, role: role, in: $0.store, now: $0.now) }
+        return (token, secret)
+    }
+
+    /// The token as it is then; nil when there is none with this id.
+    package nonisolated func revokeToken(_ id: Int64) async throws(RegistryError) -> APIToken? {
+        try await self.perform { try $0.store.revokeToken(id, now: $0.now) }
+    }
+
+    // MARK: - Idempotency
+
+    /// Keeps the answer to a request, with or without an effect of its own in the store.
+    package nonisolated func store(_ answer: StoredAnswer, for key: IdempotencyKey) async throws(RegistryError) {
+        _ = try await self.result(key: nil) { try $0.store.store(answer, for: key, now: $0.now) }.asRegistryResult.get()
+    }
+
+    // MARK: - Outbox
+
+    /// Records an attempt. `retryAt` nil: delivered when the status is 200, otherwise given up.
+    package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
+        async throws(RegistryError)
+    {
+        _ = try await self.result(key: nil) {
+            try $0.store.recordAttempt(id, status: status, error: error, durationMs: durationMs, retryAt: retryAt, now: $0.now)
+        }.asRegistryResult.get()
+    }
+
+    /// Queues a copy of a notice; nil when there is none with this id.
+    package nonisolated func redeliver(_ id: Int64) async throws(RegistryError) -> OutboxEntry? {
+        try await self.perform { try $0.store.redeliver(id, now: $0.now) }
+    }
+}
+
+extension Result {
+    var asRegistryResult: Result<Success, RegistryError> { self.mapError { RoomStore.registryError($0) } }
+}

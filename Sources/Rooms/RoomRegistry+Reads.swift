@@ -1,0 +1,101 @@
+/// What callers read: any thread, concurrent with writes. Whatever was answered before is seen.
+extension RoomRegistry {
+    package nonisolated func room(_ id: String) async throws(RegistryError) -> Room {
+        guard let room = try await self.store.read({ try $0.room(id) }) else { throw .noSuchRoom(id) }
+        return room
+    }
+
+    /// The device's open room, otherwise the one that ended last.
+    package nonisolated func room(ofDevice uid: String) async throws(RegistryError) -> Room? {
+        try await self.store.read { try $0.room(ofDevice: uid) }
+    }
+
+    package nonisolated func room(ofStream path: StreamPath) async throws(RegistryError) -> Room? {
+        try await self.store.read { try $0.room(ofStream: path) }
+    }
+
+    package nonisolated func rooms(_ query: RoomQuery) async throws(RegistryError) -> RoomPage {
+        try await self.store.read { try $0.rooms(query) }
+    }
+
+    /// Of each state, from maintained counters.
+    package nonisolated func roomCounts() async throws(RegistryError) -> [RoomState: Int] {
+        try await self.store.read { try $0.roomCounts() }
+    }
+
+    /// By user; `after` is the last one of the page before.
+    package nonisolated func members(_ id: String, after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [Member]) {
+        try await self.store.read { store in
+            guard let room = try store.room(id) else { throw RegistryError.noSuchRoom(id) }
+            return (room.members, try store.members(of: id, after: after, limit: Self.pageLimit(limit)))
+        }
+    }
+
+    /// Events after this id (of one room or all), oldest first.
+    package nonisolated func events(after id: Int64, room: String?, limit: Int) async throws(RegistryError) -> [RoomEvent] {
+        try await self.store.read { try $0.events(after: id, room: room, limit: Self.pageLimit(limit)) }
+    }
+
+    /// The newest event's id; 0 before the first.
+    package nonisolated func lastEventID() async throws(RegistryError) -> Int64 { try await self.store.read { try $0.lastEventID() } }
+
+    package nonisolated func ban(of path: StreamPath) async throws(RegistryError) -> StreamBan? {
+        try await self.store.read { try $0.ban(of: path) }
+    }
+
+    /// By app and name; `after` is the `next` of the page before.
+    package nonisolated func bans(after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?)
+    {
+        var place: StreamPath?
+        if let after {
+            let text = after.utf8.count <= 1_000 ? Base64URL.bytes(after).flatMap { String(validating: $0, as: UTF8.self) } : nil
+            place = text.flatMap(StreamPath.init)
+            guard place != nil else { throw .invalid(FieldError("after", after, "expected the `next` of the page before")) }
+        }
+        return try await self.store.read { [place] store in
+            let limit = Self.pageLimit(limit)
+            let bans = try store.bans(after: place, limit: limit + 1)
+            let next = bans.count > limit ? Base64URL.text(bans[limit - 1].path.description) : nil
+            return (try store.banCount(), Array(bans.prefix(limit)), next)
+        }
+    }
+
+    /// Newest first; `before` is a sequence.
+    package nonisolated func published(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int)
+        async throws(RegistryError) -> [PublishedPush]
+    {
+        try await self.store.read {
+            try $0.pushes(path: path, fromMs: fromMs, toMs: toMs, before: before, limit: Self.pageLimit(limit))
+        }
+    }
+
+    package nonisolated func tokens() async throws(RegistryError) -> [APIToken] { try await self.store.read { try $0.tokens() } }
+
+    /// The valid token with this secret.
+    package nonisolated func token(secret: String) async throws(RegistryError) -> APIToken? {
+        let hash = TokenSecret.hash(secret)
+        return try await self.store.read { try $0.token(hash: hash) }
+    }
+
+    /// Nil when the key is new. Throws `keyReused` for another request with it, `keyBusy` when its effect is stored and its answer is not.
+    package nonisolated func storedAnswer(_ key: IdempotencyKey) async throws(RegistryError) -> StoredAnswer? {
+        try await self.store.read { try $0.answer(to: key) }
+    }
+
+    /// For each target and room, its oldest pending notice, if due by now; at most `limit` per target. And when the next is due.
+    /// A notice stays due until ``recordAttempt(_:status:error:durationMs:retryAt:)``.
+    package nonisolated func dueNotices(limit: Int) async throws(RegistryError) -> (due: [OutboxEntry], nextAt: Int64?) {
+        let now = self.clock.now()
+        return try await self.store.read { try $0.dueNotices(now: now, limit: Self.pageLimit(limit)) }
+    }
+
+    /// The delivery log, newest first.
+    package nonisolated func notices(state: OutboxEntry.State?, room: String?, before: Int64?, limit: Int) async throws(RegistryError)
+        -> [OutboxEntry]
+    {
+        try await self.store.read { try $0.notices(state: state, room: room, before: before, limit: Self.pageLimit(limit)) }
+    }
+
+    /// Pages are bounded whatever is asked for.
+    private static func pageLimit(_ limit: Int) -> Int { min(max(1, limit), 10_000) }
+}

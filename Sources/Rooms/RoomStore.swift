@@ -1,0 +1,237 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import GRDB
+
+/// Why the store cannot be used at all: which file, what is wrong and what to do.
+package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let path: String
+    package let problem: String
+    package let advice: String
+    package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
+}
+
+/// The database of rooms, streams, events, tokens and notices: the only place with SQL. One writer, at the registry's queue; readers run
+/// on queues of their own.
+final class RoomStore: Sendable {
+    static let fileName = "earshot.db"
+    /// How long a write waits for one of another process (the command line's token commands).
+    private static let busySeconds = 5.0
+
+    let path: String
+    private let pool: DatabasePool
+
+    /// Opens the store, makes it if there is none, and brings its schema up to date. Blocks.
+    init(directory: String) throws(StoreError) {
+        let path = directory.hasSuffix("/") ? directory + Self.fileName : "\(directory)/\(Self.fileName)"
+        self.path = path
+        do {
+            if !FileManager.default.fileExists(atPath: path) {
+                // SQLite gives its other files the permissions of this one.
+                _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+            }
+            var configuration = Configuration()
+            configuration.label = "earshot.store"
+            configuration.foreignKeysEnabled = false
+            configuration.busyMode = .timeout(Self.busySeconds)
+            configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA temp_store = MEMORY") }
+            let pool = try DatabasePool(path: path, configuration: configuration)
+            try pool.writeWithoutTransaction { db in
+                // What is acknowledged survives a power cut; group commit pays for it.
+                try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864")
+            }
+            guard try !pool.read({ db in try Migrations.all.hasBeenSuperseded(db) }) else {
+                throw StoreError(
+                    path: path, problem: "was written by a newer version of earshot",
+                    advice: "run that version, or put back a copy made before it")
+            }
+            try Migrations.all.migrate(pool)
+            self.pool = pool
+        } catch let error as StoreError {
+            throw error
+        } catch let error as DatabaseError {
+            throw Self.explain(error, path: path)
+        } catch {
+            throw StoreError(path: path, problem: "cannot be opened (\(error))", advice: "check the data directory")
+        }
+    }
+
+    private static func explain(_ error: DatabaseError, path: String) -> StoreError {
+        let text = describe(error)
+        switch error.resultCode {
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+            return StoreError(
+                path: path, problem: "is damaged or not a database (\(text))",
+                advice: "put back a backup, or move it and its -wal and -shm away to begin with an empty store")
+        case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM:
+            return StoreError(
+                path: path, problem: "cannot be opened (\(text))", advice: "check that its folder exists and may be written to")
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            return StoreError(
+                path: path, problem: "is in use by another process (\(text))",
+                advice: "end that process, or give this one its own data directory")
+        default:
+            return StoreError(path: path, problem: "cannot be used (\(text))", advice: "check disk space and permissions")
+        }
+    }
+
+    /// Closes all connections; reads and writes fail from then on.
+    func close() { try? self.pool.close() }
+
+    /// A transaction: committed and on disk when this returns. At most one at a time; blocks.
+    func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        try self.pool.writeWithoutTransaction { db in
+            try db.beginTransaction(.immediate)
+            do {
+                let result = try body(StoreAccess(db))
+                try db.commit()
+                return result
+            } catch {
+                if db.isInsideTransaction { try? db.rollback() }
+                throw error
+            }
+        }
+    }
+
+    /// Reads what is committed, on a reader's own queue.
+    func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+        do {
+            return try await self.pool.read { db in try body(StoreAccess(db)) }
+        } catch {
+            throw Self.registryError(error)
+        }
+    }
+
+    /// Reads what is committed; blocks. For start-up and the command line.
+    func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        try self.pool.read { db in try body(StoreAccess(db)) }
+    }
+
+    /// Reads with the writer's connection, without a hop to a reader; blocks. For the registry's queue.
+    func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        try self.pool.writeWithoutTransaction { try body(StoreAccess($0)) }
+    }
+
+    /// What a caller of the registry is told of an error inside.
+    static func registryError(_ error: any Error) -> RegistryError {
+        switch error {
+        case let error as RegistryError: error
+        case let error as FieldError: .invalid(error)
+        case let error as DatabaseError: .storeFailed(self.describe(error))
+        case is CancellationError: .storeFailed("cancelled")
+        default: .storeFailed("\(error)")
+        }
+    }
+
+    /// Without the statement and its values: they may hold what must not be logged.
+    private static func describe(_ error: DatabaseError) -> String {
+        "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")"
+    }
+}
+
+/// One connection at work: the store's statements, for use inside a transaction or a read.
+struct StoreAccess {
+    let db: Database
+    init(_ db: Database) { self.db = db }
+
+    /// The error took the whole transaction with it.
+    struct TransactionLost: Error { let cause: any Error }
+
+    /// Runs one operation of a batch: what it wrote is undone when it throws. Throws ``TransactionLost`` when nothing of the batch can
+    /// be kept.
+    func savepoint<T>(_ body: () throws -> T) throws -> T {
+        do {
+            try self.run("SAVEPOINT operation")
+        } catch {
+            throw TransactionLost(cause: error)
+        }
+        do {
+            let result = try body()
+            try self.run("RELEASE operation")
+            return result
+        } catch {
+            guard self.db.isInsideTransaction, !Self.isFatal(error) else { throw TransactionLost(cause: error) }
+            do {
+                try self.run("ROLLBACK TO operation")
+                try self.run("RELEASE operation")
+            } catch let second {
+                throw TransactionLost(cause: second)
+            }
+            throw error
+        }
+    }
+
+    private static func isFatal(_ error: any Error) -> Bool {
+        guard let code = (error as? DatabaseError)?.resultCode else { return false }
+        return [
+            .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_BUSY, .SQLITE_INTERRUPT, .SQLITE_READONLY,
+        ]
+        .contains(code)
+    }
+
+    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try self.db.cachedStatement(sql: sql).execute(arguments: arguments)
+    }
+
+    /// Runs a statement and says how many rows it changed.
+    func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        try self.run(sql, arguments)
+        return self.db.changesCount
+    }
+
+    /// The first row, read by `body`.
+    func first<T>(_ sql: String, _ arguments: StatementArguments = [], _ body: (inout RowReader) throws -> T) throws -> T? {
+        let rows = try Row.fetchCursor(self.db.cachedStatement(sql: sql), arguments: arguments)
+        guard let row = try rows.next() else { return nil }
+        var reader = RowReader(row: row)
+        return try body(&reader)
+    }
+
+    func all<T>(_ sql: String, _ arguments: StatementArguments = [], _ body: (inout RowReader) throws -> T) throws -> [T] {
+        let rows = try Row.fetchCursor(self.db.cachedStatement(sql: sql), arguments: arguments)
+        var list: [T] = []
+        while let row = try rows.next() {
+            var reader = RowReader(row: row)
+            list.append(try body(&reader))
+        }
+        return list
+    }
+
+    /// The first column of the first row.
+    func number(_ sql: String, _ arguments: StatementArguments = []) throws -> Int64? {
+        try self.first(sql, arguments) { (row: inout RowReader) -> Int64? in row.optional() } ?? nil
+    }
+}
+
+/// Takes a row's columns from left to right. The tables are STRICT, so that a column holds its type or NULL, and NULL only where the
+/// schema allows it.
+struct RowReader {
+    let row: Row
+    private var column = 0
+
+    init(row: Row) { self.row = row }
+
+    mutating func next<T: DatabaseValueConvertible & StatementColumnConvertible>() -> T {
+        defer { self.column += 1 }
+        return self.row[self.column]
+    }
+
+    mutating func optional<T: DatabaseValueConvertible & StatementColumnConvertible>() -> T? {
+        defer { self.column += 1 }
+        return self.row[self.column]
+    }
+
+    /// A word of an enumeration, which a row written by another version may not have.
+    mutating func word<T: RawRepresentable>(_ type: T.Type = T.self) throws -> T where T.RawValue == String {
+        let text: String = self.next()
+        guard let value = T(rawValue: text) else { throw UnknownWord(word: text) }
+        return value
+    }
+
+    struct UnknownWord: Error, CustomStringConvertible {
+        let word: String
+        var description: String { "the store holds \"\(self.word)\", which this version does not know" }
+    }
+}

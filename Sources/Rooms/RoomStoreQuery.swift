@@ -1,0 +1,218 @@
+import GRDB
+
+/// Pages of rooms.
+///
+/// Every page reads ranges of one index: one range per state and visibility that the filter leaves open (at most 12), each no longer than
+/// the page, merged here. A search by text sorts at most ``searchLimit`` of its newest matches instead.
+extension StoreAccess {
+    /// Matches of a text search that are sorted and counted.
+    static let searchLimit = 1_000
+    /// Matches of the text that are looked at for ones of the right state, owner and visibility.
+    static let searchDepth = 20_000
+
+    /// A room's place in a list.
+    private struct Place {
+        let row: Int64
+        let id: String
+        let key: RoomCursor.Key
+    }
+
+    func rooms(_ query: RoomQuery) throws -> RoomPage {
+        let plan = try RoomPlan(query)
+        var places: [Place]
+        let total: Int
+        var isCapped = false
+        if let words = plan.words {
+            var found = try self.search(words, plan)
+            isCapped = found.isCapped
+            total = found.places.count
+            found.places.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) }
+            if let cursor = plan.cursor { found.places.removeAll { !plan.precedes((cursor.key, cursor.id), ($0.key, $0.id)) } }
+            places = found.places
+        } else if plan.isEmpty {
+            return RoomPage(rooms: [], total: 0, totalIsCapped: false, next: nil)
+        } else {
+            places = try self.merge(plan)
+            total = try self.count(plan)
+        }
+        let page = places.dropFirst(plan.offset).prefix(query.size)
+        let rooms = try page.compactMap { try self.room(row: $0.row) }
+        let hasMore = places.count > plan.offset + query.size
+        let next = hasMore ? page.last.map { RoomCursor(order: query.order, key: $0.key, id: $0.id).text } : nil
+        return RoomPage(rooms: rooms, total: total, totalIsCapped: isCapped, next: next)
+    }
+
+    private func place(_ row: inout RowReader, _ plan: RoomPlan) -> Place {
+        let number: Int64 = row.next()
+        let id: String = row.next()
+        let key: RoomCursor.Key =
+            switch plan.keyColumn {
+            case "created_at": .number(row.next())
+            case "title": .text(row.next())
+            default: .none
+            }
+        return Place(row: number, id: id, key: key)
+    }
+
+    private func merge(_ plan: RoomPlan) throws -> [Place] {
+        var places: [Place] = []
+        let ranges = plan.ranges
+        for range in ranges {
+            places += try self.all(plan.sql(range), plan.arguments(range)) { row in self.place(&row, plan) }
+        }
+        if ranges.count > 1 { places.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) } }
+        return places
+    }
+
+    private func count(_ plan: RoomPlan) throws -> Int {
+        let query = plan.query
+        var sql = "SELECT total(n) FROM room_counts WHERE owner = ?"
+        var arguments: [(any DatabaseValueConvertible)?] = [query.owner ?? ""]
+        if let state = query.state {
+            sql += " AND state = ?"
+            arguments.append(state.rawValue)
+        }
+        if query.publicOnly { sql += " AND is_public = 1" }
+        return try self.first(sql, StatementArguments(arguments)) { (row: inout RowReader) -> Int in Int(row.next() as Double) } ?? 0
+    }
+
+    private func search(_ words: String, _ plan: RoomPlan) throws -> (places: [Place], isCapped: Bool) {
+        var conditions: [String] = []
+        var arguments: [(any DatabaseValueConvertible)?] = [words, Self.searchDepth]
+        if let state = plan.query.state {
+            conditions.append("r.state = ?")
+            arguments.append(state.rawValue)
+        }
+        if let owner = plan.query.owner {
+            conditions.append("r.owner = ?")
+            arguments.append(owner)
+        }
+        if plan.query.publicOnly { conditions.append("r.is_public = 1") }
+        let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
+        let places = try self.all(
+            """
+            SELECT r.row, r.id\(key) FROM (
+                SELECT rowid AS match FROM room_words WHERE room_words MATCH ? ORDER BY rowid DESC LIMIT ?
+            ) CROSS JOIN rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
+            """, StatementArguments(arguments)
+        ) { row in self.place(&row, plan) }
+        return (Array(places.prefix(Self.searchLimit)), places.count > Self.searchLimit)
+    }
+
+    func roomCounts() throws -> [RoomState: Int] {
+        var counts: [RoomState: Int] = [:]
+        for state in RoomState.allCases { counts[state] = 0 }
+        let rows = try self.all("SELECT state, n FROM room_counts WHERE owner = ''") { row in
+            (state: try row.word(RoomState.self), n: row.next() as Int)
+        }
+        for row in rows { counts[row.state, default: 0] += row.n }
+        return counts
+    }
+}
+
+/// How a query is carried out; throws for what callers may not ask.
+struct RoomPlan {
+    let query: RoomQuery
+    let cursor: RoomCursor?
+    /// Rooms to pass over.
+    let offset: Int
+    /// The FTS5 query; nil without a search.
+    let words: String?
+    /// A search without a single word finds nothing.
+    let isEmpty: Bool
+
+    /// One range of an index: equal values of the filter's columns.
+    struct Range {
+        var owner: String?
+        var state: RoomState?
+        var isPublic: Bool?
+    }
+
+    init(_ query: RoomQuery) throws(FieldError) {
+        guard RoomQuery.sizes.contains(query.size) else {
+            throw FieldError("pageSize", String(query.size), "expected \(RoomQuery.sizes.lowerBound) to \(RoomQuery.sizes.upperBound)")
+        }
+        guard query.page >= 1 else { throw FieldError("page", String(query.page), "expected 1 or more") }
+        guard query.after != nil || query.page <= RoomQuery.deepest / query.size else {
+            throw FieldError(
+                "page", String(query.page),
+                "only the first \(RoomQuery.deepest) rooms are reached by page; use `after` with `next` for the others")
+        }
+        if let owner = query.owner, !RoomID.isID(owner) { throw FieldError("owner", owner, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+        let text = query.text ?? ""
+        guard text.utf8.count <= 200 else { throw FieldError("q", text, "expected at most 200 bytes") }
+        self.query = query
+        self.cursor = if let after = query.after { try RoomCursor(after, order: query.order) } else { nil }
+        self.offset = query.after == nil ? (query.page - 1) * query.size : 0
+        self.words = RoomWords.query(text)
+        self.isEmpty = self.words == nil && text.contains { !$0.isWhitespace }
+    }
+
+    /// Empty: the order is that of ids alone.
+    var keyColumn: String {
+        switch self.query.order {
+        case .newest, .oldest: "created_at"
+        case .title, .titleDescending: "title"
+        case .id: ""
+        }
+    }
+
+    private var isDescending: Bool { self.query.order == .newest || self.query.order == .titleDescending }
+
+    var ranges: [Range] {
+        let query = self.query
+        guard query.state != nil || query.owner != nil || query.publicOnly else { return [Range()] }
+        let states = query.state.map { [$0] } ?? RoomState.allCases
+        let visible = query.publicOnly ? [true] : [true, false]
+        return states.flatMap { state in visible.map { Range(owner: query.owner, state: state, isPublic: $0) } }
+    }
+
+    func sql(_ range: Range) -> String {
+        var conditions: [String] = []
+        if range.owner != nil { conditions.append("owner = ?") }
+        if range.state != nil { conditions.append("state = ? AND is_public = ?") }
+        let order = self.keyColumn.isEmpty ? ["id"] : [self.keyColumn, "id"]
+        if self.cursor != nil {
+            let marks = order.map { _ in "?" }.joined(separator: ", ")
+            conditions.append("(\(order.joined(separator: ", "))) \(self.isDescending ? "<" : ">") (\(marks))")
+        }
+        let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        let direction = self.isDescending ? " DESC" : ""
+        let key = self.keyColumn.isEmpty ? "" : ", \(self.keyColumn)"
+        return "SELECT row, id\(key) FROM rooms \(filter) ORDER BY \(order.map { $0 + direction }.joined(separator: ", ")) LIMIT ?"
+    }
+
+    func arguments(_ range: Range) -> StatementArguments {
+        var arguments: [(any DatabaseValueConvertible)?] = []
+        if let owner = range.owner { arguments.append(owner) }
+        if let state = range.state { arguments += [state.rawValue, range.isPublic] }
+        if let cursor = self.cursor {
+            switch cursor.key {
+            case .number(let number): arguments.append(number)
+            case .text(let text): arguments.append(text)
+            case .none: break
+            }
+            arguments.append(cursor.id)
+        }
+        return StatementArguments(arguments + [self.offset + self.query.size + 1])
+    }
+
+    /// The order of the indexes.
+    func precedes(_ left: (key: RoomCursor.Key, id: String), _ right: (key: RoomCursor.Key, id: String)) -> Bool {
+        let (first, second) = self.isDescending ? (right, left) : (left, right)
+        switch (first.key, second.key) {
+        case (.number(let one), .number(let other)) where one != other: return one < other
+        case (.text(let one), .text(let other)):
+            let (one, other) = (Self.folded(one), Self.folded(other))
+            if one != other { return one.lexicographicallyPrecedes(other) }
+        default: break
+        }
+        return first.id.utf8.lexicographicallyPrecedes(second.id.utf8)
+    }
+
+    /// As SQLite's NOCASE compares.
+    private static func folded(_ text: String) -> [UInt8] {
+        text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+    }
+}

@@ -1,0 +1,61 @@
+/// How text is cut into words for the room search, the same way when stored and when asked for: runs of letters and digits, each
+/// ideograph by itself (there are no spaces to go by).
+enum RoomWords {
+    /// Words of a search at most; the rest is left out.
+    static let mostWords = 16
+
+    static func indexed(_ room: Room) -> String {
+        (words(room.title) + words(room.id.rawValue) + words(room.owner ?? "")).joined(separator: " ")
+    }
+
+    /// An FTS5 query without any syntax of the user's: each run of non-spaces a phrase, the last open-ended. Nil when there is no word.
+    static func query(_ text: String) -> String? {
+        let phrases = text.split(whereSeparator: \.isWhitespace).prefix(mostWords).map { words(String($0)) }.filter { !$0.isEmpty }
+        guard !phrases.isEmpty else { return nil }
+        return phrases.map { "\"\($0.joined(separator: " "))\"" }.joined(separator: " ") + "*"
+    }
+
+    static func words(_ text: String) -> [String] {
+        var words: [String] = []
+        var word = ""
+        for scalar in text.unicodeScalars {
+            switch kind(scalar) {
+            case .part: word.unicodeScalars.append(scalar)
+            case .whole:
+                if !word.isEmpty { words.append(word) }
+                words.append(String(scalar))
+                word = ""
+            case .mark: if !word.isEmpty { word.unicodeScalars.append(scalar) }
+            case .none:
+                if !word.isEmpty { words.append(word) }
+                word = ""
+            }
+        }
+        if !word.isEmpty { words.append(word) }
+        return words
+    }
+
+    private enum Kind { case part, whole, mark, none }
+
+    private static func kind(_ scalar: Unicode.Scalar) -> Kind {
+        if scalar.isASCII {
+            switch scalar {
+            case "a"..."z", "A"..."Z", "0"..."9": return .part
+            default: return .none
+            }
+        }
+        switch scalar.properties.generalCategory {
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .decimalNumber, .letterNumber, .otherNumber:
+            return .part
+        case .nonspacingMark: return .mark
+        case .otherLetter: return isIdeograph(scalar.value) ? .whole : .part
+        default: return .none
+        }
+    }
+
+    /// Han and kana. Hangul has spaces.
+    private static func isIdeograph(_ value: UInt32) -> Bool {
+        (0x3040...0x30FF).contains(value) || (0x3400...0x9FFF).contains(value) || (0xF900...0xFAFF).contains(value)
+            || (0x20000...0x3FFFF).contains(value)
+    }
+}

@@ -1,0 +1,194 @@
+import GRDB
+
+/// One operation of a batch: the rules applied to what the store holds. Lives inside the batch's transaction, on the registry's queue.
+///
+/// Events of one operation come in a fixed order: a stream's begin or end before the change of its room that it causes, and an ended
+/// room's streams end before the room.
+final class RoomWork {
+    let store: StoreAccess
+    /// When the operation was submitted.
+    let now: Int64
+    let settings: RoomRegistry.Settings
+    private(set) var outcomes: [RoomRegistry.Outcome] = []
+    /// For the registry's table of streams that nobody may play.
+    private(set) var playChanges: [PlayTable.Change] = []
+
+    init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings) {
+        self.store = store
+        self.now = now
+        self.settings = settings
+    }
+
+    func tell(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
+
+    /// The room with its overdue deadlines applied.
+    func room(_ id: String) throws -> Room {
+        guard var room = try self.store.room(id), try self.catchUp(&room) else { throw RegistryError.noSuchRoom(id) }
+        return room
+    }
+
+    /// Applies the deadlines that have passed. False: the room is forgotten.
+    func catchUp(_ room: inout Room) throws -> Bool {
+        // Each tick that does something moves the deadline; the bound is for a rule that does not.
+        for _ in 0..<16 {
+            guard let deadline = RoomRules.nextDeadline(of: room), deadline <= self.now else { return true }
+            guard try self.step(.tick, on: &room, by: .time) else { return false }
+        }
+        try self.store.postpone(room.id, to: self.now.later(by: 60_000))
+        return true
+    }
+
+    // MARK: - One input
+
+    /// Applies an input and stores and tells what follows. False: the room is forgotten. Throws ``RoomRefusal``.
+    @discardableResult
+    func step(_ input: RoomInput, on room: inout Room, by actor: Actor) throws -> Bool {
+        let old = room
+        let effects = try RoomRules.apply(input, to: &room, now: self.now)
+        return try self.carryOut(effects, from: old, on: &room, by: actor)
+    }
+
+    func carryOut(_ effects: [RoomEffect], from old: Room, on room: inout Room, by actor: Actor) throws -> Bool {
+        for case .cut(_, let sequence?, let end, _) in effects {
+            if let push = try self.store.push(sequence) { try self.end(push, end, in: &room, by: actor) }
+        }
+        if room.state.isTerminal, !old.state.isTerminal, room.members > 0 {
+            try self.store.removeMembers(of: room.id)
+            room.members = 0
+        }
+        for effect in effects {
+            switch effect {
+            case .event(let kind, let from): try self.event(kind, of: &room, self.data(of: room, kind, from: from, by: actor))
+            case .streamEvent(let kind, let number):
+                guard let slot = room.slots.first(where: { $0.number == number }) else { continue }
+                try self.event(kind, of: &room, self.data(of: room, slot, by: actor))
+            case .cut(let number, let sequence, let end, let endsViewers):
+                guard let slot = room.slots.first(where: { $0.number == number }) else { continue }
+                self.tell(.cut(slot.path, sequence: sequence.map(PushSequence.init), end, endsViewers: endsViewers))
+            case .delete:
+                try self.save(from: old, to: room)
+                try self.forget(&room, by: actor)
+                return false
+            }
+        }
+        try self.save(from: old, to: room)
+        return true
+    }
+
+    /// Stores the room, and what else hangs on its state and its slots' bans.
+    func save(from old: Room, to room: Room) throws {
+        try self.store.update(from: old, to: room)
+        for (old, slot) in zip(old.slots, room.slots)
+        where old.forbiddenUntil != slot.forbiddenUntil || old.forbidReason != slot.forbidReason {
+            if let until = slot.forbiddenUntil {
+                try self.store.setBan(of: slot.path, until: until, reason: slot.forbidReason ?? "", now: self.now)
+            } else {
+                _ = try self.store.removeBan(of: slot.path)
+            }
+            self.playChanges.append(.banned(slot.path, slot.isForbidden))
+        }
+        if (old.state == .closed) != (room.state == .closed) {
+            for slot in room.slots { self.playChanges.append(.closed(slot.path, room.state == .closed)) }
+        }
+    }
+
+    func playChange(_ change: PlayTable.Change) { self.playChanges.append(change) }
+
+    /// Tells that the room is gone, and deletes it. Bans of its streams stay.
+    func forget(_ room: inout Room, by actor: Actor) throws {
+        try self.event(.roomDeleted, of: &room, self.data(of: room, .roomDeleted, from: room.state, by: actor))
+        try self.store.delete(room)
+        if room.state == .closed { for slot in room.slots { self.playChanges.append(.closed(slot.path, false)) } }
+    }
+
+    // MARK: - Pushes
+
+    /// Ends a push, if that has not been told before.
+    func end(_ push: StoredPush, _ end: PushEnd, in room: inout Room, by actor: Actor) throws {
+        guard push.endedAt == nil else { return }
+        try self.store.endPush(push.sequence, end, at: self.now)
+        guard let mediaAt = push.mediaAt else { return }
+        var data = self.streamData(of: push, in: room, by: actor)
+        data.add("durationMs", max(0, self.now - mediaAt))
+        data.add("end", end.rawValue)
+        data.add("code", end.tencentCode)
+        try self.event(.streamEnd, of: &room, data)
+    }
+
+    func begin(_ push: StoredPush, in room: inout Room, by actor: Actor) throws {
+        try self.event(.streamBegin, of: &room, self.streamData(of: push, in: room, by: actor))
+    }
+
+    // MARK: - Events
+
+    /// Numbers, stores and queues an event. The caller saves the room.
+    func event(_ kind: RoomEvent.Kind, of room: inout Room, _ data: JSONText) throws {
+        room.lastEvent += 1
+        try self.event(kind, number: room.lastEvent, roomID: room.id, instance: room.instance, lane: room.id.rawValue, data)
+    }
+
+    /// Of a stream without a room.
+    func event(_ kind: RoomEvent.Kind, of path: StreamPath, _ data: JSONText) throws {
+        try self.event(kind, number: 0, roomID: nil, instance: 0, lane: path.description, data)
+    }
+
+    private func event(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, lane: String, _ data: JSONText) throws {
+        let event = try self.store.insertEvent(kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text)
+        for target in self.settings.webhooks where target.format == .earshot || kind == .streamBegin || kind == .streamEnd {
+            try self.store.insertNotice(of: event, lane: lane, to: target, now: self.now)
+        }
+        self.tell(.event(event))
+    }
+
+    /// What every event of a room says.
+    func data(of room: Room, by actor: Actor) -> JSONText {
+        var data = JSONText()
+        data.add("state", room.state.rawValue)
+        data.add("reason", room.reason.rawValue)
+        data.add("instance", room.instance)
+        data.add("by", actor.name)
+        return data
+    }
+
+    func data(of room: Room, _ kind: RoomEvent.Kind, from: RoomState, by actor: Actor) -> JSONText {
+        var data = self.data(of: room, by: actor)
+        if kind.isTransition { data.add("from", from.rawValue) }
+        switch kind {
+        case .roomCreated:
+            data.add("title", room.title)
+            data.add("owner", room.owner)
+            data.add("deviceUid", room.deviceUid)
+        case .roomForbidden:
+            data.add("resumeAt", room.forbiddenUntil.map(isoText))
+            data.add("forbidReason", room.forbidReason)
+        case .ownerOffline, .ownerOnline: data.add("owner", room.owner)
+        default: break
+        }
+        return data
+    }
+
+    private func data(of room: Room, _ slot: Room.Slot, by actor: Actor) -> JSONText {
+        var data = self.data(of: room, by: actor)
+        data.add("app", slot.app)
+        data.add("name", slot.name)
+        data.add("slot", slot.number)
+        data.add("resumeAt", slot.forbiddenUntil.map(isoText))
+        data.add("forbidReason", slot.forbidReason)
+        return data
+    }
+
+    private func streamData(of push: StoredPush, in room: Room, by actor: Actor) -> JSONText {
+        var data = self.data(of: room, by: actor)
+        data.add("app", push.path.app)
+        data.add("name", push.path.name)
+        data.add("slot", push.slot)
+        data.add("sequence", push.sequence)
+        data.add("clientAddress", push.clientAddress)
+        data.add("parameters", push.parameters)
+        data.add("width", push.media.width)
+        data.add("height", push.media.height)
+        data.add("videoCodec", push.media.videoCodec)
+        data.add("audioCodec", push.media.audioCodec)
+        return data
+    }
+}

@@ -1,0 +1,67 @@
+import Crypto
+
+/// Secrets of API tokens.
+enum TokenSecret {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+
+    /// "earshot_" and 32 random base62 characters: 190 bits.
+    static func random() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return "earshot_" + String((0..<32).map { _ in self.alphabet[Int.random(in: 0..<62, using: &generator)] })
+    }
+
+    /// SHA-256 in hex. Without salt: a random secret of this length cannot be looked up in a table.
+    static func hash(_ secret: String) -> String {
+        SHA256.hash(data: Array(secret.utf8)).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+
+    static func create(_ secret: String, name: String, role: TokenRole, in store: StoreAccess, now: Int64) throws -> APIToken {
+        guard (1...RoomLimits.tokenNameBytes).contains(name.utf8.count), RoomLimits.isPlain(name) else {
+            throw FieldError("name", name, "expected 1 to \(RoomLimits.tokenNameBytes) bytes without control characters")
+        }
+        guard try !store.hasToken(named: name) else { throw FieldError("name", name, "a valid token has this name already") }
+        guard try store.validTokenCount() < RoomLimits.tokens else {
+            throw RegistryError.tooMany(what: "tokens", limit: RoomLimits.tokens)
+        }
+        return try store.insertToken(name: name, role: role, hash: self.hash(secret), now: now)
+    }
+}
+
+/// The API tokens in a data directory, with or without a server that runs on it. For the command line: every call blocks.
+package final class TokenStore: Sendable {
+    private let store: RoomStore
+    private let clock = RoomClock()
+
+    /// Opens (or makes) the store. Throws ``StoreError``.
+    package init(directory: String) throws { self.store = try RoomStore(directory: directory) }
+
+    package func close() { self.store.close() }
+
+    package func create(name: String, role: TokenRole) throws(RegistryError) -> (token: APIToken, secret: String) {
+        let secret = TokenSecret.random()
+        do {
+            let token = try self.store.transaction { try TokenSecret.create(secret, name: name, role: role, in: $0, now: self.clock.now()) }
+            return (token, secret)
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+
+    /// Revoked ones too.
+    package func list() throws(RegistryError) -> [APIToken] {
+        do {
+            return try self.store.readNow { try $0.tokens() }
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+
+    /// The token as revoked; nil when there is none with this id.
+    package func revoke(_ id: Int64) throws(RegistryError) -> APIToken? {
+        do {
+            return try self.store.transaction { try $0.revokeToken(id, now: self.clock.now()) }
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+}

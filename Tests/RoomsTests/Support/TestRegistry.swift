@@ -1,0 +1,116 @@
+import Foundation
+import GRDB
+import Synchronization
+
+@testable import Rooms
+
+/// A registry on a real file in a folder of its own, with a clock that tests set.
+final class TestRegistry: Sendable {
+    let directory: String
+    let registry: RoomRegistry
+    private let time: TestTime
+    private let told = Mutex<[RoomRegistry.Outcome]>([])
+
+    /// Milliseconds since 1970 of every test's beginning: 2026-11-21T10:00:00Z.
+    static let start: Int64 = 1_795_255_200_000
+
+    init(directory: String? = nil, time: TestTime = TestTime(), _ change: (inout RoomRegistry.Settings) -> Void = { _ in }) throws {
+        let folder = directory ?? NSTemporaryDirectory() + "earshot-rooms-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        self.directory = folder
+        self.time = time
+        var settings = RoomRegistry.Settings()
+        change(&settings)
+        self.registry = try RoomRegistry(directory: folder, settings: settings, clock: RoomClock(now: { time.now }))
+        self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
+    }
+
+    /// The same folder, opened again as after a kill: the first registry is not asked to finish anything.
+    func restarted(_ change: (inout RoomRegistry.Settings) -> Void = { _ in }) async throws -> TestRegistry {
+        let next = try TestRegistry(directory: self.directory, time: self.time, change)
+        try await next.registry.start()
+        return next
+    }
+
+    var now: Int64 { self.time.now }
+
+    /// Lets time pass and applies what becomes due.
+    func advance(_ ms: Int64) async {
+        self.time.advance(ms)
+        await self.registry.runDue()
+    }
+
+    /// Lets time pass without the timer.
+    func pass(_ ms: Int64) { self.time.advance(ms) }
+
+    var outcomes: [RoomRegistry.Outcome] { self.told.withLock { $0 } }
+    var events: [RoomEvent] { self.outcomes.compactMap { if case .event(let event) = $0 { event } else { nil } } }
+    var kinds: [RoomEvent.Kind] { self.events.map(\.kind) }
+    var cuts: [String] {
+        self.outcomes.compactMap { outcome in
+            guard case .cut(let path, let sequence, let end, let endsViewers) = outcome else { return nil }
+            return "\(path) \(sequence.map { String($0.rawValue) } ?? "-") \(end.rawValue)\(endsViewers ? " viewers" : "")"
+        }
+    }
+
+    /// Waits until everything submitted before is on disk.
+    func settle() async { _ = await self.registry.result(key: nil) { _ in } }
+
+    func remove() { try? FileManager.default.removeItem(atPath: self.directory) }
+
+    /// The file, read beside the registry.
+    func sql<T: DatabaseValueConvertible>(_ type: T.Type = T.self, _ sql: String) throws -> T? {
+        try DatabaseQueue(path: self.directory + "/earshot.db").read { db in try T.fetchOne(db, sql: sql) }
+    }
+
+    func execute(_ sql: String) throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        try DatabaseQueue(path: self.directory + "/earshot.db", configuration: configuration).writeWithoutTransaction { db in
+            try db.execute(sql: sql)
+        }
+    }
+
+    // MARK: - Shorthand
+
+    @discardableResult
+    func create(_ id: String? = nil, _ change: (inout NewRoom) -> Void = { _ in }) async throws -> Room {
+        var new = NewRoom(policy: RoomPolicy())
+        if let id { new.id = try RoomID(checking: id) }
+        change(&new)
+        return try await self.registry.create(new, by: Actor("test"))
+    }
+
+    func push(_ path: String, from address: String = "192.0.2.1", mayCreateRoom: Bool = false) async -> Result<PushGrant, PushRefusal> {
+        guard let path = StreamPath(path) else { return .failure(.noRoom) }
+        return await self.registry.admitPush(
+            PushRequest(path: path, clientAddress: address, session: 7, parameters: "a=1", mayCreateRoom: mayCreateRoom))
+    }
+
+    /// Pushes media to a stream: the room is live when this returns.
+    @discardableResult
+    func goLive(_ path: String) async throws -> PushGrant {
+        let grant = try await self.push(path).get()
+        self.registry.mediaArrived(grant.sequence, PushMedia())
+        await self.settle()
+        return grant
+    }
+
+    @discardableResult
+    func apply(_ input: RoomInput, _ id: String, _ action: String = "test") async throws -> Room {
+        try await self.registry.apply(input, to: id, action: action, by: Actor("test"))
+    }
+}
+
+/// A clock that stands until it is moved. Any thread.
+final class TestTime: Sendable {
+    private let ms = Mutex(TestRegistry.start)
+    var now: Int64 { self.ms.withLock { $0 } }
+    func advance(_ ms: Int64) { self.ms.withLock { $0 += ms } }
+}
+
+/// Data of an event, for comparison.
+func fields(_ event: RoomEvent) throws -> [String: String] {
+    let object = try JSONSerialization.jsonObject(with: Data(event.data.utf8)) as? [String: Any]
+    return (object ?? [:]).mapValues { "\($0)" }
+}
