@@ -248,12 +248,15 @@ final class RawClient: Sendable {
     }
 
     /// Codes of all `onStatus` and refusals so far.
-    var statusCodes: [String] {
+    var statusCodes: [String] { self.statuses.map(\.code) }
+
+    /// All `onStatus` and refusals so far.
+    var statuses: [Status] {
         self.received.compactMap { received in
             guard received.message.type == .commandAMF0, let command = try? Command(received.message, limits: AMFLimits()) else {
                 return nil
             }
-            return command.arguments.first.flatMap(Status.init)?.code
+            return command.arguments.first.flatMap(Status.init)
         }
     }
 

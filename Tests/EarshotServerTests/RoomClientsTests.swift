@@ -1,0 +1,256 @@
+import EarshotServer
+import Foundation
+import RTMP
+import Rooms
+import Testing
+
+/// Rooms as real pushes live through them: ffmpeg at the door, killed, back, dropped, forbidden, over.
+@Suite struct RoomClientsTests {
+    private static func source(seconds: Int = 20) async throws -> String {
+        try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: seconds)
+    }
+
+    private static let ops = Actor("test")
+
+    /// Live with the first media, interrupted by kill -9, live again within the grace period: one room, two pushes, in this order.
+    @Test func killedPublisherIsBackWithinGrace() async throws {
+        let source = try await Self.source()
+        try await TestServer.run { server in
+            let url = "\(server.rtmp)/live/cam1"
+            let killed = try ClientProcess(FFmpeg.push(source, to: url))
+            try await server.waitFor("cam1", .live)
+            killed.send(SIGKILL)
+            let interrupted = try await server.waitFor("cam1", .interrupted)
+            #expect(interrupted.reason == .publisherLost)
+            try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+                _ = try await server.waitFor("cam1", .live)
+            }
+            let events = try await server.events("cam1")
+            #expect(
+                events.map(\.kind).prefix(8) == [
+                    .roomCreated, .streamBegin, .roomLive, .streamEnd, .roomInterrupted, .streamBegin, .roomResumed, .streamEnd,
+                ])
+            #expect(events.map(\.number) == Array(1...Int64(events.count)))
+            let pushes = try await server.rooms.published(path: StreamPath("live/cam1"), fromMs: nil, toMs: nil, before: nil, limit: 10)
+            #expect(pushes.count == 2 && pushes.allSatisfy { $0.mediaAt != nil })
+            #expect(pushes.last?.end == .connectionLost)
+            #expect(pushes.last?.width == 320 && pushes.last?.height == 240, "\(pushes)")
+        }
+    }
+
+    /// Grace over: expired, its viewers' stream ends. The next push opens the next life of the same room.
+    @Test func killedPublisherIsBackTooLate() async throws {
+        let source = try await Self.source()
+        try await TestServer.run({ $0.rooms.policy.graceMs = 400 }) { server in
+            let url = "\(server.rtmp)/live/cam1"
+            try await ClientProcess.during(Probe.packets(url)) { viewer in
+                let killed = try ClientProcess(FFmpeg.push(source, to: url))
+                try await server.waitFor("cam1", .live)
+                killed.send(SIGKILL)
+                let expired = try await server.waitFor("cam1", .expired)
+                #expect(expired.reason == .graceOver && expired.instance == 1)
+                _ = try await viewer.outcome(within: 8)
+            }
+            try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+                let room = try await server.waitFor("cam1", .live)
+                #expect(room.instance == 2)
+            }
+        }
+    }
+
+    /// Dropped: the publisher is cut and told, and may come back; viewers stay.
+    @Test func dropIsNotForbid() async throws {
+        try await TestServer.run { server in
+            let viewer = try await RawClient.playing(server.port, "cam1")
+            let first = try await server.livePublisher("cam1")
+            #expect(await server.server.core.cut(StreamPath(app: "live", name: "cam1"), .dropped, endsViewers: false))
+            try await server.expectClosed(first, .dropped)
+            #expect(try await server.waitFor("cam1", .interrupted).reason == .dropped)
+            let second = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            #expect(!viewer.isClosed)
+            #expect(await server.server.core.cut(StreamPath(app: "live", name: "nothing"), .dropped, endsViewers: false) == false)
+            await second.close()
+            await viewer.close()
+        }
+    }
+
+    /// Forbidden: cut, viewers' stream over, every push refused with the reason, until it is resumed.
+    @Test func forbidAndResume() async throws {
+        try await TestServer.run { server in
+            let path = StreamPath(app: "live", name: "cam1")
+            let viewer = try await RawClient.playing(server.port, "cam1")
+            let client = try await server.livePublisher("cam1")
+            let until = Int64(Date().timeIntervalSince1970 * 1_000) + 60_000
+            _ = try await server.rooms.forbid(path, untilMs: until, reason: "dirty lens", by: Self.ops)
+            try await server.expectClosed(client, .forbidden)
+            try await viewer.waitForStatus(StatusCode.playUnpublishNotify)
+            try await server.waitFor("cam1", .forbidden)
+            let refused = try await RawClient.connected(server.port)
+            _ = try await refused.createStream()
+            try? await refused.publish("cam1")
+            try await server.expectClosed(refused, .forbidden)
+            #expect(refused.statuses.contains { $0.code == StatusCode.publishBadName && $0.description.contains("dirty lens") })
+            let late = try await RawClient.connected(server.port)
+            _ = try await late.createStream()
+            try? await late.play("cam1")
+            try await server.expectClosed(late, .forbidden)
+            try await server.rooms.resume(path, by: Self.ops)
+            let back = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            await back.close()
+            await viewer.close()
+        }
+    }
+
+    /// The room closes: publisher and viewers end, and the name takes no push any more.
+    @Test func closedRoom() async throws {
+        try await TestServer.run { server in
+            let viewer = try await RawClient.playing(server.port, "cam1")
+            let client = try await server.livePublisher("cam1")
+            _ = try await server.rooms.apply(.close, to: "cam1", action: "close", by: Self.ops)
+            try await server.expectClosed(client, .roomEnded)
+            try await viewer.waitForStatus(StatusCode.playUnpublishNotify)
+            let refused = try await RawClient.connected(server.port)
+            _ = try await refused.createStream()
+            try? await refused.publish("cam1")
+            try await server.expectClosed(refused, .roomClosed)
+            await viewer.close()
+        }
+    }
+
+    /// Silence on a live socket, an announced pause and a dead socket are three things.
+    @Test func silencePauseAndDeath() async throws {
+        try await TestServer.run({ $0.rooms.policy.mediaIdleMs = 300 }) { server in
+            let client = try await server.livePublisher("cam1")
+            #expect(try await server.waitFor("cam1", .interrupted).reason == .mediaIdle)
+            client.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
+            try await server.waitFor("cam1", .live)
+            // The client's own notice.
+            try await client.perform { $0.pause(true, on: 1) }
+            let paused = try await server.waitFor("cam1", .interrupted)
+            #expect(paused.reason == .paused)
+            let ends = try #require(paused.interruptionEnds)
+            #expect(ends - (paused.interruptedAt ?? 0) >= 120_000, "a pause may be longer than a silence")
+            try await client.reset()
+            try await eventually("the dead socket to be noticed") { try await server.rooms.room("cam1").slots[0].sequence == nil }
+            #expect(try await server.rooms.room("cam1").reason == .paused, "and keep its time, though the socket died")
+            let back = try await server.livePublisher("cam1")
+            #expect(try await server.events("cam1").filter { $0.kind == .roomResumed }.count == 2)
+            try await back.reset()
+            #expect(try await server.waitFor("cam1", .interrupted).reason == .publisherLost)
+        }
+    }
+
+    /// Two cameras of one room: live while one of them is.
+    @Test func twoSlots() async throws {
+        try await TestServer.run { server in
+            var new = NewRoom(policy: RoomPolicy())
+            new.id = try RoomID(checking: "duo")
+            new.slots = 2
+            _ = try await server.rooms.create(new, by: Self.ops)
+            let one = try await server.livePublisher("duo")
+            let two = try await server.livePublisher("duo-2")
+            try await eventually("both") { try await server.rooms.room("duo").slots.allSatisfy(\.isActive) }
+            try await one.reset()
+            try await eventually("one") { try await server.rooms.room("duo").slots.map(\.isActive) == [false, true] }
+            #expect(try await server.rooms.room("duo").state == .live)
+            try await two.reset()
+            try await server.waitFor("duo", .interrupted)
+            #expect(try await server.events("duo").filter(\.kind.isTransition).map(\.kind) == [.roomCreated, .roomLive, .roomInterrupted])
+        }
+    }
+
+    /// The device that knows only its own UID pushes into its room; the same credential takes over its ghost.
+    @Test func pushByDevice() async throws {
+        try await TestServer.run({ $0.rooms.autoCreate = .never }) { server in
+            var new = NewRoom(policy: RoomPolicy())
+            new.id = try RoomID(checking: "walk")
+            new.deviceUid = "EAR-0042"
+            _ = try await server.rooms.create(new, by: Self.ops)
+            let viewer = try await RawClient.playing(server.port, "walk")
+            let ghost = try await server.livePublisher("EAR-0042")
+            try await server.waitFor("walk", .live)
+            let back = try await server.livePublisher("EAR-0042")
+            try await server.expectClosed(ghost, .takenOver)
+            try await eventually("the viewer to get media") { !viewer.media().isEmpty }
+            let stranger = try await RawClient.connected(server.port)
+            _ = try await stranger.createStream()
+            try? await stranger.publish("no-such-room")
+            try await server.expectClosed(stranger, .noRoom)
+            await back.close()
+            await viewer.close()
+        }
+    }
+
+    /// Never started.
+    @Test func neverStartedRoomExpires() async throws {
+        try await TestServer.run { server in
+            var policy = RoomPolicy()
+            policy.neverStartedMs = 1_000
+            var new = NewRoom(policy: policy)
+            new.id = try RoomID(checking: "idle")
+            _ = try await server.rooms.create(new, by: Self.ops)
+            // Connected, let in, and silent: that is not a start.
+            let silent = try await RawClient.publishing(server.port, "idle")
+            #expect(try await server.waitFor("idle", .expired).reason == .neverStarted)
+            try await silent.waitUntilClosed()
+        }
+    }
+
+    @Test func sessionsAreEndedById() async throws {
+        try await TestServer.run { server in
+            let viewer = try await RawClient.playing(server.port, "cam1")
+            let id = try #require(try await server.server.core.collect { $0.sessionSnapshots() }.first?.id)
+            #expect(await server.server.core.endSession(id))
+            try await server.expectClosed(viewer, .kicked)
+            #expect(await server.server.core.endSession(id) == false)
+        }
+    }
+
+    @Test func kickedMemberIsCut() async throws {
+        try await TestServer.run { server in
+            let publisher = try await server.livePublisher("cam1")
+            _ = try await server.rooms.join("cam1", user: "mallory", nick: "M")
+            let mallory = try await RawClient.playing(server.port, "cam1?user=mallory")
+            let alice = try await RawClient.playing(server.port, "cam1?user=alice")
+            try await server.rooms.kick("cam1", user: "mallory", by: Self.ops)
+            try await server.expectClosed(mallory, .kicked)
+            #expect(!alice.isClosed)
+            await alice.close()
+            await publisher.close()
+        }
+    }
+}
+
+extension TestServer {
+    var rooms: RoomRegistry { self.server.core.rooms }
+
+    /// Waits until the room is in this state.
+    @discardableResult
+    func waitFor(_ id: String, _ state: RoomState, within seconds: Double = 20) async throws -> Room {
+        var last: Room?
+        do {
+            try await eventually("\(id) to be \(state)", within: seconds) {
+                do throws(RegistryError) {
+                    last = try await self.rooms.room(id)
+                } catch .noSuchRoom {
+                    return false
+                }
+                return last?.state == state
+            }
+        } catch {
+            throw TimedOut(description: "\(error); it is \(last.map { "\($0.state) (\($0.reason))" } ?? "not there")")
+        }
+        return try last.orThrow()
+    }
+
+    func events(_ id: String) async throws -> [RoomEvent] { try await self.rooms.events(after: 0, room: id, limit: 1_000) }
+
+    /// A publisher whose first audio has arrived.
+    func livePublisher(_ name: String) async throws -> RawClient {
+        let client = try await RawClient.publishing(self.port, name)
+        client.send(.audio, SyntheticTag.audio(1, bytes: 20))
+        return client
+    }
+}
