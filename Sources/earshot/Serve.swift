@@ -54,7 +54,6 @@ struct Serve: AsyncParsableCommand {
         let log = LogOutput.logger(config.log)
         OpenFiles.prepare(for: config.limits.connections, log)
         EventLoops.matchAvailableCores()
-        try DataDirectory.prepare(config.data.directory)
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
         try await server.run { Banner.print(addresses, config) }

@@ -41,6 +41,7 @@ package final class Server: Sendable {
         settings.webhooks =
             config.webhooks.urls.map { WebhookTarget(url: $0, format: .earshot) }
             + config.webhooks.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }
+        try DataDirectory.prepare(config.data.directory)
         let rooms = try RoomRegistry(directory: config.data.directory, settings: settings)
         let keys = try KeyRing.load(config: config)
         self.core = ServerCore(config: config, rooms: rooms, keys: keys, group: group, log: log)

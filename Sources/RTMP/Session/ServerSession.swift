@@ -377,12 +377,15 @@ package struct ServerSession {
         self.status(streamID, status)
     }
 
+    /// From a player: send no media for now. From a publisher: none will come for a while.
     private mutating func receivePause(_ command: Command, on streamID: UInt32) {
-        guard self.role(streamID) == .playing else { return }
+        let role = self.role(streamID)
+        guard role == .playing || role == .publishing else { return }
         let pause = command.boolean(at: 0) ?? true
         self.outputs.append(.pause(streamID: streamID, pause))
         let code = pause ? StatusCode.pauseNotify : StatusCode.unpauseNotify
-        self.status(streamID, Status(code, pause ? "Paused." : "Playing on from the live position."))
+        let resumed = role == .playing ? "Playing on from the live position." : "Media is expected again."
+        self.status(streamID, Status(code, pause ? "Paused." : resumed))
     }
 
     private mutating func receiveTrack(

@@ -25,6 +25,9 @@ struct TestServer: Sendable {
         var config = ServerConfig()
         config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
         config.http.listen = HostPort(host: "127.0.0.1", port: 0)
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-test-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        config.data.directory = folder.path
         configure(&config)
         let lines = LogLines()
         var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
