@@ -137,6 +137,7 @@ import Testing
             try await eventually("the dead socket to be noticed") { try await server.rooms.room("cam1").slots[0].sequence == nil }
             #expect(try await server.rooms.room("cam1").reason == .paused, "and keep its time, though the socket died")
             let back = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
             #expect(try await server.events("cam1").filter { $0.kind == .roomResumed }.count == 2)
             try await back.reset()
             #expect(try await server.waitFor("cam1", .interrupted).reason == .publisherLost)

@@ -125,8 +125,17 @@ import Testing
         #expect(told(try server.send(Command("seek", arguments: [5000]), on: 1)) == ["onStatus NetStream.Seek.Notify status 1"])
     }
 
+    @Test func `a publisher announces a pause, and its end`() throws {
+        var server = try Server.publishing()
+        for paused in [true, false] {
+            let outputs = try server.send(Command("pause", arguments: [.boolean(paused)]), on: 1)
+            #expect(outputs.first == .pause(streamID: 1, paused) && outputs.count == 2)
+            #expect(told(outputs) == ["onStatus NetStream.\(paused ? "Pause" : "Unpause").Notify status 1"])
+        }
+    }
+
     @Test(arguments: ["pause", "receiveAudio", "receiveVideo"]) func `none of it without a play`(name: String) throws {
-        for var server in [try Server.connected(), try Server.publishing()] {
+        for var server in name == "pause" ? [try Server.connected()] : [try Server.connected(), try Server.publishing()] {
             #expect(try server.send(Command(name, arguments: [true]), on: 1) == [])
             #expect(try server.send(Command(name, arguments: [true]), on: 99) == [])
         }
