@@ -57,11 +57,13 @@ let package = Package(
             dependencies: [
                 "Media", "RTMP", "Relay", "Rooms", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging, lifecycle, httpClient, webSocket,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: settings),
@@ -92,6 +94,7 @@ let package = Package(
             name: "EarshotServerTests",
             dependencies: [
                 "EarshotServer", "RTMP", "Relay", "Media", "Rooms", httpClient, nioCore, nioPosix, nioSSL, logging, lifecycle,
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
             ],
             swiftSettings: settings),

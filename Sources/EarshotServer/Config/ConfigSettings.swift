@@ -141,6 +141,10 @@ extension ConfigSetting {
         .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
         .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
         .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
+        .make(
+            "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000), "HTTP connections at a time, event feeds included."),
+        .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
+        .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
 
         .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged."),
         .make("log.format", \.log.format, .choice(ServerConfig.Log.Format.self), "Lines of text, or of JSON."),

@@ -194,6 +194,12 @@ package struct ServerConfig: Sendable, Equatable {
         package var viewersPerStream = 20_000
         /// Publishers at a time, over all streams.
         package var publishersTotal = 2_000
+        /// HTTP connections at a time, subscribers of the event feed among them.
+        package var httpConnections = 4_096
+        /// From the connection to the end of the first request's head.
+        package var httpHeadMs: Int64 = 10_000
+        /// Between an answer and the next request.
+        package var httpIdleMs: Int64 = 60_000
         package init() {}
     }
 

@@ -15,6 +15,8 @@ package final class ServerCore: Sendable {
     /// The server's own requests: hooks and webhooks.
     package let outbound: OutboundClient
     package let counters = Counters()
+    package let events = EventHub()
+    package let tickets = TicketOffice()
     package let log: Logger
     /// For the lines that end connections, for those that begin roles and for those of rooms: one kind must not hold another back.
     let closeFlood = FloodGate()

@@ -1,11 +1,12 @@
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import ServiceLifecycle
 import Synchronization
 
-/// The HTTP side as a service: health checks and the API. Binds once, reports its port, runs until the group shuts down.
+/// The HTTP side as a service: health checks, the API and the event feed. Binds once, reports its port, runs until the group shuts down.
 final class HTTPService: Service, Sendable {
     private let core: ServerCore
     private let address: HostPort
@@ -28,9 +29,14 @@ final class HTTPService: Service, Sendable {
         let address = self.address
         var quiet = self.log
         if self.log.logLevel > .debug { quiet.logLevel = .warning }
+        let sweepers = LoopSweepers(self.group)
+        // Media over HTTP joins the event feed here.
+        let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: self.core, sweepers: sweepers)]
+        let shared = HTTPServerChannel.Shared(limits: HTTPLimits(self.core.config.limits), takeovers: takeovers, sweepers: sweepers)
         let application = Application(
             router: APIRouter(core: self.core).router(),
-            configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot"),
+            server: HTTPServerBuilder { HTTPServerChannel(responder: $0, shared: shared) },
+            configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
             onServerRunning: { channel in bound.succeed(channel.localAddress?.port ?? address.port) },
             eventLoopGroupProvider: .shared(self.group), logger: quiet)
         let group = ServiceGroup(configuration: .init(services: [application], logger: quiet))

@@ -1,0 +1,97 @@
+import NIOCore
+package import Rooms
+import Synchronization
+
+/// Hands events to the subscribers of the event feed. Any thread.
+///
+/// An event is encoded once; each event loop that has subscribers gets one task per batch and keeps the newest events in an ``EventRing``.
+/// A subscriber that falls behind it reads the store instead: memory does not depend on how slow it is, and no event is lost.
+package final class EventHub: Sendable {
+    package static let subscriberLimit = 1_000
+
+    private struct State {
+        var feeds: [ObjectIdentifier: LoopFeed] = [:]
+        var subscribers = 0
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Events of one commit or several, in order, after they were stored. Does not wait. Calls must not overlap.
+    package func publish(_ events: [RoomEvent]) {
+        let feeds = self.state.withLock { Array($0.feeds.values) }
+        guard !feeds.isEmpty, !events.isEmpty else { return }
+        let entries = events.map { EventRing.Entry(id: $0.id, room: $0.roomID, frame: WebSocketWriter.text(EventMessage.event($0))) }
+        for feed in feeds { feed.eventLoop.execute { feed.deliver(entries) } }
+    }
+
+    package var subscribers: Int { self.state.withLock { $0.subscribers } }
+
+    /// A place among the subscribers, for as long as it is kept.
+    final class Place: Sendable {
+        private let hub: EventHub
+        fileprivate init(_ hub: EventHub) { self.hub = hub }
+        deinit { self.hub.state.withLock { $0.subscribers -= 1 } }
+    }
+
+    /// Nil: all are taken.
+    func takePlace() -> Place? {
+        self.state.withLock { state in
+            guard state.subscribers < Self.subscriberLimit else { return nil }
+            state.subscribers += 1
+            return Place(self)
+        }
+    }
+
+    /// The feed of this loop, with the subscriber in it. On the loop.
+    func join(_ subscriber: any EventSubscriber, on eventLoop: any EventLoop) -> LoopFeed {
+        let feed = self.state.withLock { state in
+            let feed = state.feeds[ObjectIdentifier(eventLoop)] ?? LoopFeed(eventLoop)
+            state.feeds[ObjectIdentifier(eventLoop)] = feed
+            return feed
+        }
+        feed.add(subscriber)
+        return feed
+    }
+
+    /// On the loop.
+    func leave(_ subscriber: any EventSubscriber, _ feed: LoopFeed) {
+        guard feed.remove(subscriber) else { return }
+        // Nobody is left: events pass this loop by until somebody comes. Whoever comes joins a new feed, with a new ring.
+        self.state.withLock { state in
+            if state.feeds[ObjectIdentifier(feed.eventLoop)] === feed { state.feeds[ObjectIdentifier(feed.eventLoop)] = nil }
+        }
+    }
+}
+
+/// What a feed's events go to. Loop-bound.
+protocol EventSubscriber: AnyObject {
+    /// The ring has something new.
+    func pump()
+}
+
+/// One loop's subscribers and their ring.
+///
+/// `@unchecked Sendable`: its `var`s are touched on the event loop only.
+final class LoopFeed: @unchecked Sendable {
+    let eventLoop: any EventLoop
+    private(set) var ring = EventRing()
+    private var subscribers: [ObjectIdentifier: any EventSubscriber] = [:]
+
+    init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+    func add(_ subscriber: any EventSubscriber) { self.subscribers[ObjectIdentifier(subscriber)] = subscriber }
+
+    /// True: that was the last one.
+    func remove(_ subscriber: any EventSubscriber) -> Bool {
+        self.subscribers[ObjectIdentifier(subscriber)] = nil
+        return self.subscribers.isEmpty
+    }
+
+    func deliver(_ entries: [EventRing.Entry]) {
+        for entry in entries { self.ring.append(entry) }
+        // Some leave while they are served.
+        for subscriber in Array(self.subscribers.values) { subscriber.pump() }
+    }
+}

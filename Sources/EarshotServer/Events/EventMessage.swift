@@ -1,0 +1,23 @@
+import Rooms
+
+/// What the event feed says, as JSON.
+enum EventMessage {
+    /// `{"type":"event",…}`: the fields that webhooks and `GET /rooms/{id}/events` have too.
+    static func event(_ event: RoomEvent) -> String {
+        #"{"type":"event",\#(self.fields(of: event))}"#
+    }
+
+    /// The members of an event, without braces. Its data is JSON already.
+    static func fields(of event: RoomEvent) -> String {
+        #""id":\#(event.id),"number":\#(event.number),"kind":\#(JSONText.quoted(event.kind.rawValue)),"#
+            + #""roomId":\#(JSONText.quoted(event.roomID?.rawValue)),"instance":\#(event.instance),"#
+            + #""at":"\#(JSONText.instant(event.at))","data":\#(event.data)"#
+    }
+
+    /// Events that cannot be told any more: their ids, both ends included. What a client knows from before is out of date; the hello's
+    /// snapshot is what stands.
+    static func gap(from: Int64, to: Int64) -> String { #"{"type":"gap","from":\#(from),"to":\#(to)}"# }
+
+    /// The answer to a client's `{"type":"ping"}`.
+    static func pong(at: Int64) -> String { #"{"type":"pong","at":"\#(JSONText.instant(at))"}"# }
+}

@@ -1,0 +1,304 @@
+import NIOCore
+import Rooms
+
+/// What a subscriber of the event feed starts with.
+struct EventsStart: Sendable {
+    /// Hello, and a gap if there is one: whole frames.
+    let frames: [ByteBuffer]
+    /// Events after this one follow.
+    let position: Int64
+    /// Nil: all rooms.
+    let room: RoomID?
+    let tokenID: Int64
+}
+
+/// One subscriber of the event feed: a WebSocket. Loop-bound.
+///
+/// Holds no queue: it writes while the socket takes more, from the loop's ring or a page of the store, and goes on where it was.
+final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Mode: Equatable {
+        case open
+        /// Our close frame is on its way; the peer's is awaited, unless it broke the protocol.
+        case closing(untilMs: Int64, listens: Bool)
+        case closed
+    }
+
+    static let heartbeatSeconds = 15
+    private static let pingMs = Int64(heartbeatSeconds) * 1_000
+    private static let deadMs: Int64 = 45_000
+    /// A socket that takes nothing for this long is given up.
+    private static let stuckMs: Int64 = 60_000
+    private static let closeMs: Int64 = 2_000
+    /// Frames a second that a client may send.
+    private static let frameLimit = 200
+    /// The store's failures in a row, a second apart.
+    private static let failureLimit = 10
+
+    private let start: EventsStart
+    private let place: EventHub.Place
+    private let hub: EventHub
+    private let events: StoredEvents
+    private let sweepers: LoopSweepers
+    private let tokens: TokenWatch
+    private let clock: RoomClock
+
+    private var mode = Mode.open
+    private var context: ChannelHandlerContext?
+    private var sweeper: LoopSweeper?
+    private var feed: LoopFeed?
+    private var cursor: FeedCursor
+    private var reader = WebSocketReader()
+    private var isPumping = false
+    private var failures = 0
+    private var retryMs: Int64 = 0
+    private var lastFrameMs: Int64 = 0
+    private var lastPingMs: Int64 = 0
+    private var stuckSinceMs: Int64?
+    /// Since when frames are counted, and how many there had been before.
+    private var frameWindow = (startMs: Int64(0), frames: 0)
+    /// The payload of a ping that could not be answered yet; only the newest is (RFC 6455 §5.5.3).
+    private var owedPong: ByteBuffer?
+
+    init(
+        _ start: EventsStart, place: EventHub.Place, hub: EventHub, sweepers: LoopSweepers, tokens: TokenWatch, clock: RoomClock,
+        events: StoredEvents
+    ) {
+        self.start = start
+        self.place = place
+        self.hub = hub
+        self.sweepers = sweepers
+        self.tokens = tokens
+        self.clock = clock
+        self.events = events
+        self.cursor = FeedCursor(after: start.position)
+    }
+
+    // MARK: - Life
+
+    /// Linux's TCP_NOTSENT_LOWAT: without it the kernel takes up to 4 MB before anybody hears that a subscriber has stopped reading.
+    private static let notSentLowWater = ChannelOptions.Types.SocketOption(level: .tcp, name: .init(rawValue: 25))
+
+    /// Of the sweeper's steady clock.
+    private var nowMs: Int64 { LoopSweeper.nowMs }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        let sweeper = self.sweepers.of(context.eventLoop)
+        self.sweeper = sweeper
+        self.lastFrameMs = self.nowMs
+        self.lastPingMs = self.lastFrameMs
+        // Where the system does not know it, the feed works without.
+        try? context.channel.syncOptions?.setOption(Self.notSentLowWater, value: 64 << 10)
+        sweeper.add(self)
+        for frame in self.start.frames { context.write(self.wrapOutboundOut(frame), promise: nil) }
+        context.flush()
+        self.feed = self.hub.join(self, on: context.eventLoop)
+        self.pump()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.leave()
+        self.sweeper?.remove(self)
+        self.mode = .closed
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.leave()
+        self.mode = .closed
+        context.fireChannelInactive()
+    }
+
+    private func leave() {
+        guard let feed = self.feed else { return }
+        self.feed = nil
+        self.hub.leave(self, feed)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent: self.close(1001, "the server is shutting down")
+        case ChannelEvent.inputClosed as ChannelEvent: context.close(promise: nil)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    /// Says why, then waits a moment for the peer's close frame.
+    private func close(_ code: UInt16, _ reason: String, listens: Bool = true) {
+        guard case .open = self.mode, let context = self.context else { return }
+        self.mode = .closing(untilMs: self.nowMs + Self.closeMs, listens: listens)
+        self.leave()
+        context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.close(code, reason)), promise: nil)
+    }
+
+    func sweep(nowMs: Int64) {
+        guard let context = self.context else { return }
+        switch self.mode {
+        case .closed: break
+        case .closing(let untilMs, _):
+            if nowMs >= untilMs { context.close(promise: nil) }
+        case .open:
+            if self.tokens.isRevoked(self.start.tokenID) {
+                self.close(1008, "the token was revoked")
+            } else if !context.channel.isWritable {
+                let since = self.stuckSinceMs ?? nowMs
+                self.stuckSinceMs = since
+                if nowMs - since >= Self.stuckMs { self.close(1013, "too slow; resume with after=") }
+            } else if nowMs - self.lastFrameMs >= Self.deadMs {
+                self.close(1013, "no answer to pings; resume with after=")
+            } else if nowMs - self.lastPingMs >= Self.pingMs {
+                self.lastPingMs = nowMs
+                context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.ping()), promise: nil)
+            }
+            if self.failures > 0 { self.pump() }
+        }
+    }
+
+    // MARK: - Out
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            self.stuckSinceMs = nil
+            // It reads: what it owes us is behind what it has not read yet.
+            self.lastFrameMs = max(self.lastFrameMs, self.nowMs - Self.pingMs)
+            if let payload = self.owedPong {
+                self.owedPong = nil
+                self.pong(payload)
+            }
+            self.pump()
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func pump() {
+        guard case .open = self.mode, !self.isPumping, let context = self.context, let feed = self.feed else { return }
+        // A flush may make the channel writable again, which is told before it returns.
+        self.isPumping = true
+        defer { self.isPumping = false }
+        while self.writeFromRing(feed, context) { context.flush() }
+    }
+
+    /// As much as the channel takes. True: something was written.
+    private func writeFromRing(_ feed: LoopFeed, _ context: ChannelHandlerContext) -> Bool {
+        var wrote = false
+        while context.channel.isWritable {
+            if self.failures > 0, !self.cursor.isReading, self.nowMs < self.retryMs { break }
+            switch self.cursor.next(feed.ring) {
+            case .wait: return wrote
+            case .readStore(let after):
+                self.readStore(after, context)
+                return wrote
+            case .takeFromRing:
+                guard let entry = feed.ring.first(after: self.cursor.position) else { return wrote }
+                self.cursor.sent(entry.id)
+                guard self.start.room == nil || entry.room == self.start.room else { continue }
+                context.write(self.wrapOutboundOut(entry.frame), promise: nil)
+                wrote = true
+            }
+        }
+        return wrote
+    }
+
+    private func readStore(_ after: Int64, _ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let events = self.events
+        Task {
+            let page = await events.page(after: after)
+            bound.eventLoop.execute { bound.value.pageCame(page) }
+        }
+    }
+
+    private func pageCame(_ page: StoredEvents.Page?) {
+        guard case .open = self.mode, let context = self.context else { return }
+        guard let page else {
+            self.cursor.pageFailed()
+            self.failures += 1
+            self.retryMs = self.nowMs + 1_000
+            if self.failures >= Self.failureLimit { self.close(1011, "the events cannot be read; resume with after=") }
+            return
+        }
+        self.failures = 0
+        self.cursor.pageArrived(last: page.last, isFull: page.isFull)
+        if page.frames.readableBytes > 0 { context.writeAndFlush(self.wrapOutboundOut(page.frames), promise: nil) }
+        self.pump()
+    }
+
+    // MARK: - In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = self.unwrapInboundIn(data)
+        guard self.isListening else { return }
+        let before = self.reader.frames
+        self.reader.append(&bytes)
+        do throws(WebSocketError) {
+            while self.isListening, let input = try self.reader.next() {
+                self.take(input, context)
+                guard self.countFrames(since: before) else { return }
+            }
+            _ = self.countFrames(since: before)
+        } catch {
+            self.fail(error, context)
+        }
+    }
+
+    private var isListening: Bool {
+        switch self.mode {
+        case .open: true
+        case .closing(_, let listens): listens
+        case .closed: false
+        }
+    }
+
+    private func fail(_ error: WebSocketError, _ context: ChannelHandlerContext) {
+        if case .open = self.mode {
+            self.close(error.code, error.reason, listens: false)
+        } else {
+            context.close(promise: nil)
+        }
+    }
+
+    /// False: the client sends too many.
+    private func countFrames(since before: Int) -> Bool {
+        let frames = self.reader.frames - before
+        guard frames > 0 else { return true }
+        let nowMs = self.nowMs
+        self.lastFrameMs = nowMs
+        if nowMs - self.frameWindow.startMs >= 1_000 { self.frameWindow = (nowMs, before) }
+        guard self.reader.frames - self.frameWindow.frames > Self.frameLimit else { return true }
+        self.close(1008, "more than \(Self.frameLimit) frames a second", listens: false)
+        return false
+    }
+
+    private func take(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
+        switch input {
+        case .ping(let payload): self.pong(payload)
+        case .text(let text):
+            guard ClientMessage.isPing(text), case .open = self.mode, context.channel.isWritable else { return }
+            context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.text(EventMessage.pong(at: self.clock.now()))), promise: nil)
+        case .binary, .pong: break
+        case .close(let code):
+            if case .open = self.mode {
+                // §5.5.1: the same code back; the server then closes first, §7.1.1.
+                self.close(code ?? 1000, "")
+            }
+            self.mode = .closing(untilMs: self.nowMs + Self.closeMs, listens: false)
+            let done = context.eventLoop.makePromise(of: Void.self)
+            done.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: done)
+        }
+    }
+
+    private func pong(_ payload: ByteBuffer) {
+        guard case .open = self.mode, let context = self.context else { return }
+        guard context.channel.isWritable else {
+            self.owedPong = payload
+            return
+        }
+        context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.pong(payload)), promise: nil)
+    }
+}

@@ -1,0 +1,171 @@
+import NIOCore
+import NIOHTTP1
+import Rooms
+
+/// `GET /events?ticket=&after=&room=`: opens the event feed, a WebSocket. Everything that speaks against it is an ordinary HTTP answer.
+///
+/// The ticket (or the token in an Authorization header) is the credential, and no cookie is: a page of any origin may connect, and one
+/// without a ticket learns nothing.
+struct EventsEndpoint: HTTPTakeover {
+    private let core: ServerCore
+    private let hello: EventsHello
+    private let tokens: TokenWatch
+    private let sweepers: LoopSweepers
+    private let clock = RoomClock()
+
+    init(core: ServerCore, sweepers: LoopSweepers) {
+        self.core = core
+        self.sweepers = sweepers
+        self.hello = EventsHello(core.rooms)
+        self.tokens = TokenWatch(core.rooms)
+    }
+
+    func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }
+
+    func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        do throws(Refusal) {
+            return try await self.open(request)
+        } catch {
+            return .answer(error.answer)
+        }
+    }
+
+    private struct Refusal: Error {
+        let answer: HTTPPlainAnswer
+        init(_ answer: HTTPPlainAnswer) { self.answer = answer }
+        init(_ error: FieldError) {
+            self.answer = .error(.badRequest, "invalid", error.rule, field: error.field, value: error.value.isEmpty ? nil : error.value)
+        }
+    }
+
+    private func open(_ request: HTTPTakeoverRequest) async throws(Refusal) -> HTTPTakeoverDecision {
+        guard let remote = request.remote, self.core.config.access.apiFrom.contains(address: remote) else {
+            throw Refusal(
+                .error(
+                    .forbidden, "forbidden",
+                    "The API does not answer this address; the server's setting access.apiFrom says which ones it does."))
+        }
+        let query: EventsQuery
+        do throws(FieldError) { query = try EventsQuery(request.head.query ?? "") } catch { throw Refusal(error) }
+        // Before a ticket is used up.
+        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw Refusal(refusal) }
+        let holder = try await self.holder(query, request.head)
+        let room = query.room ?? holder.room
+        guard holder.room == nil || room == holder.room else {
+            throw Refusal(.error(.forbidden, "forbidden", "This ticket is for another room."))
+        }
+        guard let place = self.core.events.takePlace() else {
+            throw Refusal(.error(.serviceUnavailable, "unavailable", "There are \(EventHub.subscriberLimit) subscribers already."))
+        }
+        let start: EventsStart
+        do throws(RegistryError) {
+            start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
+        } catch {
+            throw Refusal(Self.answer(error))
+        }
+        return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
+    }
+
+    private func holder(_ query: EventsQuery, _ head: HTTPRequestHead) async throws(Refusal) -> TicketOffice.Holder {
+        if let ticket = query.ticket {
+            guard let holder = self.core.tickets.redeem(ticket) else {
+                throw Self.unauthorized("This ticket is not known, was used, or is older than a minute.")
+            }
+            return holder
+        }
+        guard let secret = Self.bearer(head) else {
+            throw Self.unauthorized(
+                "The event feed needs a ticket (POST /api/v1/events/ticket) or a token: Authorization: Bearer earshot_….")
+        }
+        let token: APIToken?
+        do throws(RegistryError) { token = try await self.core.rooms.token(secret: secret) } catch { throw Refusal(Self.answer(error)) }
+        guard let token, token.revokedAt == nil else { throw Self.unauthorized("This token is not known, or it was revoked.") }
+        return TicketOffice.Holder(tokenID: token.id, role: token.role, room: nil)
+    }
+
+    /// RFC 6750 §2.1.
+    private static func bearer(_ head: HTTPRequestHead) -> String? {
+        let headers = head.headers["authorization"]
+        guard headers.count == 1, let parts = headers.first?.split(separator: " ", maxSplits: 1), parts.count == 2,
+            parts[0].lowercased() == "bearer", (1...256).contains(parts[1].utf8.count)
+        else { return nil }
+        return String(parts[1])
+    }
+
+    private static func unauthorized(_ message: String) -> Refusal {
+        var answer = HTTPPlainAnswer.error(.unauthorized, "unauthorized", message)
+        answer.headers.add(name: "www-authenticate", value: "Bearer realm=\"earshot\"")
+        return Refusal(answer)
+    }
+
+    private static func answer(_ error: RegistryError) -> HTTPPlainAnswer {
+        switch error {
+        case .noSuchRoom(let id): .error(.notFound, "not_found", "There is no room \"\(id.prefix(80))\".", field: "room")
+        default: .error(.serviceUnavailable, "unavailable", "The room registry cannot be read now.")
+        }
+    }
+
+    private func start(_ room: String?, after: Int64?, tokenID: Int64) async throws(RegistryError) -> EventsStart {
+        let hello = try await self.hello.message(room: room)
+        var frames = [WebSocketWriter.text(hello.text)]
+        var position = after ?? hello.lastEventID
+        if let after, let gap = try await self.gap(after: after, last: hello.lastEventID) {
+            frames.append(WebSocketWriter.text(EventMessage.gap(from: gap.lowerBound, to: gap.upperBound)))
+            // A client from the future has seen events of a store that is no more: it starts over.
+            position = min(gap.upperBound, hello.lastEventID)
+        }
+        var filter: RoomID?
+        if let room {
+            do throws(FieldError) { filter = try RoomID(checking: room) } catch { throw .invalid(error) }
+        }
+        return EventsStart(frames: frames, position: position, room: filter, tokenID: tokenID)
+    }
+
+    /// The ids after `after` that nobody can be told of any more.
+    private func gap(after: Int64, last: Int64) async throws(RegistryError) -> ClosedRange<Int64>? {
+        if after > last { return last + 1...after }
+        if after == last { return nil }
+        let oldest = try await self.core.rooms.events(after: 0, room: nil, limit: 1).first?.id ?? last + 1
+        return oldest > after + 1 ? after + 1...oldest - 1 : nil
+    }
+
+    private func handlers(_ start: EventsStart, _ place: EventHub.Place) -> [any ChannelHandler] {
+        [
+            EventsConnection(
+                start, place: place, hub: self.core.events, sweepers: self.sweepers, tokens: self.tokens, clock: self.clock,
+                events: StoredEvents(rooms: self.core.rooms, room: start.room))
+        ]
+    }
+}
+
+/// The feed's parameters, checked.
+struct EventsQuery: Equatable {
+    private(set) var ticket: String?
+    private(set) var after: Int64?
+    private(set) var room: String?
+
+    private static let longestTicket = 128
+
+    init(_ text: some StringProtocol) throws(FieldError) {
+        var seen: Set<String> = []
+        for pair in QueryParameters(String(text)).pairs {
+            let value = pair.value ?? ""
+            guard seen.insert(pair.name).inserted else { throw FieldError(pair.name, "", "expected once") }
+            switch pair.name {
+            case "ticket":
+                guard (1...Self.longestTicket).contains(value.utf8.count) else { throw FieldError("ticket", "", "expected a ticket") }
+                self.ticket = value
+            case "after":
+                guard let id = Int64(value), id >= 0, value.utf8.first != UInt8(ascii: "+") else {
+                    throw FieldError("after", value, "expected the id of an event, 0 or more")
+                }
+                self.after = id
+            case "room":
+                guard RoomID.isID(value) else { throw FieldError("room", value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+                self.room = value
+            default:
+                throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or room")
+            }
+        }
+    }
+}

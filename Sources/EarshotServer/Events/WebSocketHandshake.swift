@@ -1,0 +1,52 @@
+import Crypto
+import NIOHTTP1
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// RFC 6455 §4.2: what a request must be to open a WebSocket, and what opens it. Pure.
+enum WebSocketHandshake {
+    /// Nil: the request is as it must be.
+    static func refusal(of head: HTTPRequestHead) -> HTTPPlainAnswer? {
+        guard head.list("upgrade", contains: "websocket"), head.list("connection", contains: "upgrade"), head.version == .http1_1 else {
+            var answer = HTTPPlainAnswer.error(
+                .upgradeRequired, "invalid", "This is a WebSocket: expected the headers Upgrade: websocket and Connection: Upgrade.")
+            answer.headers.add(name: "upgrade", value: "websocket")
+            return answer
+        }
+        guard head.headers["sec-websocket-version"] == ["13"] else {
+            // §4.4
+            var answer = HTTPPlainAnswer.error(.upgradeRequired, "invalid", "expected WebSocket version 13", field: "Sec-WebSocket-Version")
+            answer.headers.add(name: "sec-websocket-version", value: "13")
+            return answer
+        }
+        guard self.key(of: head) != nil else {
+            return .error(.badRequest, "invalid", "expected one key of 16 bytes in base64", field: "Sec-WebSocket-Key")
+        }
+        return nil
+    }
+
+    /// What opens the connection for a request that is not refused. No extension and no subprotocol is taken up.
+    static func response(to head: HTTPRequestHead) -> HTTPResponseHead {
+        HTTPResponseHead(
+            version: .http1_1, status: .switchingProtocols,
+            headers: [
+                "upgrade": "websocket", "connection": "upgrade", "sec-websocket-accept": self.accept(self.key(of: head) ?? ""),
+                "server": "earshot",
+            ])
+    }
+
+    private static func key(of head: HTTPRequestHead) -> String? {
+        let keys = head.headers["sec-websocket-key"]
+        guard keys.count == 1, let key = keys.first, Data(base64Encoded: key)?.count == 16 else { return nil }
+        return key
+    }
+
+    static func accept(_ key: String) -> String {
+        let digest = Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+        return Data(digest).base64EncodedString()
+    }
+}

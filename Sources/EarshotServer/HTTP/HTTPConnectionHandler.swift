@@ -1,0 +1,317 @@
+import NIOCore
+import NIOHTTP1
+
+/// A connection's conduct below the router: its time limits, its errors before there is a request, and taking it out of HTTP.
+///
+/// Sits between NIO's HTTP codec and Hummingbird's handlers. NIO's own upgrade handler looks at a connection's first request only, which
+/// fails behind proxies that reuse connections, and cannot answer a refused request; this one can do both.
+///
+/// ```
+/// http --a takeover's request--> claimed --earlier answers written--> deciding --take--> switching --HTTP's handlers gone--> taken
+///                                                                     deciding --answer--> closing
+/// ```
+/// Loop-bound.
+final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler, Sweepable {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private enum Mode {
+        case http
+        /// Waits for the request's end, and for the answers to those before it.
+        case claimed(any HTTPTakeover, HTTPRequestHead, isComplete: Bool)
+        case deciding
+        case switching
+        /// Others hold the connection; what is behind this handler is cut off from it.
+        case taken
+        /// The last answer was written: wait for the peer to go, so that a reset does not take the answer from it.
+        case closing(untilMs: Int64)
+    }
+
+    private let sweeper: LoopSweeper
+    private let takeovers: [any HTTPTakeover]
+    private let isRefused: Bool
+    /// NIO's codec, which leaves the pipeline when the connection is taken.
+    private let codec: [any RemovableChannelHandler]
+    private var state: HTTPConnectionState
+    private var mode = Mode.http
+    private var context: ChannelHandlerContext?
+    /// NIO's decoder stops for good at a request that asks for an upgrade, granted or not.
+    private var closesAfterAnswer = false
+    private var isReadHeld = false
+
+    private static let lingerMs: Int64 = 1_000
+    /// For an answer that may still be in our buffers.
+    private static let drainMs: Int64 = 10_000
+
+    /// `isRefused`: there are too many connections; this one gets an answer that says so.
+    init(
+        sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
+        isRefused: Bool
+    ) {
+        self.sweeper = sweeper
+        self.takeovers = takeovers
+        self.codec = codec
+        self.isRefused = isRefused
+        self.state = HTTPConnectionState(limits: limits, nowMs: LoopSweeper.nowMs)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.sweeper.add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.sweeper.remove(self)
+        self.context = nil
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.fireChannelActive()
+        if self.isRefused { self.answer(.error(.serviceUnavailable, "unavailable", "Too many HTTP connections."), context) }
+    }
+
+    func sweep(nowMs: Int64) {
+        switch self.mode {
+        case .http, .claimed, .deciding, .switching:
+            guard self.state.isOverdue(nowMs: nowMs) else { return }
+        case .closing(let untilMs):
+            guard nowMs >= untilMs else { return }
+        case .taken: return
+        }
+        self.context?.close(promise: nil)
+    }
+
+    // MARK: - In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.mode {
+        case .http:
+            switch self.unwrapInboundIn(data) {
+            case .head(let head):
+                self.headArrived(head, context)
+            case .body:
+                context.fireChannelRead(data)
+            case .end:
+                self.state.requestEnded()
+                context.fireChannelRead(data)
+            }
+        case .claimed(let takeover, let head, isComplete: false):
+            // A body is of no use to a takeover.
+            guard case .end = self.unwrapInboundIn(data) else { return }
+            self.state.requestEnded()
+            self.mode = .claimed(takeover, head, isComplete: true)
+            self.decideIfDue(context)
+        case .claimed, .deciding, .switching, .taken, .closing:
+            // Dropped unopened: the codec may be on its way out, and what it lets go are bytes. RFC 6455 §4.1: a client sends nothing
+            // before it has our answer.
+            break
+        }
+    }
+
+    private func headArrived(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        self.state.headArrived(nowMs: LoopSweeper.nowMs)
+        if let takeover = self.takeovers.first(where: { $0.claims(head) }) {
+            self.mode = .claimed(takeover, head, isComplete: false)
+            return
+        }
+        var head = head
+        if head.headers.contains(name: "upgrade") || head.method == .CONNECT {
+            // An ordinary request with an offer that is not taken up (RFC 9110 §7.8), e.g. of curl --http2.
+            self.closesAfterAnswer = true
+            head.headers.remove(name: "upgrade")
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+        }
+        // RFC 9110 §10.1.1; some clients wait a second before they send the body without it.
+        if head.list("expect", contains: "100-continue"), self.state.inProgress == 1 {
+            context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+        }
+        context.fireChannelRead(self.wrapInboundOut(.head(head)))
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        switch self.mode {
+        case .taken, .closing:
+            // Automatic reads start at the pipeline's end, which has finished, or has enough, and lets none through.
+            context.read()
+        default:
+            context.fireChannelReadComplete()
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch (event, self.mode) {
+        case (is ChannelShouldQuiesceEvent, .taken):
+            break
+        case (is ChannelShouldQuiesceEvent, .closing), (is ChannelShouldQuiesceEvent, .switching):
+            context.close(promise: nil)
+        case (is ChannelShouldQuiesceEvent, _):
+            if self.state.quiesce() { context.close(promise: nil) }
+        case (ChannelEvent.inputClosed as ChannelEvent, .http):
+            context.fireUserInboundEventTriggered(event)
+        case (ChannelEvent.inputClosed as ChannelEvent, .taken):
+            break
+        case (ChannelEvent.inputClosed as ChannelEvent, _):
+            context.close(promise: nil)
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch self.mode {
+        case .http:
+            // Within a request Hummingbird answers.
+            guard self.state.inProgress == 0, error is HTTPParserError || error is ByteToMessageDecoderError.PayloadTooLargeError else {
+                context.fireErrorCaught(error)
+                return
+            }
+            let isTooLarge = !(error is HTTPParserError) || (error as? HTTPParserError) == .headerOverflow
+            self.answer(
+                isTooLarge
+                    ? .error(.requestHeaderFieldsTooLarge, "too_large", "The request's head is too large.")
+                    : .error(.badRequest, "invalid", "This is not an HTTP/1.1 request."), context)
+        case .claimed, .deciding, .switching, .taken, .closing:
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: - Out
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch self.mode {
+        case .http, .claimed:
+            switch self.unwrapOutboundIn(data) {
+            case .head(var head) where self.state.inProgress == 1:
+                if self.closesAfterAnswer { head.headers.replaceOrAdd(name: "connection", value: "close") }
+                if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
+                context.write(self.wrapOutboundOut(.head(head)), promise: promise)
+            case .head, .body:
+                context.write(data, promise: promise)
+            case .end:
+                context.write(data, promise: promise)
+                self.answerEnded(context)
+            }
+        case .deciding, .switching, .taken, .closing:
+            promise?.fail(ChannelError.ioOnClosedChannel)
+        }
+    }
+
+    private func answerEnded(_ context: ChannelHandlerContext) {
+        let quiesced = self.state.answerEnded(nowMs: LoopSweeper.nowMs)
+        if quiesced || (self.closesAfterAnswer && self.state.inProgress == 0) {
+            self.finish(context)
+        } else {
+            self.decideIfDue(context)
+        }
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        if case .taken = self.mode { return }
+        context.flush()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        switch self.mode {
+        case .claimed(_, _, isComplete: true), .deciding, .switching: self.isReadHeld = true
+        case .taken, .closing: break
+        case .http, .claimed: context.read()
+        }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        switch (self.mode, mode) {
+        case (.switching, .input), (.taken, .input):
+            // Hummingbird's way of saying that the server was cancelled.
+            context.close(mode: .all, promise: promise)
+        case (.switching, _), (.taken, _):
+            // Its side is done; the connection is not its own any more.
+            if let promise { context.channel.closeFuture.cascade(to: promise) }
+        case (.closing, .output):
+            promise?.succeed()
+        case (.http, .output):
+            self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
+            context.close(mode: mode, promise: promise)
+        default:
+            context.close(mode: mode, promise: promise)
+        }
+    }
+
+    /// Writes a whole answer and ends the connection.
+    private func answer(_ answer: HTTPPlainAnswer, _ context: ChannelHandlerContext) {
+        context.write(self.wrapOutboundOut(.head(answer.head)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.body)))), promise: nil)
+        context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+        self.finish(context)
+    }
+
+    /// What was written last was the connection's last.
+    private func finish(_ context: ChannelHandlerContext) {
+        self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
+        context.flush()
+        // Waits for what is in the buffers.
+        let done = context.eventLoop.makePromise(of: Void.self)
+        context.close(mode: .output, promise: done)
+        done.futureResult.assumeIsolated().whenComplete { _ in
+            guard case .closing = self.mode else { return }
+            self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.lingerMs)
+        }
+        self.isReadHeld = false
+        context.read()
+    }
+
+    // MARK: - Taking over
+
+    private func decideIfDue(_ context: ChannelHandlerContext) {
+        guard case .claimed(let takeover, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
+        self.mode = .deciding
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let request = HTTPTakeoverRequest(head: head, remote: context.remoteAddress)
+        Task {
+            let decision = await takeover.decide(request)
+            bound.eventLoop.execute { bound.value.decided(decision) }
+        }
+    }
+
+    private func decided(_ decision: HTTPTakeoverDecision) {
+        // Gone meanwhile: by its peer, or its deadline.
+        guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
+        switch decision {
+        case .answer(let answer):
+            self.answer(answer, context)
+        case .take where self.state.isQuiescing:
+            self.answer(.error(.serviceUnavailable, "unavailable", "The server is shutting down."), context)
+        case .take(let head, let handlers):
+            self.mode = .switching
+            // Ends Hummingbird's loop over requests; its task stays until the connection closes.
+            context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+            let pipeline = context.pipeline.syncOperations
+            let left = self.codec.map { pipeline.removeHandler($0) }
+            EventLoopFuture.andAllComplete(left, on: context.eventLoop).assumeIsolated().whenComplete { _ in self.switched(head, handlers) }
+        }
+    }
+
+    private func switched(_ head: HTTPResponseHead, _ handlers: @Sendable () -> [any ChannelHandler]) {
+        guard case .switching = self.mode, let context = self.context, context.channel.isActive else { return }
+        self.mode = .taken
+        context.writeAndFlush(NIOAny(head.serialized), promise: nil)
+        do {
+            try context.pipeline.syncOperations.addHandlers(handlers(), position: .before(self))
+        } catch {
+            context.close(promise: nil)
+            return
+        }
+        self.isReadHeld = false
+        context.read()
+    }
+}
+
+extension HTTPResponseHead {
+    /// As it goes over the wire, when NIO's encoder is gone.
+    fileprivate var serialized: ByteBuffer {
+        var text = "HTTP/1.1 \(self.status.code) \(self.status.reasonPhrase)\r\n"
+        for (name, value) in self.headers { text += "\(name): \(value)\r\n" }
+        return ByteBuffer(string: text + "\r\n")
+    }
+}

@@ -1,0 +1,63 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import Synchronization
+
+/// One port for the router and for what takes connections out of HTTP: Hummingbird's part of a connection behind ``HTTPConnectionHandler``.
+struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
+    typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+    let responder: HTTPChannelHandler.Responder
+    let shared: Shared
+
+    /// What the server's connections have in common. Any thread.
+    final class Shared: Sendable {
+        let limits: HTTPLimits
+        let takeovers: [any HTTPTakeover]
+        let sweepers: LoopSweepers
+        private let connections = Atomic<Int>(0)
+
+        init(limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers) {
+            self.limits = limits
+            self.takeovers = takeovers
+            self.sweepers = sweepers
+        }
+
+        /// False: too many. Pair with `leave` either way.
+        func enter() -> Bool { self.connections.add(1, ordering: .relaxed).newValue <= self.limits.connections }
+        func leave() { self.connections.subtract(1, ordering: .relaxed) }
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let shared = self.shared
+        return channel.eventLoop.makeCompletedFuture {
+            let isAdmitted = shared.enter()
+            channel.closeFuture.whenComplete { _ in shared.leave() }
+            try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
+            try channel.syncOptions?.setOption(.socketOption(.so_keepalive), value: 1)
+            var decoding = NIOHTTPDecoderLimitConfiguration()
+            decoding.maxHeaderFieldSize = shared.limits.headBytes
+            decoding.maxHeaderListSize = shared.limits.headBytes
+            decoding.maxHeaderFieldCount = shared.limits.headerFields
+            let encoder = HTTPResponseEncoder()
+            let decoder = ByteToMessageHandler(
+                HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding),
+                // After a request for an upgrade the decoder keeps what it gets, unread.
+                maximumBufferSize: shared.limits.headBytes + (64 << 10))
+            let types = HTTP1ToHTTPServerCodec(secure: false)
+            let connection = HTTPConnectionHandler(
+                sweeper: shared.sweepers.of(channel.eventLoop), limits: shared.limits, takeovers: shared.takeovers,
+                codec: [types, encoder, decoder], isRefused: !isAdmitted)
+            try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
+            return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await self.handleHTTP(asyncChannel: value, logger: logger)
+    }
+}

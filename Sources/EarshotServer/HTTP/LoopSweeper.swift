@@ -1,0 +1,58 @@
+import NIOCore
+
+/// What is looked after from time to time on its loop.
+protocol Sweepable: AnyObject {
+    /// `nowMs` is the steady clock of ``LoopSweeper``.
+    func sweep(nowMs: Int64)
+}
+
+/// One timer per event loop for all that have deadlines there: cancelling timers of one's own costs a search each.
+///
+/// `@unchecked Sendable`: its `var`s are touched on the event loop only.
+final class LoopSweeper: @unchecked Sendable {
+    let eventLoop: any EventLoop
+    private var members: [ObjectIdentifier: any Sweepable] = [:]
+    private var timer: RepeatedTask?
+
+    init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+    static let interval = TimeAmount.milliseconds(250)
+
+    /// Milliseconds of a steady clock.
+    static var nowMs: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
+
+    /// The timer runs while there are members. On the loop.
+    func add(_ member: any Sweepable) {
+        self.members[ObjectIdentifier(member)] = member
+        guard self.timer == nil else { return }
+        self.timer = self.eventLoop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { [weak self] _ in
+            self?.sweep()
+        }
+    }
+
+    func remove(_ member: any Sweepable) {
+        self.members[ObjectIdentifier(member)] = nil
+        if self.members.isEmpty {
+            self.timer?.cancel()
+            self.timer = nil
+        }
+    }
+
+    private func sweep() {
+        let nowMs = Self.nowMs
+        // Members leave while they are looked after.
+        for member in Array(self.members.values) { member.sweep(nowMs: nowMs) }
+    }
+}
+
+/// The sweepers of a group's loops. Any thread.
+final class LoopSweepers: Sendable {
+    private let all: [ObjectIdentifier: LoopSweeper]
+
+    init(_ group: any EventLoopGroup) {
+        self.all = Dictionary(uniqueKeysWithValues: group.makeIterator().map { (ObjectIdentifier($0), LoopSweeper($0)) })
+    }
+
+    /// One that nobody shares for loops of another group, as tests have them.
+    func of(_ eventLoop: any EventLoop) -> LoopSweeper { self.all[ObjectIdentifier(eventLoop)] ?? LoopSweeper(eventLoop) }
+}
