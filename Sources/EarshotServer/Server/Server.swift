@@ -29,6 +29,7 @@ package final class Server: Sendable {
     private let certificate: CertificateStore?
     private let listeners: [RTMPListener]
     private let http: HTTPService
+    private let webhooks: WebhookDispatcher
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks.
     package init(config: ServerConfig, log: Logger) throws {
@@ -55,6 +56,7 @@ package final class Server: Sendable {
         }
         self.listeners = listeners
         self.http = HTTPService(core: self.core, address: config.http.listen, group: group, log: log)
+        self.webhooks = WebhookDispatcher(core: self.core, eventLoop: group.any())
     }
 
     /// Opens the ports. Throws ``ListenError``.
@@ -62,6 +64,10 @@ package final class Server: Sendable {
         // Until the reload service listens: a SIGHUP that comes early must not end the process.
         signal(SIGHUP, SIG_IGN)
         self.core.heedRooms()
+        self.core.observeEvents { [events = self.core.events, webhooks = self.webhooks] new in
+            events.publish(new)
+            webhooks.wake()
+        }
         try await self.core.rooms.start()
         self.core.start()
         let http = try await self.http.bind()
@@ -73,7 +79,7 @@ package final class Server: Sendable {
     /// Everything that runs, for a service group.
     package var services: [any Service] {
         // What is named first ends last.
-        [self.core.outbound, RoomService(core: self.core)] + self.listeners + [
+        [self.core.outbound, RoomService(core: self.core), self.webhooks] + self.listeners + [
             self.http, ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
         ]
     }

@@ -1,0 +1,164 @@
+import Logging
+import NIOCore
+import Rooms
+import ServiceLifecycle
+import Synchronization
+
+/// Delivers what is in the durable outbox: in order for each room and target, at least once, trying again as the settings say.
+///
+/// Woken by new events, by time and by attempts that end. Each target has its own ``WebhookSchedule/perTarget`` attempts at a time and none
+/// is taken from another; there are at most 32 targets (a limit of the settings). On shutdown attempts on their way are dropped
+/// and not recorded: they are made again after the restart.
+final class WebhookDispatcher: Service, Sendable {
+    /// As ``OutboundClient/post(url:headers:body:timeout:lane:)``.
+    typealias Post =
+        @Sendable (
+            _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ lane: String
+        ) async -> Result<OutboundAnswer, OutboundError>
+
+    private let config: ServerConfig.Webhooks
+    private let rooms: RoomRegistry
+    private let sender: WebhookRequest.Sender
+    private let post: Post
+    private let clock: RoomClock
+    private let eventLoop: any EventLoop
+    private let targets: Set<String>
+    private let log: WebhookLog
+    private let schedule = Mutex(WebhookSchedule())
+    private let wakes: AsyncStream<Void>
+    private let waker: AsyncStream<Void>.Continuation
+
+    /// After the store could not be read or written.
+    private static let storePause = Duration.seconds(1)
+    /// For what nobody wakes for: a notice that is sent once more on demand.
+    private static let longestSleepMs: Int64 = 2_000
+
+    init(
+        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, eventLoop: any EventLoop, clock: RoomClock, log: Logger,
+        post: @escaping Post
+    ) {
+        self.config = config.webhooks
+        self.rooms = rooms
+        self.sender = WebhookRequest.Sender(
+            key: keys.webhookKey, domain: Self.host(config.urls.rtmp) ?? config.rtmp.listen.host, node: config.rtmp.listen.host)
+        self.post = post
+        self.clock = clock
+        self.eventLoop = eventLoop
+        self.targets = Set(
+            (config.webhooks.urls.map { WebhookTarget(url: $0, format: .earshot) }
+                + config.webhooks.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }).map(WebhookSchedule.lane))
+        self.log = WebhookLog(log)
+        (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// With the server's own client.
+    convenience init(core: ServerCore, eventLoop: any EventLoop) {
+        let outbound = core.outbound
+        self.init(
+            config: core.config, rooms: core.rooms, keys: core.keys, eventLoop: eventLoop, clock: RoomClock(), log: core.log,
+            post: { url, headers, body, timeout, lane in
+                await outbound.post(url: url, headers: headers, body: body, timeout: timeout, lane: lane)
+            })
+    }
+
+    private static func host(_ url: String?) -> String? {
+        guard let rest = url?.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first else { return nil }
+        return rest.hasPrefix("[") ? String(rest.prefix { $0 != "]" }) + "]" : String(rest.prefix { $0 != ":" })
+    }
+
+    /// There are new events. Does not wait; any thread.
+    func wake() {
+        if !self.targets.isEmpty { self.waker.yield() }
+    }
+
+    func run() async throws {
+        // Without targets there may still be notices to ones that were taken out of the settings.
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { attempts in
+                var timer: Scheduled<Void>?
+                self.waker.yield()
+                for await _ in self.wakes {
+                    timer?.cancel()
+                    timer = await self.dispatch { entry in attempts.addTask { await self.attempt(entry) } }
+                }
+                timer?.cancel()
+                attempts.cancelAll()
+            }
+        }
+    }
+
+    /// Begins what is due. Returns the timer for what is due next.
+    private func dispatch(_ begin: (OutboxEntry) -> Void) async -> Scheduled<Void> {
+        self.schedule.withLock { $0.listAsked() }
+        let waker = self.waker
+        do throws(RegistryError) {
+            let (due, nextAt) = try await self.rooms.dueNotices(limit: WebhookSchedule.pageLimit)
+            for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
+            // What is due but has no place waits for the end of an attempt, which wakes.
+            let now = self.clock.now()
+            let delay = min(max(1, (nextAt ?? .max) - now), Self.longestSleepMs)
+            return self.eventLoop.scheduleTask(in: .milliseconds(delay)) { _ = waker.yield() }
+        } catch {
+            self.log.storeFailed(error)
+            _ = self.schedule.withLock { $0.listArrived([]) }
+            return self.eventLoop.scheduleTask(in: TimeAmount(Self.storePause)) { _ = waker.yield() }
+        }
+    }
+
+    private func attempt(_ entry: OutboxEntry) async {
+        let lane = WebhookSchedule.lane(of: entry.target)
+        let begin = ContinuousClock.now
+        var status: Int?
+        var problem: String?
+        var isHopeless = false
+        if self.targets.contains(lane) {
+            do throws(WebhookBodyError) {
+                let request = try WebhookRequest(entry, sender: self.sender, atSeconds: WallClock.seconds)
+                let answer = await self.post(
+                    entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
+                    .milliseconds(self.config.timeoutMs), lane)
+                switch answer {
+                case .success(let answer):
+                    status = answer.status
+                    if answer.status != 200 { problem = "HTTP status \(answer.status); expected 200" }
+                case .failure(let error): problem = error.description
+                }
+            } catch {
+                problem = error.description
+                isHopeless = true
+            }
+        } else {
+            problem = "this target is not in the settings any more"
+            isHopeless = true
+        }
+        // The server goes: as if it had not been tried.
+        guard !Task.isCancelled else { return }
+        let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
+        let verdict = WebhookVerdict(
+            status: status, attempt: entry.attempts + 1, isHopeless: isHopeless, now: self.clock.now(), self.config)
+        if await self.record(entry, status: status, problem: problem, durationMs: durationMs, verdict) {
+            self.log.attempted(entry, verdict, problem: problem, now: self.clock.now())
+            self.schedule.withLock { $0.ended(entry.id) }
+            self.waker.yield()
+        }
+    }
+
+    /// Until it is stored: without that the notice would go out again at once. False: given up, since the server goes.
+    private func record(
+        _ entry: OutboxEntry, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict
+    ) async -> Bool {
+        var retryAt: Int64?
+        if case .retry(let at) = verdict { retryAt = at }
+        while !Task.isCancelled {
+            do throws(RegistryError) {
+                try await self.rooms.recordAttempt(entry.id, status: status, error: problem, durationMs: durationMs, retryAt: retryAt)
+                return true
+            } catch {
+                self.log.storeFailed(error)
+            }
+            // Cancelled: the server goes.
+            do { try await Task.sleep(for: Self.storePause) } catch { return false }
+        }
+        return false
+    }
+}
