@@ -71,7 +71,7 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotServer", "Rooms", logging, lifecycle, httpClient, webSocket, nioCore, nioPosix,
+                "EarshotServer", "Rooms", logging, lifecycle, httpClient, webSocket, nioCore, nioPosix, nioSSL,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -93,7 +93,7 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", httpClient, nioCore, nioPosix, nioSSL, logging, lifecycle,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "earshot", httpClient, nioCore, nioPosix, nioSSL, logging, lifecycle,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
             ],

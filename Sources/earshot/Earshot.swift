@@ -7,6 +7,25 @@ struct Earshot: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot",
         abstract: "A live-streaming relay: devices push RTMP, viewers play it.",
-        subcommands: [Serve.self, Config.self],
+        discussion: """
+            Without a command it serves. The commands of the second group talk to a running server: the one on this machine, or the one \
+            that --server names.
+
+            EXAMPLES
+              earshot
+              earshot rooms list --state live
+              earshot events follow
+
+            \(ExitStatus.explanation)
+            """,
+        groupedSubcommands: [
+            CommandGroup(name: "The server:", subcommands: [Serve.self, Config.self, TokenCommand.self]),
+            CommandGroup(
+                name: "Talking to a running server:",
+                subcommands: [
+                    RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, CallbacksCommand.self,
+                    SelfcheckCommand.self,
+                ]),
+        ],
         defaultSubcommand: Serve.self)
 }

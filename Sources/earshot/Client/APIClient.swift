@@ -1,0 +1,103 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+/// Calls of the server's `/api/v1`. A value; each call opens its connection, since a command makes one or a few.
+struct APIClient: Sendable {
+    let server: ServerAddress
+    let token: AccessToken
+    let timeout: Span
+
+    /// Bytes; of one answer.
+    static let longestAnswer = 16 << 20
+
+    func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> JSONValue {
+        try await self.call(.GET, path, query, nil)
+    }
+
+    func post(_ path: [String], _ body: [String: JSONValue] = [:]) async throws -> JSONValue {
+        try await self.call(.POST, path, [], .object(body))
+    }
+
+    func delete(_ path: [String]) async throws -> JSONValue {
+        try await self.call(.DELETE, path, [], nil)
+    }
+
+    /// `data` of the answer.
+    ///
+    /// - Throws: ``CommandFailure``.
+    private func call(_ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: JSONValue?) async throws -> JSONValue {
+        let target = self.server.target(["api", "v1"] + path, query)
+        var request = HTTPClientRequest(url: "\(self.server.isTLS ? "https" : "http")://\(self.server.authority)\(target)")
+        request.method = method
+        request.headers = self.headers
+        if let body {
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(string: body.text(pretty: false)))
+        }
+        let status: HTTPResponseStatus
+        let bytes: ByteBuffer
+        do {
+            (status, bytes) = try await self.exchange(request)
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            throw CommandFailure.unreachable(self.server, self.explain(error))
+        }
+        guard let answer = try? JSONValue(parsing: bytes.readableBytesView), case .object = answer else {
+            throw CommandFailure(.failed, "\(self.server) answered \(status.code), but not as an Earshot server does; check --server")
+        }
+        guard (200..<300).contains(status.code) else {
+            throw CommandFailure.refused(status, body: answer, server: self.server, token: self.token)
+        }
+        return answer["data"]
+    }
+
+    /// Also of the event feed's request.
+    var headers: HTTPHeaders {
+        var headers: HTTPHeaders = ["User-Agent": "earshot", "Accept": "application/json"]
+        if let secret = self.token.secret { headers.add(name: "Authorization", value: "Bearer \(secret)") }
+        return headers
+    }
+
+    private func exchange(_ request: HTTPClientRequest) async throws -> (HTTPResponseStatus, ByteBuffer) {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.timeout.connect = .milliseconds(self.timeout.milliseconds)
+        // A server that refuses the connection is not asked again: the caller wants to know.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.httpVersion = .http1Only
+        let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
+        let outcome: Result<(HTTPResponseStatus, ByteBuffer), any Error>
+        do {
+            let response = try await client.execute(request, timeout: .milliseconds(self.timeout.milliseconds))
+            outcome = .success((response.status, try await response.body.collect(upTo: Self.longestAnswer)))
+        } catch is NIOTooManyBytesError {
+            outcome = .failure(
+                CommandFailure(.failed, "the answer is longer than \(Self.longestAnswer >> 20) MiB; ask for less with --limit"))
+        } catch {
+            outcome = .failure(error)
+        }
+        try await client.shutdown()
+        return try outcome.get()
+    }
+
+    /// In words; errors of the libraries print as code.
+    func explain(_ error: any Error) -> String {
+        switch error {
+        case let error as NIOConnectionError:
+            if let failure = error.connectionErrors.first { return self.explain(failure.error) }
+            return error.dnsAError != nil || error.dnsAAAAError != nil ? "no such host" : "no connection"
+        case let error as IOError: return Console.explain(error.errnoCode)
+        case is SocketAddressError: return "no such host"
+        case is ChannelError: return "no connection within \(self.timeout)"
+        case let error as HTTPClientError where [.connectTimeout, .deadlineExceeded, .readTimeout].contains(error):
+            return "no answer within \(self.timeout)"
+        case let error as HTTPClientError where error == .remoteConnectionClosed: return "the connection was closed without an answer"
+        case is HTTPParserError: return "what answers there does not speak HTTP"
+        case let error as NIOSSLError: return "TLS failed: \(error)"
+        default: return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/// Text as a terminal shows it: how wide it is, and safe to print whatever a peer put into it.
+enum DisplayText {
+    /// Control characters, line separators, and marks that reorder the text around them (Unicode UAX #9): never printed as they are.
+    static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
+        default: false
+        }
+    }
+
+    /// The text with everything unsafe written as `\n` or `\u{1b}`.
+    static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: self.isUnsafe) else { return text }
+        var out = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": out += "\\n"
+            case "\r": out += "\\r"
+            case "\t": out += "\\t"
+            case _ where self.isUnsafe(scalar): out += "\\u{\(String(scalar.value, radix: 16))}"
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        return out
+    }
+
+    /// Columns that the text takes.
+    static func width(_ text: String) -> Int {
+        text.reduce(0) { $0 + self.width(of: $1) }
+    }
+
+    /// The longest beginning that fits, with "…" in place of what was cut.
+    static func truncated(_ text: String, to columns: Int) -> String {
+        guard columns > 0 else { return "" }
+        guard self.width(text) > columns else { return text }
+        var out = ""
+        var used = 0
+        for character in text {
+            let width = self.width(of: character)
+            if used + width > columns - 1 { break }
+            out.append(character)
+            used += width
+        }
+        return out + "…"
+    }
+
+    /// A cluster is as wide as its widest part; a family of emoji joined to one picture takes two columns.
+    private static func width(of character: Character) -> Int {
+        var widest = 0
+        for scalar in character.unicodeScalars {
+            // VARIATION SELECTOR-16 asks for the colour picture of what would be a narrow sign.
+            widest = max(widest, scalar.value == 0xFE0F ? 2 : self.width(of: scalar))
+        }
+        return widest
+    }
+
+    private static func width(of scalar: Unicode.Scalar) -> Int {
+        if scalar.value < 0x300 { return 1 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control: return 0
+        default: break
+        }
+        // Vowels and finals of Hangul join the syllable before.
+        if (0x1160...0x11FF).contains(scalar.value) { return 0 }
+        return self.wide.contains { $0.contains(scalar.value) } || scalar.properties.isEmojiPresentation ? 2 : 1
+    }
+
+    /// Unicode UAX #11, East Asian Width W and F, in whole blocks.
+    private static let wide: [ClosedRange<UInt32>] = [
+        0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F,
+        0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF,
+        0x1F200...0x1F2FF, 0x20000...0x3FFFD,
+    ]
+}

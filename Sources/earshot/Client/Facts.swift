@@ -1,0 +1,52 @@
+/// One thing in full: names and values, a line each. Values are made safe to print as they come in.
+struct Facts {
+    private var pairs: [(name: String, value: String)] = []
+
+    /// Nil and empty values are left out.
+    mutating func add(_ name: String, _ value: String?) {
+        if let value, !value.isEmpty { self.pairs.append((name, DisplayText.escaped(value))) }
+    }
+
+    /// "2026-11-21T10:00:00Z (3m12s ago)"; left out when there is no time.
+    mutating func add(_ name: String, time: JSONValue) {
+        self.add(name, time.string.map { text in "\(TimeText.short(text))\(TimeText.relative(text).map { " (\($0))" } ?? "")" })
+    }
+
+    func print() throws {
+        let width = self.pairs.map(\.name.count).max() ?? 0
+        for (name, value) in self.pairs {
+            let space = String(repeating: " ", count: width - name.count + 2)
+            try Console.print(Console.usesColour ? "\u{1B}[1m\(name)\u{1B}[0m\(space)\(value)" : "\(name)\(space)\(value)")
+        }
+    }
+}
+
+/// Times of the API for people.
+enum TimeText {
+    /// Without milliseconds.
+    static func short(_ text: String) -> String {
+        guard let dot = text.lastIndex(of: "."), text.hasSuffix("Z") else { return text }
+        return text[..<dot] + "Z"
+    }
+
+    /// How long ago, for lists; nil for what is no time, "0s" for what is to come.
+    static func age(_ time: JSONValue) -> String? {
+        self.milliseconds(since: time).map { Span.short(milliseconds: $0) }
+    }
+
+    /// "3m12s ago", "in 11h58m".
+    static func relative(_ text: String) -> String? {
+        self.milliseconds(since: .string(text)).map {
+            $0 < 0 ? "in \(Span.short(milliseconds: -$0))" : "\(Span.short(milliseconds: $0)) ago"
+        }
+    }
+
+    private static func milliseconds(since time: JSONValue) -> Int64? {
+        time.string.flatMap(Instant.init(argument:)).map { Instant.now.milliseconds - $0.milliseconds }
+    }
+
+    /// A number of seconds: "30s", "1h30m".
+    static func duration(seconds: JSONValue) -> String? {
+        seconds.number.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e12 ? Span.short(milliseconds: Int64($0 * 1_000)) : nil }
+    }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+
+/// How much of a long list is asked for.
+struct PageOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Show at most so many.", valueName: "N"))
+    var limit = 50
+    @Flag(help: "Show all, page by page.")
+    var all = false
+
+    func validate() throws {
+        guard (1...1_000_000).contains(self.limit) else { throw ValidationError("--limit must be 1 to 1000000; --all has no limit.") }
+    }
+
+    var count: Int { self.all ? .max : self.limit }
+}
+
+/// A list of the API: where it is, how it is paged, and what of an item is shown.
+struct Listing {
+    let path: [String]
+    var query: [(String, String?)] = []
+    /// What its items are called, in the plural.
+    let things: String
+    let columns: [Table.Column]
+    let id: (JSONValue) -> String?
+    let row: (JSONValue) -> [Table.Cell]
+    /// The parameter for a page's size and the largest size; nil for lists that come whole.
+    var size: (name: String, largest: Int)?
+    /// The parameter that `next` of a page goes into.
+    var cursor = "after"
+    /// Where to begin, as a value for `cursor`; nil: at the beginning.
+    var first: String?
+
+    /// Fetches and prints as much as is wanted.
+    func show(_ api: APIClient, _ options: ServerOptions, count: Int = .max) async throws {
+        if options.json, self.size.map({ count <= $0.largest }) ?? true {
+            // One page holds it all: the answer as it is, its cursor included.
+            return try Console.print(try await self.page(api, count, after: self.first).text())
+        }
+        var table = Table(self.columns)
+        var shown = 0
+        var total: Int64?
+        var next = self.first
+        repeat {
+            let data = try await self.page(api, count - shown, after: next)
+            let items = data["list"].list.prefix(count - shown)
+            for item in items {
+                if options.json {
+                    try Console.print(shown == 0 ? "{\n  \"list\": [" : ",")
+                    try Console.print("    " + item.text(depth: 2), end: "")
+                } else if options.quiet {
+                    if let id = self.id(item) { try Console.print(DisplayText.escaped(id)) }
+                } else {
+                    table.add(self.row(item))
+                }
+                shown += 1
+            }
+            total = data["total"].integer ?? total
+            let before = next
+            next = self.cursor(of: data)
+            // A server that hands out the same page for ever.
+            if items.isEmpty || next == before { next = nil }
+        } while next != nil && shown < count
+        if options.json {
+            try Console.print(shown == 0 ? "{\n  \"list\": []," : "\n  ],")
+            return try Console.print("  \"total\": \(total ?? Int64(shown))\n}")
+        }
+        if options.quiet { return }
+        guard shown > 0 else { return Console.complain("no \(self.things)") }
+        for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
+        if next != nil || total.map({ $0 > Int64(shown) }) ?? false {
+            Console.complain("\(shown) of \(total.map { "\($0)" } ?? "more") \(self.things); --all shows them all")
+        }
+    }
+
+    private func page(_ api: APIClient, _ wanted: Int, after next: String?) async throws -> JSONValue {
+        let size = self.size.map { ($0.name, Optional("\(min($0.largest, wanted))")) }
+        return try await api.get(self.path, self.query + [size].compactMap { $0 } + (next == nil ? [] : [(self.cursor, next)]))
+    }
+
+    /// Most lists say what comes `next`; events say the `last` id and whether that was all.
+    private func cursor(of data: JSONValue) -> String? {
+        data["isComplete"].bool == false ? data["last"].plain : data["next"].plain
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+
+/// Where a server's HTTP side is: `http://127.0.0.1:8080`, perhaps with a path before the API's (behind a proxy). A plain value.
+struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
+    let isTLS: Bool
+    let host: String
+    let port: Int
+    /// Without a slash at the end.
+    let path: String
+
+    static let standard = ServerAddress(isTLS: false, host: "127.0.0.1", port: 8080, path: "")
+    static let expected = "expected http:// or https://, a host and perhaps a port, such as http://127.0.0.1:8080"
+
+    private init(isTLS: Bool, host: String, port: Int, path: String) {
+        self.isTLS = isTLS
+        self.host = host
+        self.port = port
+        self.path = path
+    }
+
+    init?(argument: String) {
+        let lower = argument.lowercased()
+        let isTLS = lower.hasPrefix("https://")
+        guard isTLS || lower.hasPrefix("http://") else { return nil }
+        let rest = argument.dropFirst(isTLS ? 8 : 7)
+        let authority = rest.prefix { $0 != "/" }
+        var path = String(rest[authority.endIndex...])
+        while path.hasSuffix("/") { path.removeLast() }
+        // No user, query or fragment; nothing that could end the request line.
+        guard argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !argument.contains(where: { "@?#\\\"<>".contains($0) }) else {
+            return nil
+        }
+        let host: Substring
+        let port: Substring?
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            host = authority[authority.index(after: authority.startIndex)..<end]
+            let after = authority[authority.index(after: end)...]
+            guard after.isEmpty || after.hasPrefix(":"), host.contains(":") else { return nil }
+            port = after.isEmpty ? nil : after.dropFirst()
+        } else {
+            let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            host = parts.first ?? ""
+            port = parts.count > 1 ? parts[1] : nil
+            guard !host.contains("["), !host.contains("]") else { return nil }
+        }
+        let number = port.map { Int($0) ?? 0 } ?? (isTLS ? 443 : 80)
+        guard !host.isEmpty, (1...65_535).contains(number) else { return nil }
+        self.init(isTLS: isTLS, host: String(host), port: number, path: path)
+    }
+
+    /// The host as a URL and the `Host` header have it.
+    var authority: String {
+        let host = self.host.contains(":") ? "[\(self.host)]" : self.host
+        return self.port == (self.isTLS ? 443 : 80) ? host : "\(host):\(self.port)"
+    }
+
+    /// A server on this machine: what belongs to its data directory may be sent there.
+    var isLoopback: Bool {
+        let bytes = self.host.split(separator: ".", omittingEmptySubsequences: false)
+        return self.host.lowercased() == "localhost" || self.host == "::1"
+            || bytes.count == 4 && bytes[0] == "127" && bytes.allSatisfy { UInt8($0) != nil }
+    }
+
+    var description: String { "\(self.isTLS ? "https" : "http")://\(self.authority)\(self.path)" }
+
+    /// A path of the server with its query, each part percent-encoded; pairs without a value are left out.
+    func target(_ segments: [String], _ query: [(String, String?)] = []) -> String {
+        var out = self.path
+        for segment in segments { out += "/" + Self.encoded(segment) }
+        var separator = "?"
+        for (name, value) in query {
+            guard let value else { continue }
+            out += "\(separator)\(name)=\(Self.encoded(value))"
+            separator = "&"
+        }
+        return out
+    }
+
+    /// RFC 3986 §2.3: everything but unreserved characters. A segment of dots alone would be taken for a step in the path (§5.2.4).
+    static func encoded(_ text: String) -> String {
+        var out = ""
+        let dots = text == "." || text == ".."
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "."): out += dots ? "%2E" : "."
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                out.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let hex = String(byte, radix: 16, uppercase: true)
+                out += "%" + (hex.count < 2 ? "0" : "") + hex
+            }
+        }
+        return out
+    }
+}

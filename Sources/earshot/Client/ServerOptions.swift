@@ -1,0 +1,69 @@
+import ArgumentParser
+
+/// Where the server of this machine keeps its data: for the token that its first start made, and for the token commands.
+struct DataDirectoryOption: ParsableArguments {
+    @Option(help: ArgumentHelp("The server's data directory. (default: ./earshot-data)", valueName: "DIR"))
+    var data: String?
+
+    /// As given, or as the server itself would have it from its environment.
+    var path: String {
+        var path = self.data ?? Console.variable("EARSHOT_DATA_DIRECTORY").flatMap { $0.isEmpty ? nil : $0 } ?? "./earshot-data"
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
+    }
+}
+
+/// How to reach the server and how to print what it answers: the options of every command that talks to one.
+struct ServerOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The server's HTTP address; also EARSHOT_SERVER. (default: \(ServerAddress.standard))", valueName: "URL"))
+    var server: String?
+    @Option(help: ArgumentHelp("A file with the API token; else EARSHOT_TOKEN, else DIR/admin-token.", valueName: "FILE"))
+    var tokenFile: String?
+    @OptionGroup var directory: DataDirectoryOption
+    @Option(help: ArgumentHelp("How long to wait for an answer.", valueName: "TIME"))
+    var timeout = Span(seconds: 10)
+    @Flag(help: "Print the answer's data as JSON, keys in alphabetical order.")
+    var json = false
+    @Flag(name: .shortAndLong, help: "Print ids only; of commands that change something, nothing.")
+    var quiet = false
+
+    func validate() throws {
+        guard self.timeout.milliseconds > 0 else { throw ValidationError("--timeout must be longer than 0.") }
+        guard !(self.json && self.quiet) else { throw ValidationError("--json and --quiet exclude each other.") }
+        _ = try self.address()
+    }
+
+    private func address() throws -> ServerAddress {
+        let variable = Console.variable("EARSHOT_SERVER").flatMap { $0.isEmpty ? nil : $0 }
+        guard let text = self.server ?? variable else { return .standard }
+        guard let address = ServerAddress(argument: text) else {
+            let name = self.server == nil ? "EARSHOT_SERVER" : "--server"
+            throw ValidationError("\(name) is \"\(DisplayText.escaped(text))\"; \(ServerAddress.expected).")
+        }
+        return address
+    }
+
+    func client() throws -> APIClient {
+        let address = try self.address()
+        let token = try AccessToken.find(file: self.tokenFile, dataDirectory: self.directory, server: address)
+        return APIClient(server: address, token: token, timeout: self.timeout)
+    }
+}
+
+/// A command that talks to a running server.
+protocol ServerCommand: AsyncParsableCommand {
+    var options: ServerOptions { get }
+    func run(_ api: APIClient) async throws
+}
+
+extension ServerCommand {
+    func run() async throws {
+        Console.ignoreClosedPipes()
+        try await CommandFailure.reporting {
+            let api = try self.options.client()
+            try await self.run(api)
+        }
+    }
+}

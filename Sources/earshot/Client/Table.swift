@@ -1,0 +1,88 @@
+/// Rows under a header line, in aligned columns: a plain value. Cells are made safe to print as they come in.
+struct Table {
+    enum Alignment { case left, right }
+
+    struct Column {
+        let title: String
+        var alignment = Alignment.left
+        /// May be cut when the terminal is too narrow; the widest of these gives way first.
+        var shrinks = false
+
+        static func left(_ title: String) -> Column { Column(title: title) }
+        static func right(_ title: String) -> Column { Column(title: title, alignment: .right) }
+        static func text(_ title: String) -> Column { Column(title: title, shrinks: true) }
+    }
+
+    struct Cell: Equatable, ExpressibleByStringLiteral {
+        let text: String
+        var colour: Colour?
+
+        /// Nil and empty are shown as "-".
+        init(_ text: String?, _ colour: Colour? = nil) {
+            self.text = text.flatMap { $0.isEmpty ? nil : DisplayText.escaped($0) } ?? "-"
+            self.colour = colour
+        }
+        init(stringLiteral value: String) { self.init(value) }
+    }
+
+    enum Colour: String {
+        case bold = "1"
+        case dim = "2"
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+    }
+
+    let columns: [Column]
+    private(set) var rows: [[Cell]] = []
+
+    init(_ columns: [Column]) { self.columns = columns }
+
+    mutating func add(_ cells: [Cell]) { self.rows.append(cells) }
+
+    /// The header and the rows, without line ends. `width` in columns of the terminal; nil: nothing is cut.
+    func lines(width: Int? = nil, colour: Bool = false) -> [String] {
+        var widths = self.columns.map { DisplayText.width($0.title) }
+        for row in self.rows {
+            for (index, cell) in row.enumerated() { widths[index] = max(widths[index], DisplayText.width(cell.text)) }
+        }
+        if let width { self.shrink(&widths, to: width) }
+        let header = self.columns.map { Cell($0.title, .bold) }
+        return ([header] + self.rows).map { self.line($0, widths, limit: width, colour: colour) }
+    }
+
+    private static let gap = 2
+    /// Under this a cut cell says nothing any more.
+    private static let narrowest = 8
+
+    private func shrink(_ widths: inout [Int], to width: Int) {
+        func total() -> Int { widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) }
+        while total() > width {
+            let candidates = widths.indices.filter { self.columns[$0].shrinks && widths[$0] > Self.narrowest }
+            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+        }
+    }
+
+    private func line(_ cells: [Cell], _ widths: [Int], limit: Int?, colour: Bool) -> String {
+        var out = ""
+        var used = 0
+        for (index, cell) in cells.enumerated() {
+            var columns = widths[index]
+            if index > 0 {
+                out += String(repeating: " ", count: Self.gap)
+                used += Self.gap
+            }
+            // Whatever could not give way is cut where the terminal ends.
+            if let limit { columns = min(columns, limit - used) }
+            guard columns > 0 else { break }
+            let text = DisplayText.truncated(cell.text, to: columns)
+            let space = String(repeating: " ", count: columns - DisplayText.width(text))
+            let painted = if colour, let colour = cell.colour { "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" } else { text }
+            out += self.columns[index].alignment == .left ? painted + space : space + painted
+            used += columns
+        }
+        while out.hasSuffix(" ") { out.removeLast() }
+        return out
+    }
+}

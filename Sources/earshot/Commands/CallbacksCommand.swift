@@ -1,0 +1,67 @@
+import ArgumentParser
+
+/// `earshot callbacks`: what is sent to webhooks.
+struct CallbacksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "callbacks",
+        abstract: "List what is sent to webhooks, and send it again.",
+        discussion: """
+            EXAMPLES
+              earshot callbacks list --state failed
+              earshot callbacks redeliver 1234
+
+            \(ExitStatus.explanation)
+            """,
+        subcommands: [List.self, Redeliver.self],
+        defaultSubcommand: List.self)
+
+    struct List: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "List notices to webhooks, the newest first.")
+        @Option(help: ArgumentHelp("Only those in this state: pending, delivered, failed.", valueName: "STATE"))
+        var state: String?
+        @Option(help: ArgumentHelp("Only those of this room.", valueName: "ID"))
+        var room: String?
+        @OptionGroup var page: PageOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["callbacks"], query: [("state", self.state), ("room", self.room)], things: "callbacks",
+                columns: [
+                    .right("ID"), .left("STATE"), .left("EVENT"), .left("ROOM"), .left("AT"), .right("TRIES"), .right("STATUS"),
+                    .right("NEXT"),
+                    .text("TO"), .text("LAST ERROR"),
+                ],
+                id: { $0["id"].plain }, row: Self.row, size: ("limit", 1_000), cursor: "before")
+            try await listing.show(api, self.options, count: self.page.count)
+        }
+
+        private static func row(_ notice: JSONValue) -> [Table.Cell] {
+            let event = notice["event"]
+            let colour: Table.Colour? =
+                switch notice["state"].string {
+                case "delivered": .green
+                case "failed": .red
+                case "pending": .yellow
+                default: nil
+                }
+            return [
+                .init(notice["id"].plain), .init(notice["state"].plain, colour), .init(event["type"].plain ?? event["kind"].plain),
+                .init(event["roomId"].plain), .init(event["at"].string.map(TimeText.short)), .init(notice["attempts"].plain),
+                .init(notice["lastStatus"].plain), .init(notice["dueAt"].string.flatMap(TimeText.relative)), .init(notice["url"].plain),
+                .init(notice["lastError"].plain),
+            ]
+        }
+    }
+
+    struct Redeliver: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Send a notice again, with the same idempotency key.")
+        @Argument(help: ArgumentHelp("Its number, as in the list.", valueName: "ID")) var callback: UInt64
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let notice = try await api.post(["callbacks", "\(self.callback)", "redeliver"])
+            try self.options.tell(notice) { "callback \(self.callback) is \($0["state"].plain ?? "-"), to \($0["url"].plain ?? "-")" }
+        }
+    }
+}

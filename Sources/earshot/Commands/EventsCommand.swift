@@ -1,0 +1,118 @@
+import ArgumentParser
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// `earshot events`: what happened, and what happens.
+struct EventsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "events",
+        abstract: "Follow what happens to rooms, or list what happened.",
+        discussion: """
+            Every event has a number that grows and is never used twice; --after NUMBER goes on from there.
+
+            EXAMPLES
+              earshot events follow
+              earshot events follow --room r1 --json | jq .kind
+              earshot events list --after 1200
+
+            \(ExitStatus.explanation)
+            """,
+        subcommands: [Follow.self, List.self])
+
+    struct Follow: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print events as they happen, a line each, until Ctrl-C.",
+            discussion: """
+                A lost connection is made again, and nothing that happened meanwhile is missing or told twice. Notes about that go to \
+                standard error.
+                """)
+        @Option(help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        var room: String?
+        @Option(
+            help: ArgumentHelp(
+                "Begin with what came after this event; 0: with the oldest that is kept. (default: from now on)", valueName: "NUMBER"))
+        var after: UInt64?
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            // Nothing is kept that an end could lose: lines are written as they come.
+            for number in [SIGINT, SIGTERM] { signal(number) { _ in _exit(0) } }
+            var feed = EventFeed(api, room: self.room, after: self.after.map { Int64(clamping: $0) })
+            let options = self.options
+            try await feed.follow { event in
+                if options.json {
+                    try Console.print(event.text(pretty: false))
+                } else if options.quiet {
+                    try Console.print(event["id"].plain ?? "-")
+                } else {
+                    try Console.print(EventText.line(event))
+                }
+            }
+        }
+    }
+
+    struct List: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "List events, the oldest first.")
+        @Option(help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        var room: String?
+        @Option(help: ArgumentHelp("Begin with what came after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
+        var after: UInt64?
+        @OptionGroup var page: PageOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["events"], query: [("room", self.room)], things: "events",
+                columns: [.right("ID"), .left("TIME"), .left("EVENT"), .left("ROOM"), .text("DATA")],
+                id: { $0["id"].plain }, row: EventText.row, size: ("limit", 1_000), first: self.after.map { "\($0)" })
+            try await listing.show(api, self.options, count: self.page.count)
+        }
+    }
+}
+
+/// Events as text.
+enum EventText {
+    static func row(_ event: JSONValue) -> [Table.Cell] {
+        [
+            .init(event["id"].plain), .init(event["at"].string), .init(self.kind(event), self.colour(event)), .init(event["roomId"].plain),
+            .init(self.data(event["data"])),
+        ]
+    }
+
+    /// "2026-11-21T10:00:00.000Z #17 room.live r1 reason=media"
+    static func line(_ event: JSONValue) -> String {
+        let cells = self.row(event)
+        let kind = cells[2].text + String(repeating: " ", count: max(0, 17 - cells[2].text.count))
+        let painted =
+            if Console.usesColour, let colour = cells[2].colour { "\u{1B}[\(colour.rawValue)m\(kind)\u{1B}[0m" } else { kind }
+        return "\(cells[1].text) #\(cells[0].text) \(painted) \(cells[3].text)" + (cells[4].text == "-" ? "" : "  \(cells[4].text)")
+    }
+
+    /// The feed calls it `kind`, since a message's own `type` is "event"; lists call it `type`.
+    private static func kind(_ event: JSONValue) -> String? { event["kind"].string ?? event["type"].string }
+
+    private static func colour(_ event: JSONValue) -> Table.Colour? {
+        switch self.kind(event) {
+        case "room.live", "room.resumed": .green
+        case "room.interrupted": .yellow
+        case "room.forbidden", "stream.forbidden": .red
+        case "room.expired", "room.closed", "room.deleted": .dim
+        default: nil
+        }
+    }
+
+    /// `reason=media slot=1`; what is neither empty nor nested.
+    private static func data(_ data: JSONValue) -> String {
+        data.fields.compactMap { name, value in
+            switch value {
+            case .null, .object, .array, .string(""): nil
+            case .string(let text) where text.contains(" "): "\(name)=\(value.text(pretty: false))"
+            default: value.plain.map { "\(name)=\($0)" }
+            }
+        }.joined(separator: " ")
+    }
+}

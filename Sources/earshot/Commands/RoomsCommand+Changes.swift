@@ -1,0 +1,211 @@
+import ArgumentParser
+
+/// `earshot rooms`: change rooms.
+extension RoomsCommand {
+    struct Create: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Create a room; it becomes live when media arrives.",
+            discussion: """
+                Times of the policy are given with their unit; what is not given is as the server's settings have it. \
+                `earshot config print` lists them under rooms.policy.
+
+                EXAMPLES
+                  earshot rooms create --title "Front door" --device cam42
+                  earshot rooms create --id stage --slots 2 --owner anna --policy grace=60s --policy maxDuration=2h
+                """)
+
+        @Option(help: ArgumentHelp("1 to 64 of A-Z a-z 0-9 _ -; else a random one.", valueName: "ID"))
+        var id: String?
+        @Option(help: ArgumentHelp("For lists.", valueName: "TEXT"))
+        var title: String?
+        @Option(help: ArgumentHelp("The owner's user id.", valueName: "USER"))
+        var owner: String?
+        @Option(help: ArgumentHelp("The device that pushes its first stream.", valueName: "UID"))
+        var device: String?
+        @Option(help: ArgumentHelp("How many streams it has.", valueName: "N"))
+        var slots: Int?
+        @Option(help: ArgumentHelp("The app of its streams. (default: live)", valueName: "NAME"))
+        var app: String?
+        @Flag(name: .customLong("private"), help: "Not in lists for everybody.")
+        var isPrivate = false
+        @Option(help: ArgumentHelp("What the app keeps with it: a JSON object.", valueName: "JSON"))
+        var custom: String?
+        @Option(help: ArgumentHelp("A setting of its policy, such as grace=60s; may be repeated.", valueName: "NAME=VALUE"))
+        var policy: [PolicyOption] = []
+        @OptionGroup var options: ServerOptions
+
+        func validate() throws { _ = try self.customObject() }
+
+        private func customObject() throws -> JSONValue? {
+            guard let custom else { return nil }
+            guard let value = try? JSONValue(parsing: custom.utf8), case .object = value else {
+                throw ValidationError("--custom is not a JSON object; expected something like '{\"colour\":\"red\"}'.")
+            }
+            return value
+        }
+
+        func run(_ api: APIClient) async throws {
+            var body: [String: JSONValue] = [:]
+            body["roomId"] = self.id.map(JSONValue.string)
+            body["title"] = self.title.map(JSONValue.string)
+            body["owner"] = self.owner.map(JSONValue.string)
+            body["deviceUid"] = self.device.map(JSONValue.string)
+            body["slots"] = self.slots.map { .integer(Int64($0)) }
+            body["app"] = self.app.map(JSONValue.string)
+            if self.isPrivate { body["isPublic"] = false }
+            body["custom"] = try self.customObject()
+            if !self.policy.isEmpty {
+                body["policy"] = .object(Dictionary(self.policy.map { ($0.name, $0.value) }) { $1 })
+            }
+            let room = try await api.post(["rooms"], body)
+            if self.options.json { return try Console.print(room.text()) }
+            // The id may be the server's choice: it is the answer.
+            try RoomText.printID(room)
+            guard !self.options.quiet, let id = room["roomId"].string.map(DisplayText.escaped) else { return }
+            Console.complain(
+                "room \(id) is \(room["state"].plain.map(DisplayText.escaped) ?? "-"); `earshot rooms push-url \(id)` says where to push")
+        }
+    }
+
+    struct Close: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "End a room for good: its push is cut, its viewers' streams end.")
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            try self.options.tell(try await api.post(["rooms", self.room, "close"])) { RoomText.sentence($0) }
+        }
+    }
+
+    struct Expire: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "End a room as if its time were over; the next valid push opens it again.")
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            try self.options.tell(try await api.post(["rooms", self.room, "expire"])) { RoomText.sentence($0) }
+        }
+    }
+
+    struct Forbid: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Cut a room's push and let nobody push there for a time.",
+            discussion: """
+                EXAMPLES
+                  earshot rooms forbid demo --for 12h
+                  earshot rooms forbid demo --until 2026-12-24T18:00Z --reason "not before Christmas"
+                """)
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var ban: BanOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let body = self.ban.body(until: "until")
+            try self.options.tell(try await api.post(["rooms", self.room, "forbid"], body)) { RoomText.sentence($0) }
+        }
+    }
+
+    struct Resume: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Let a forbidden room be pushed to again.")
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            try self.options.tell(try await api.post(["rooms", self.room, "resume"])) { RoomText.sentence($0) }
+        }
+    }
+
+    struct Renew: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Give a room more time.")
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @Option(help: ArgumentHelp("How much longer; without, its countdown begins anew.", valueName: "TIME"))
+        var by: Span?
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            var body: [String: JSONValue] = [:]
+            body["seconds"] = self.by?.json
+            try self.options.tell(try await api.post(["rooms", self.room, "renew"], body)) { room in
+                let deadline = room["expiresAt"].string.map { text in
+                    "; next deadline \(TimeText.short(text))\(TimeText.relative(text).map { " (\($0))" } ?? "")"
+                }
+                return RoomText.sentence(room) + (deadline ?? "")
+            }
+        }
+    }
+
+    struct Delete: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Close a room if it is open, and forget it; its id is free at once.")
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let room = self.room
+            try self.options.tell(try await api.delete(["rooms", room])) { _ in "room \(room) is deleted" }
+        }
+    }
+}
+
+extension RoomText {
+    /// "room r1 is forbidden until 2026-11-28T10:00:00Z".
+    static func sentence(_ room: JSONValue) -> String {
+        let until = room["state"].string == "forbidden" ? room["forbiddenUntil"].string.map { " until \(TimeText.short($0))" } : nil
+        return "room \(room["roomId"].plain ?? "-") is \(room["state"].plain ?? "-")\(until ?? "")"
+    }
+}
+
+/// A setting of a room's policy: `grace=60s`, `heartbeatMisses=5`.
+struct PolicyOption: ExpressibleByArgument {
+    let name: String
+    let value: JSONValue
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, !parts[0].isEmpty else { return nil }
+        self.name = parts[0]
+        // The API counts in seconds, and so does a number without a unit.
+        if let number = Int64(parts[1]) {
+            self.value = .integer(number)
+        } else if let span = Span(argument: parts[1]) {
+            self.value = span.json
+        } else {
+            return nil
+        }
+    }
+}
+
+/// How long something is forbidden, and why.
+struct BanOptions: ParsableArguments {
+    @Option(name: .customLong("for"), help: ArgumentHelp("For how long, at most 90d. (default: 7d)", valueName: "TIME"))
+    var duration: Span?
+    @Option(help: ArgumentHelp("Until when: 2026-12-24T18:00Z; without a zone it is UTC.", valueName: "WHEN"))
+    var until: Instant?
+    @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "TEXT"))
+    var reason: String?
+
+    func validate() throws {
+        guard self.duration == nil || self.until == nil else { throw ValidationError("--for and --until exclude each other.") }
+    }
+
+    /// `until` is what the call names the time.
+    func body(until name: String) -> [String: JSONValue] {
+        var body: [String: JSONValue] = [:]
+        body["seconds"] = self.duration?.json
+        body[name] = (self.until?.description).map(JSONValue.string)
+        body["reason"] = self.reason.map(JSONValue.string)
+        return body
+    }
+}
+
+extension ServerOptions {
+    /// What a change came to: the sentence, the answer's data with --json, or nothing with --quiet.
+    func tell(_ data: JSONValue, _ sentence: (JSONValue) -> String) throws {
+        if self.json {
+            try Console.print(data.text())
+        } else if !self.quiet {
+            try Console.print(DisplayText.escaped(sentence(data)))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+
+/// `earshot rooms`: where to push and play.
+extension RoomsCommand {
+    struct PushURL: ServerCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "push-url", abstract: "Make a signed URL to push to a room.",
+            discussion: """
+                Whoever has the URL may push until it expires; a push that runs then goes on. --quiet prints the rtmp:// URL alone.
+
+                EXAMPLES
+                  ffmpeg -re -i VIDEO -c copy -f flv "$(earshot rooms push-url demo --quiet)"
+                  earshot rooms push-url stage --slot 2 --lifetime 1h --scheme jwt
+                """)
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @Option(help: ArgumentHelp("Which of its streams. (default: 1)", valueName: "N"))
+        var slot: Int?
+        @Option(help: ArgumentHelp("How long it may be used; else as the room's policy says.", valueName: "TIME"))
+        var lifetime: Span?
+        @Option(help: ArgumentHelp("txSecret or jwt. (default: txSecret)", valueName: "SCHEME"))
+        var scheme: String?
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            var body: [String: JSONValue] = [:]
+            body["slot"] = self.slot.map { .integer(Int64($0)) }
+            body["lifetime"] = self.lifetime?.json
+            body["scheme"] = self.scheme.map(JSONValue.string)
+            try URLText.print(try await api.post(["rooms", self.room, "push-url"], body), self.options)
+        }
+    }
+
+    struct PlayURLs: ServerCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "play-urls", abstract: "Show the URLs to play a room.",
+            discussion: "--quiet prints the rtmp:// URLs alone, one a stream.")
+        @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            try URLText.print(try await api.get(["rooms", self.room, "play-urls"]), self.options)
+        }
+    }
+}
+
+/// URLs as text. Never cut: they are there to be copied.
+enum URLText {
+    static func print(_ data: JSONValue, _ options: ServerOptions) throws {
+        if options.json { return try Console.print(data.text()) }
+        // One stream's, or a list of each stream's.
+        let parts = [data["streams"].list, data["list"].list].first { !$0.isEmpty } ?? [data]
+        for (index, part) in parts.enumerated() {
+            let urls = part["playUrls"].isNull ? part : part["playUrls"]
+            if options.quiet {
+                if let url = urls["rtmp"].string { try Console.print(DisplayText.escaped(url)) }
+                continue
+            }
+            if index > 0 { try Console.print("") }
+            var facts = Facts()
+            facts.add("slot", part["slot"].plain)
+            if let app = part["app"].plain, let name = part["name"].plain { facts.add("stream", "\(app)/\(name)") }
+            for (name, value) in urls.fields where !["slot", "app", "name"].contains(name) {
+                if let time = value.string, Instant(argument: time) != nil {
+                    facts.add("expires", time: value)
+                } else if case .string(let text) = value {
+                    facts.add(name, text)
+                }
+            }
+            try facts.print()
+        }
+    }
+}

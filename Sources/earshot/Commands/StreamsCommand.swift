@@ -1,0 +1,269 @@
+import ArgumentParser
+
+/// `earshot streams`: look at streams.
+struct StreamsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "streams",
+        abstract: "List streams with their figures; drop or forbid their pushes.",
+        discussion: """
+            A stream is what a device pushes, under APP/NAME. The first stream of room r1 is live/r1, the second live/r1-2.
+
+            EXAMPLES
+              earshot streams list
+              earshot streams stats live/r1
+              earshot streams drop live/r1            the device may push again at once
+              earshot streams forbid live/r1 --for 1h
+
+            \(ExitStatus.explanation)
+            """,
+        subcommands: [
+            List.self, Show.self, Stats.self, Drop.self, Forbid.self, Resume.self, Forbidden.self, Published.self,
+        ],
+        defaultSubcommand: List.self)
+
+    struct List: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "List the streams that somebody pushes or plays.")
+        @Option(help: ArgumentHelp("Only streams in this state: live, interrupted, waiting.", valueName: "STATE"))
+        var state: String?
+        @Option(help: ArgumentHelp("Only streams of this app.", valueName: "NAME"))
+        var app: String?
+        @OptionGroup var page: PageOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["streams"], query: [("state", self.state), ("app", self.app)], things: "streams",
+                columns: [
+                    .left("STREAM"), .left("STATE"), .right("FOR"), .right("VIEWERS"), .left("VIDEO"), .left("SIZE"), .right("FPS"),
+                    .left("AUDIO"), .right("BIT RATE"), .text("FROM"), .text("ROOM"),
+                ],
+                id: StreamText.path, row: StreamText.row, size: ("limit", 1_000))
+            try await listing.show(api, self.options, count: self.page.count)
+        }
+    }
+
+    struct Show: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Show how a stream stands, whether there is one or not.")
+        @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let standing = try await api.get(self.stream.segments)
+            if self.options.json { return try Console.print(standing.text()) }
+            if self.options.quiet { return try Console.print(self.stream.description) }
+            try StreamText.print(standing)
+        }
+    }
+
+    struct Stats: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show a stream's last minutes, second by second.",
+            discussion: "JITTER says how unevenly the device's messages arrive; KEYFRAME is the time between the newest two keyframes.")
+        @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
+        @Option(help: ArgumentHelp("How far back, at most 10m.", valueName: "TIME"))
+        var last = Span(seconds: 60)
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: self.stream.segments + ["stats"], query: [("seconds", "\(max(1, self.last.milliseconds / 1_000))")],
+                things: "figures yet",
+                columns: [
+                    .left("TIME"), .right("VIDEO"), .right("AUDIO"), .right("FPS"), .right("JITTER"), .right("KEYFRAME"), .right("VIEWERS"),
+                ],
+                id: { $0["at"].string },
+                row: { second in
+                    [
+                        .init(second["at"].string.map(TimeText.short)), .init(HumanUnits.bitRate(second["videoBitsPerSecond"].integer)),
+                        .init(HumanUnits.bitRate(second["audioBitsPerSecond"].integer)),
+                        .init(HumanUnits.decimal(second["fps"].number, digits: 1)),
+                        .init(HumanUnits.decimal(second["arrivalJitterMs"].number, digits: 1).map { "\($0) ms" }),
+                        .init(second["keyframeIntervalMs"].integer.map { "\($0) ms" }), .init(second["viewers"].plain),
+                    ]
+                })
+            try await listing.show(api, self.options)
+        }
+    }
+
+    struct Drop: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Cut a push; the device may push again at once.")
+        @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let answer = try await api.post(self.stream.segments + ["drop"])
+            guard answer["wasDropped"].bool != false else {
+                throw CommandFailure(.notFound, "nobody pushes \(self.stream); `earshot streams list` shows who does")
+            }
+            try self.options.tell(answer) { _ in "the push of \(self.stream) is cut" }
+        }
+    }
+
+    struct Forbid: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Cut a push and let nobody push there for a time.")
+        @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
+        @OptionGroup var ban: BanOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let ban = try await api.post(self.stream.segments + ["forbid"], self.ban.body(until: "resumeTime"))
+            try self.options.tell(ban) {
+                "\(self.stream) is forbidden until \($0["resumeAt"].string.map(TimeText.short) ?? "further notice")"
+            }
+        }
+    }
+
+    struct Resume: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Let a forbidden stream be pushed to again.")
+        @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            try self.options.tell(try await api.post(self.stream.segments + ["resume"])) { _ in "\(self.stream) may be pushed to again" }
+        }
+    }
+
+    struct Forbidden: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "List the streams that nobody may push to.")
+        @OptionGroup var page: PageOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["streams", "forbidden"], things: "forbidden streams",
+                columns: [.left("STREAM"), .right("SINCE"), .left("UNTIL"), .text("REASON")],
+                id: StreamText.path,
+                row: { ban in
+                    [
+                        .init(StreamText.path(ban)), .init(TimeText.age(ban["createdAt"])),
+                        .init(ban["resumeAt"].string.map(TimeText.short)),
+                        .init(ban["reason"].plain),
+                    ]
+                }, size: ("limit", 1_000))
+            try await listing.show(api, self.options, count: self.page.count)
+        }
+    }
+
+    struct Published: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the pushes of the last days, the newest first.",
+            discussion: """
+                EXAMPLES
+                  earshot streams published --stream live/r1
+                  earshot streams published --from 2026-11-20 --to 2026-11-21 --all --json
+                """)
+        @Option(help: ArgumentHelp("Only pushes of this stream.", valueName: "APP/NAME"))
+        var stream: StreamArgument?
+        @Option(help: ArgumentHelp("Begun at this time or later.", valueName: "WHEN"))
+        var from: Instant?
+        @Option(help: ArgumentHelp("Begun before this time.", valueName: "WHEN"))
+        var to: Instant?
+        @OptionGroup var page: PageOptions
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let query = [
+                ("app", self.stream?.app), ("name", self.stream?.name), ("from", self.from?.description), ("to", self.to?.description),
+            ]
+            let listing = Listing(
+                path: ["streams", "published"], query: query, things: "pushes",
+                columns: [
+                    .right("SEQUENCE"), .left("STREAM"), .left("BEGUN"), .right("LASTED"), .left("END"), .left("SIZE"), .text("FROM"),
+                    .text("ROOM"),
+                ],
+                id: { $0["sequence"].plain }, row: StreamText.pushRow, size: ("limit", 1_000), cursor: "before")
+            try await listing.show(api, self.options, count: self.page.count)
+        }
+    }
+}
+
+/// `APP/NAME`; the name may hold slashes.
+struct StreamArgument: ExpressibleByArgument, CustomStringConvertible {
+    let app: String
+    let name: String
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
+        self.app = parts[0]
+        self.name = parts[1]
+    }
+
+    /// Of the API's path.
+    var segments: [String] { ["streams", self.app, self.name] }
+
+    var description: String { DisplayText.escaped("\(self.app)/\(self.name)") }
+}
+
+/// Streams as text.
+enum StreamText {
+    static func path(_ item: JSONValue) -> String? {
+        guard let app = item["app"].string, let name = item["name"].string else { return nil }
+        return "\(app)/\(name)"
+    }
+
+    static func row(_ stream: JSONValue) -> [Table.Cell] {
+        let video = stream["video"]
+        let audio = stream["audio"]
+        let rates = [video["bitsPerSecond"].integer, audio["bitsPerSecond"].integer].compactMap { $0 }
+        return [
+            .init(self.path(stream)), RoomText.state(stream["state"]), .init(TimeText.duration(seconds: stream["uptimeSeconds"])),
+            .init(stream["viewers"].plain), .init(video["codec"].plain), .init(self.size(video)),
+            .init(HumanUnits.decimal(video["fps"].number, digits: 1)), .init(audio["codec"].plain),
+            .init(rates.isEmpty ? nil : HumanUnits.bitRate(rates.reduce(0) { $0 &+ $1 })), .init(stream["publisher"]["address"].plain),
+            .init(stream["roomId"].plain),
+        ]
+    }
+
+    static func pushRow(_ push: JSONValue) -> [Table.Cell] {
+        let begun = push["startedAt"].string.flatMap(Instant.init(argument:))
+        let ended = push["endedAt"].string.flatMap(Instant.init(argument:)) ?? Instant.now
+        return [
+            .init(push["sequence"].plain), .init(self.path(push)), .init(push["startedAt"].string.map(TimeText.short)),
+            .init(begun.map { Span.short(milliseconds: ended.milliseconds - $0.milliseconds) }),
+            push["endedAt"].isNull ? .init("running", .green) : .init(push["stopReason"].plain), .init(self.size(push)),
+            .init(push["clientAddress"].plain), .init(push["roomId"].plain),
+        ]
+    }
+
+    private static func size(_ item: JSONValue) -> String? {
+        guard let width = item["width"].integer, let height = item["height"].integer else { return nil }
+        return "\(width)x\(height)"
+    }
+
+    static func print(_ standing: JSONValue) throws {
+        let stream = standing["stream"]
+        let publisher = stream["publisher"]
+        var facts = Facts()
+        facts.add("stream", self.path(standing))
+        facts.add("state", standing["state"].plain.map { $0 == "forbid" ? "forbidden" : $0 })
+        facts.add("room", standing["roomId"].plain)
+        facts.add("forbidden until", time: standing["forbid"]["resumeAt"])
+        facts.add("forbidden for", standing["forbid"]["reason"].plain)
+        if let address = publisher["address"].plain {
+            let session = publisher["session"].plain.map { ", session \($0)" } ?? ""
+            facts.add("pushed from", address + session + (publisher["client"].plain.map { ", \($0)" } ?? ""))
+        }
+        facts.add("up", TimeText.duration(seconds: stream["uptimeSeconds"]))
+        facts.add("viewers", stream["viewers"].plain)
+        facts.add("video", self.format(stream["video"]))
+        facts.add("audio", self.format(stream["audio"]))
+        if let bytesIn = HumanUnits.bytes(stream["bytesIn"].integer), let bytesOut = HumanUnits.bytes(stream["bytesOut"].integer) {
+            facts.add("traffic", "\(bytesIn) in, \(bytesOut) out")
+        }
+        try facts.print()
+    }
+
+    /// "H.264 High 4.0, 1280x720, 25 fps, 2.1 Mb/s, a keyframe every 2 s".
+    private static func format(_ track: JSONValue) -> String? {
+        guard !track.isNull else { return nil }
+        let name = [track["codec"].plain, track["profile"].plain, track["level"].plain].compactMap { $0 }.joined(separator: " ")
+        let parts = [
+            name, self.size(track), HumanUnits.decimal(track["fps"].number, digits: 1).map { "\($0) fps" },
+            track["sampleRate"].plain.map { "\($0) Hz" }, track["channels"].plain.map { "\($0) channels" },
+            HumanUnits.bitRate(track["bitsPerSecond"].integer),
+            track["keyframeIntervalMs"].number.flatMap { HumanUnits.decimal($0 / 1_000) }.map { "a keyframe every \($0) s" },
+        ]
+        return parts.compactMap { $0 }.joined(separator: ", ")
+    }
+}

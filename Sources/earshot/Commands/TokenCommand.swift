@@ -1,0 +1,154 @@
+import ArgumentParser
+import Rooms
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// `earshot token`: API tokens, in the data directory itself; a server may run on it or not.
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Make, list and revoke API tokens, with or without a running server.",
+        discussion: """
+            These commands work on the server's data directory, so they are run on its machine, by the user that the server runs as. A \
+            running server heeds the change at once.
+
+            A token's role: admin may do everything; ops lists, ends, drops and forbids; app creates rooms, looks them up, makes URLs.
+
+            EXAMPLES
+              earshot token create shop-backend --role app > shop.token
+              earshot rooms list --token-file shop.token
+              earshot token revoke shop-backend
+
+            \(ExitStatus.explanation)
+            """,
+        subcommands: [Create.self, List.self, Revoke.self])
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make a token and print its secret, this once.",
+            discussion: "Only the secret goes to standard output. The server keeps a hash of it: it cannot be shown again.")
+        @Argument(help: ArgumentHelp("Whose it is: for the list and the audit trail.", valueName: "NAME")) var name: String
+        @Option(help: ArgumentHelp("What it may do: admin, ops or app.", valueName: "ROLE"))
+        var role: TokenRole
+        @OptionGroup var directory: DataDirectoryOption
+
+        func run() async throws {
+            try await self.directory.withTokens { tokens in
+                let namesake = try tokens.list().first { $0.name == self.name && $0.revokedAt == nil }
+                if let namesake {
+                    throw CommandFailure(
+                        .conflict,
+                        "there is a token \(DisplayText.escaped(self.name)) already (id \(namesake.id)); revoke it first, or take another name"
+                    )
+                }
+                let made = try tokens.create(name: self.name, role: self.role)
+                do {
+                    try Console.print(made.secret)
+                } catch {
+                    // Nobody has seen it.
+                    _ = try tokens.revoke(made.token.id)
+                    throw CommandFailure(.failed, "the secret could not be printed, so the token was revoked")
+                }
+                Console.complain(
+                    "token \(made.token.id) \(DisplayText.escaped(made.token.name)), role \(made.token.role.rawValue); keep the secret, it is not shown again"
+                )
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "List tokens; their secrets are not kept.")
+        @Flag(help: "Revoked ones too.") var all = false
+        @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
+        @OptionGroup var directory: DataDirectoryOption
+
+        func run() async throws {
+            try await self.directory.withTokens { tokens in
+                let list = try tokens.list().filter { self.all || $0.revokedAt == nil }
+                if self.json { return try Console.print(Self.json(list).text()) }
+                guard !list.isEmpty else { return Console.complain("no tokens") }
+                var table = Table([.right("ID"), .text("NAME"), .left("ROLE"), .left("MADE"), .left("REVOKED")])
+                for token in list {
+                    table.add([
+                        .init("\(token.id)"), .init(token.name), .init(token.role.rawValue), .init(Self.time(token.createdAt)),
+                        .init(token.revokedAt.map(Self.time), .dim),
+                    ])
+                }
+                for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
+            }
+        }
+
+        private static func time(_ milliseconds: Int64) -> String { TimeText.short("\(Instant(milliseconds: milliseconds))") }
+
+        /// As the API lists them.
+        private static func json(_ tokens: [APIToken]) -> JSONValue {
+            let list = tokens.map { token -> JSONValue in
+                [
+                    "tokenId": .integer(token.id), "name": .string(token.name), "role": .string(token.role.rawValue),
+                    "createdAt": .string("\(Instant(milliseconds: token.createdAt))"),
+                    "revokedAt": token.revokedAt.map { .string("\(Instant(milliseconds: $0))") } ?? .null,
+                ]
+            }
+            return ["total": .integer(Int64(tokens.count)), "list": .array(list)]
+        }
+    }
+
+    struct Revoke: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Take a token's rights away, at once and for good.")
+        @Argument(help: ArgumentHelp("The token's id or its name.", valueName: "ID|NAME")) var token: String
+        @OptionGroup var directory: DataDirectoryOption
+
+        func run() async throws {
+            try await self.directory.withTokens { tokens in
+                let list = try tokens.list()
+                // Names may be numbers; a valid token of this name is what is meant, then the id.
+                let known =
+                    list.first { $0.name == self.token && $0.revokedAt == nil } ?? list.first { "\($0.id)" == self.token }
+                    ?? list.last { $0.name == self.token }
+                guard let known, let revoked = try tokens.revoke(known.id) else {
+                    throw CommandFailure(.notFound, "there is no token \(DisplayText.escaped(self.token)); `earshot token list` shows all")
+                }
+                let since = known.revokedAt == nil ? "is revoked" : "was revoked before"
+                try Console.print("token \(revoked.id) \(DisplayText.escaped(revoked.name)) \(since)")
+            }
+        }
+    }
+}
+
+extension TokenRole: ExpressibleByArgument {}
+
+extension DataDirectoryOption {
+    /// Opens the directory's tokens for the time of the body. A directory that does not exist is not made: it is more likely a slip.
+    func withTokens(_ body: (TokenStore) throws -> Void) async throws {
+        Console.ignoreClosedPipes()
+        try await CommandFailure.reporting {
+            guard access(self.path, F_OK) == 0 else {
+                let why = Console.explain(errno)
+                throw CommandFailure(
+                    .failed, "cannot use the data directory \(self.path): \(why)\nGive --data DIR; the server's first start makes it.")
+            }
+            do {
+                let tokens = try TokenStore(directory: self.path)
+                defer { tokens.close() }
+                try body(tokens)
+            } catch let error as StoreError {
+                throw CommandFailure(.failed, "\(error)")
+            } catch let error as RegistryError {
+                throw CommandFailure(.failed, Self.explain(error))
+            }
+        }
+    }
+
+    private static func explain(_ error: RegistryError) -> String {
+        switch error {
+        case .invalid(let field): DisplayText.escaped("\(field)")
+        case .tooMany(let what, let limit): "there are too many \(what); the limit is \(limit), so revoke some"
+        case .storeFailed(let why): "the store cannot be read or written: \(DisplayText.escaped(why))"
+        default: DisplayText.escaped("\(error)")
+        }
+    }
+}
