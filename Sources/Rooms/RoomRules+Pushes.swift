@@ -29,7 +29,7 @@ extension RoomRules {
         switch room.state {
         case .created:
             room.liveSince = now
-            room.durationFrom = room.durationFrom ?? now
+            room.durationFrom = now
             return [room.enter(.live, .media, telling: .roomLive)]
         case .interrupted: return [room.enter(.live, .media, telling: .roomResumed)]
         case .live, .forbidden, .expired, .closed: return []

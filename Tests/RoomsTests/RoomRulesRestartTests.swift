@@ -15,6 +15,16 @@ import Testing
         #expect(work.description == "live/media [6*] room.resumed 3601")
     }
 
+    @Test func anAbsentOwnerDoesNotCostTheDeviceItsGraceAfterARestart() throws {
+        var work = try RoomAtWork()
+        try work.push(5, at: 1)
+        try work.at(10, .memberLeft(user: "olga"))
+        try work.at(1_000, .serverStarted)
+        #expect(work.deadline == 1_030)
+        try work.at(1_500, .serverStarted)
+        #expect(work.deadline == 1_530)
+    }
+
     @Test func aServerThatSaysGoodbyeIsARestartToo() throws {
         var work = try RoomAtWork()
         try work.push(5, at: 1)

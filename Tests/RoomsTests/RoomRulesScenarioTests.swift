@@ -233,6 +233,14 @@ import Testing
         #expect(try work.settle(at: 3_000).isEmpty)
     }
 
+    @Test func joiningIsASignOfLifeLikeAHeartbeat() throws {
+        var work = try RoomAtWork()
+        try work.push(5, at: 1)
+        try work.at(10, .heartbeat(sender: "olga"))
+        try work.at(40, .memberJoined(user: "olga"))
+        #expect(work.effects.isEmpty && work.deadline == 85)
+    }
+
     @Test func anAbsentOwnerDoesNotEndAnActiveStream() throws {
         var work = try RoomAtWork()
         try work.push(5, at: 1)

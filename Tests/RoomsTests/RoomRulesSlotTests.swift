@@ -165,6 +165,18 @@ import Testing
         #expect(work.description == "interrupted/publisherLost [-] room.interrupted 43")
     }
 
+    @Test func aPushWithMediaHasReplacedTheOldOneEvenBeforeItsEndIsTold() throws {
+        var work = try RoomAtWork()
+        try work.push(5, at: 1)
+        try work.push(9, at: 10)
+        #expect(work.description == "live/media [9*] 3601")
+        try work.at(11, .pushEnded(slot: 1, sequence: 9, .connectionLost))
+        #expect(work.description == "interrupted/publisherLost [-] room.interrupted 41")
+        try work.at(12, .pushEnded(slot: 1, sequence: 5, .takenOver))
+        try work.at(12, .mediaArrived(slot: 1, sequence: 5))
+        #expect(work.description == "interrupted/publisherLost [-] 41")
+    }
+
     @Test func aSuccessorThatDiesBeforeItsMediaInterrupts() throws {
         var work = try RoomAtWork()
         try work.push(5, at: 1)
