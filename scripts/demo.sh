@@ -121,7 +121,9 @@ while kill -0 "$publisher" 2>/dev/null && [[ -z $stopped ]]; do
     if [[ -z $shown ]] && ((SECONDS - began >= 4 || (SECONDS - began) * 2 >= seconds)); then
         shown=1
         echo "demo: API     $http/api/v1/streams"
-        curl -fsS --max-time 5 "$http/api/v1/streams" || echo "demo: the API did not answer" >&2
+        # Curl reads the token from its own input: command lines are for all to see.
+        printf 'header = "Authorization: Bearer %s"\n' "$(cat "$work/data/admin-token")" |
+            curl -fsS --max-time 5 --config - "$http/api/v1/streams" || echo "demo: the API did not answer" >&2
         echo
     fi
     if gone "$server"; then fail "the server ended" "$work/server.log"; fi

@@ -1,5 +1,8 @@
 /// What callers read: any thread, concurrent with writes. Whatever was answered before is seen.
 extension RoomRegistry {
+    /// The registry's clock: milliseconds since 1970, never stepping.
+    package nonisolated var now: Int64 { self.clock.now() }
+
     package nonisolated func room(_ id: String) async throws(RegistryError) -> Room {
         guard let room = try await self.store.read({ try $0.room(id) }) else { throw .noSuchRoom(id) }
         return room

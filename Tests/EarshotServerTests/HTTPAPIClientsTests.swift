@@ -19,7 +19,7 @@ import Testing
     @Test func otherAddressesAreRefused() async throws {
         try await TestServer.run({ $0.access.apiFrom = Self.elsewhere }) { server in
             for path in ["streams", "sessions", "counters", "nothing"] {
-                let answer = try await HTTPAnswer.get("\(server.http)/api/v1/\(path)")
+                let answer = try await server.call("GET", path)
                 #expect(answer.status == 403, "\(path)")
                 #expect(try answer.json()["code"].int == 403)
                 #expect(try answer.json()["message"].string?.contains("access.apiFrom") == true)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["/api/v1/nothing", "/api/v1/streams/x/y", "/api/v1", "/nothing", "/"])
+    @Test(arguments: ["/api/v1/nothing", "/api/v1/streams/x", "/api/v1/rooms//close", "/api/v1/streams/live/", "/api/v1", "/nothing", "/"])
     func unknownPathsAreNamed(_ path: String) async throws {
         try await TestServer.run { server in
             let answer = try await HTTPAnswer.get("\(server.http)\(path)")
@@ -44,7 +44,7 @@ import Testing
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
         try await TestServer.run { server in
-            let empty = try await HTTPAnswer.get("\(server.http)/api/v1/streams").json()
+            let empty = try await server.call("GET", "streams").json()
             #expect(empty["code"].int == 0)
             #expect(empty["data"]["total"].int == 0)
 
@@ -102,7 +102,7 @@ import Testing
             #expect(publisher["publishing"][0].string == "live/cam1")
             #expect((publisher["bytesIn"].int ?? 0) >= bytesIn)
             let whole =
-                try await HTTPAnswer.get("\(server.http)/api/v1/streams").text + HTTPAnswer.get("\(server.http)/api/v1/sessions").text
+                try await server.call("GET", "streams").text + server.call("GET", "sessions").text
             #expect(!whole.contains("secret"), "a credential is shown")
 
             player.send(SIGKILL)
@@ -142,7 +142,7 @@ import Testing
             let push = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"), within: 10)
             #expect(push.status != 0)
             #expect(push.errors.contains("access.publishFrom"), "\(push.errors)")
-            try await eventually("the line") { server.lines.contains("reason=access_denied", "access.publishFrom") }
+            try await eventually("the line") { server.lines.contains("reason=credential_missing", "access.publishFrom") }
             let client = try await TagClient.connect(to: server, .publish, "live/cam1")
             try await eventually("the end") { client.current.isClosed }
             #expect(
@@ -156,7 +156,7 @@ import Testing
             let play = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/cam1"), within: 10)
             #expect(play.status != 0)
             #expect(play.errors.contains("access.playFrom"), "\(play.errors)")
-            try await eventually("the line") { server.lines.contains("reason=access_denied", "access.playFrom") }
+            try await eventually("the line") { server.lines.contains("reason=credential_missing", "access.playFrom") }
             let dump = try await ClientProcess.run(["rtmpdump", "-r", "\(server.rtmp)/live/cam1", "--live", "-o", "/dev/null"], within: 10)
             #expect(dump.status != 0)
             let client = try await TagClient.connect(to: server, .play, "live/cam1")

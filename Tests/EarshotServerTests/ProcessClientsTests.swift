@@ -15,7 +15,7 @@ import Testing
                 let push = try ClientProcess(FFmpeg.push(source, to: url))
                 defer { for client in [player, dump, push] { client.send(SIGKILL) } }
                 try await eventually("play and publish") {
-                    let stream = try await HTTPAnswer.get("\(earshot.http)/api/v1/streams").json()["data"]["list"][0]
+                    let stream = try await HTTPAnswer.get("\(earshot.http)/api/v1/streams", token: earshot.token).json()["data"]["list"][0]
                     return stream["viewers"].int == 2 && stream["video"]["keyframeIntervalMs"].int != nil
                 }
                 let asked = ContinuousClock.now

@@ -83,6 +83,9 @@ final class ConnectionAdmission: Sendable {
         }
     }
 
+    /// What is let in now.
+    var current: (connections: Int, publishers: Int) { self.state.withLock { ($0.total, $0.publishers) } }
+
     func enterPublisher(limit: Int) -> Bool {
         self.state.withLock { state in
             guard state.publishers < limit else { return false }

@@ -28,6 +28,7 @@ package final class ServerCore: Sendable {
     let activePushes = ActivePushes()
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
+    private let boundTo = Mutex<Server.Addresses?>(nil)
 
     package init(config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, log: Logger) {
         self.config = config
@@ -60,6 +61,11 @@ package final class ServerCore: Sendable {
     }
 
     var allLoops: [LoopContext] { Array(self.loops.values) }
+
+    /// Where the server is reached; nil until all its ports are open.
+    package var addresses: Server.Addresses? { self.boundTo.withLock { $0 } }
+
+    func isBound(to addresses: Server.Addresses) { self.boundTo.withLock { $0 = addresses } }
 
     package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
 

@@ -69,11 +69,14 @@ package final class Server: Sendable {
             webhooks.wake()
         }
         try await self.core.rooms.start()
+        try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory)
         self.core.start()
         let http = try await self.http.bind()
         var bound: [HostPort] = []
         for listener in self.listeners { bound.append(try await listener.bind()) }
-        return Addresses(rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http)
+        let addresses = Addresses(rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http)
+        self.core.isBound(to: addresses)
+        return addresses
     }
 
     /// Everything that runs, for a service group.

@@ -8,6 +8,8 @@ struct EarshotProcess: Sendable {
     /// Nil without a certificate.
     let rtmps: String?
     let http: String
+    /// Of its first start.
+    let token: String
 
     /// Beside the test bundle in the build folder. The whole path, so that its own end can be told from a shell's.
     static func binary() throws -> String {
@@ -29,7 +31,8 @@ struct EarshotProcess: Sendable {
     static func serve<Result>(
         data: URL, _ arguments: [String] = [], _ body: (EarshotProcess) async throws -> Result
     ) async throws -> Result {
-        let flags = ["--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data.appendingPathComponent("data").path]
+        let directory = data.appendingPathComponent("data").path
+        let flags = ["--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", directory]
         return try await ClientProcess.during([Self.binary(), "serve"] + flags + arguments) { process in
             func banner() -> String { String(decoding: process.outputSoFar, as: UTF8.self) }
             try await eventually("the banner") {
@@ -41,8 +44,9 @@ struct EarshotProcess: Sendable {
                 words.first { $0.hasPrefix("\(scheme)://") }.map { $0.split(separator: "/").prefix(2).joined(separator: "//") }
             }
             return try await body(
-                EarshotProcess(
-                    process: process, rtmp: address("rtmp").orThrow(), rtmps: address("rtmps"), http: address("http").orThrow()))
+                try EarshotProcess(
+                    process: process, rtmp: address("rtmp").orThrow(), rtmps: address("rtmps"), http: address("http").orThrow(),
+                    token: TokenFile.read(directory)))
         }
     }
 }

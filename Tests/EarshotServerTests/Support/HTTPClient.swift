@@ -7,16 +7,38 @@ import FoundationNetworking
 /// One HTTP request and its answer.
 struct HTTPAnswer: Sendable {
     let status: Int
-    let contentType: String?
+    /// Names in lower case.
+    let headers: [String: String]
     let body: Data
+    var contentType: String? { self.headers["content-type"] }
     var text: String { String(decoding: self.body, as: UTF8.self) }
     func json() throws -> JSON { JSON(try JSONSerialization.jsonObject(with: self.body)) }
 
-    static func get(_ url: String, method: String = "GET") async throws -> HTTPAnswer {
+    static func get(_ url: String, token: String? = nil) async throws -> HTTPAnswer { try await Self.call("GET", url, token: token) }
+
+    /// `body` is sent as JSON unless the headers say otherwise.
+    static func call(
+        _ method: String, _ url: String, body: Data? = nil, token: String? = nil, headers: [String: String] = [:]
+    ) async throws -> HTTPAnswer {
         var request = URLRequest(url: try URL(string: url).orThrow())
         request.httpMethod = method
-        let (body, response) = try await URLSession.shared.data(for: request)
+        if let body {
+            request.httpBody = body
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        }
+        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        let (data, response) = try await URLSession.shared.data(for: request)
         let http = try (response as? HTTPURLResponse).orThrow()
-        return HTTPAnswer(status: http.statusCode, contentType: http.value(forHTTPHeaderField: "Content-Type"), body: body)
+        var names: [String: String] = [:]
+        for (name, value) in http.allHeaderFields { names["\(name)".lowercased()] = "\(value)" }
+        return HTTPAnswer(status: http.statusCode, headers: names, body: data)
+    }
+}
+
+/// The token that a server's first start made.
+enum TokenFile {
+    static func read(_ directory: String) throws -> String {
+        try String(contentsOfFile: "\(directory)/admin-token", encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }

@@ -3,37 +3,45 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
-
 /// A real server on ports that the system chose, for the time of one test.
 struct TestServer: Sendable {
     let addresses: Server.Addresses
     let server: Server
     let lines: LogLines
+    /// Of its first start: may do everything.
+    let token: String
+    /// Its own, removed with it.
+    let dataDirectory: String
 
     /// "rtmp://127.0.0.1:PORT"
     var rtmp: String { "rtmp://127.0.0.1:\(self.addresses.rtmp.port)" }
     var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
     var http: String { "http://127.0.0.1:\(self.addresses.http.port)" }
 
-    /// Starts a server, runs the body with it, and stops it whatever the body does.
+    /// Starts a server with a data directory of its own, runs the body with it, and stops it whatever the body does.
     static func run<Result: Sendable>(
         _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-data-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        return try await Self.run(data: directory, configure, body)
+    }
+
+    /// The same on this data directory, which stays.
+    static func run<Result: Sendable>(
+        data directory: String, _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
         var config = ServerConfig()
+        config.data.directory = directory
         config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
         config.http.listen = HostPort(host: "127.0.0.1", port: 0)
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-test-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        config.data.directory = folder.path
         configure(&config)
         let lines = LogLines()
         var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
         log.logLevel = config.log.level
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
+        let token = try TokenFile.read(directory)
         var quiet = Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() })
         quiet.logLevel = .critical
         let group = ServiceGroup(configuration: .init(services: server.services, logger: quiet))
@@ -41,7 +49,8 @@ struct TestServer: Sendable {
             tasks.addTask { try await group.run() }
             let outcome: Swift.Result<Result, any Error>
             do {
-                outcome = .success(try await body(TestServer(addresses: addresses, server: server, lines: lines)))
+                let running = TestServer(addresses: addresses, server: server, lines: lines, token: token, dataDirectory: directory)
+                outcome = .success(try await body(running))
             } catch {
                 outcome = .failure(error)
             }
@@ -53,8 +62,16 @@ struct TestServer: Sendable {
 
     /// `data` of an API answer.
     func api(_ path: String) async throws -> JSON {
-        let (bytes, _) = try await URLSession.shared.data(from: try URL(string: "\(self.http)/api/v1/\(path)").orThrow())
-        return try JSON(JSONSerialization.jsonObject(with: bytes))["data"]
+        try await self.call("GET", path).json()["data"]
+    }
+
+    /// An API call with the admin token, or another one ("" sends none). `body` is an object in JSON.
+    func call(
+        _ method: String, _ path: String, _ body: String? = nil, token: String? = nil, headers: [String: String] = [:]
+    ) async throws -> HTTPAnswer {
+        let token = token ?? self.token
+        return try await HTTPAnswer.call(
+            method, "\(self.http)/api/v1/\(path)", body: body.map { Data($0.utf8) }, token: token.isEmpty ? nil : token, headers: headers)
     }
 
     /// Waits until the API's answer satisfies the condition; throws after the limit.
@@ -100,6 +117,9 @@ struct JSON: @unchecked Sendable {
     var string: String? { self.value as? String }
     var int: Int? { (self.value as? NSNumber)?.intValue }
     var double: Double? { (self.value as? NSNumber)?.doubleValue }
+    var bool: Bool? { (self.value as? NSNumber)?.boolValue }
+    var isNull: Bool { self.value is NSNull }
+    var names: Set<String> { Set((self.value as? [String: Any] ?? [:]).keys) }
     var list: [JSON] { (self.value as? [Any])?.map(JSON.init) ?? [] }
 }
 

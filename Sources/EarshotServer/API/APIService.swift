@@ -1,0 +1,187 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import Rooms
+
+/// Serves the table's calls: who may, what is asked, carry it out once, answer. Any thread.
+final class APIService: Sendable {
+    static let prefix = "/api/v1"
+
+    private let core: ServerCore
+    private let table: APITable
+    private let limits: RateLimits
+    private let authentication: Authentication
+    private let idempotency: Idempotency
+
+    init(core: ServerCore) {
+        self.core = core
+        self.table = APITable(APIRoute.all)
+        self.limits = RateLimits(rate: core.config.api.rateLimit)
+        self.authentication = Authentication(registry: core.rooms, limits: self.limits)
+        self.idempotency = Idempotency(registry: core.rooms)
+    }
+
+    /// Always an answer, whatever the request.
+    func respond(to request: Request, _ context: APIContext) async -> Response {
+        let body = BodyReader(request, context)
+        var response: Response
+        do {
+            response = try await self.answer(request, body, context)
+        } catch let error as APIError {
+            response = Self.response(error, context)
+        } catch let error as RegistryError {
+            if case .storeFailed(let what) = error { self.log("The store failed", what, context) }
+            response = Self.response(APIError(error), context)
+        } catch {
+            self.log("An API call failed", "\(error)", context)
+            response = Self.response(APIError(.internalServerError, .internal, "The server failed; its log says more."), context)
+        }
+        if body.mustHangUp { Self.hangUp(body, &response) }
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func log(_ message: Logger.Message, _ error: String, _ context: APIContext) {
+        self.core.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
+    }
+
+    private func answer(_ request: Request, _ body: BodyReader, _ context: APIContext) async throws -> Response {
+        let path = request.uri.path
+        guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { throw Self.noSuchCall(request) }
+        try self.checkAddress(context)
+        let (route, members) = try self.route(request)
+        guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
+        let token = try await self.authentication.token(request.headers, from: context.remoteAddress)
+        let headers = try self.checkRate(token)
+        guard token.role >= role else {
+            let message = "This call needs a token of role \(role.rawValue); this one has \(token.role.rawValue)."
+            var error = APIError(.forbidden, .forbidden, message)
+            error.rule = "role \(role.rawValue)"
+            throw error
+        }
+        var response = try await self.carryOut(route, request, body, context, token, members)
+        response.headers.append(contentsOf: headers)
+        return response
+    }
+
+    private func route(_ request: Request) throws(APIError) -> (APIRoute, [JSONValue.Member]) {
+        let path = request.uri.path
+        switch self.table.match(request.method, path.dropFirst(Self.prefix.count)) {
+        case .route(let route, let members): return (route, members)
+        case .noSuchPath: throw Self.noSuchCall(request)
+        case .badEncoding: throw APIError(FieldError("path", path, "expected percent-encoded UTF-8"))
+        case .noSuchMethod(let allowed):
+            var error = APIError(.methodNotAllowed, .notFound, "No \(request.method) \(path.prefix(200)) here.")
+            error.allowed = allowed.map(\.rawValue)
+            error.headers[.allow] = allowed.map(\.rawValue).joined(separator: ", ")
+            throw error
+        }
+    }
+
+    private func carryOut(
+        _ route: APIRoute, _ request: Request, _ body: BodyReader, _ context: APIContext, _ token: APIToken?, _ members: [JSONValue.Member]
+    ) async throws -> Response {
+        var values = try RequestReader.path(members, route.pathForm)
+        values.add(try RequestReader.query(request.uri.query, route.query))
+        let bytes = try await body.collect()
+        if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
+        let call = APICall(core: self.core, token: token, values: values, host: request.head.authority)
+        if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.hasEffect {
+            return try await self.once(key, route, call, context)
+        }
+        switch try await route.handle(call) {
+        case .data(let data):
+            var response = Self.response(route.success.status, APIRoute.envelope(data, requestID: context.id))
+            Self.locate(route, data, &response)
+            return response
+        case .raw(let type, let bytes):
+            return Response(
+                status: route.success.status, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+        }
+    }
+
+    /// A call with an Idempotency-Key.
+    private func once(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, _ context: APIContext) async throws -> Response {
+        switch try await self.idempotency.answer(key, route, call, requestID: context.id) {
+        case .fresh(let data):
+            var response = Self.response(route.success.status, APIRoute.envelope(data, requestID: context.id))
+            Self.locate(route, data, &response)
+            return response
+        case .stored(let answer):
+            var response = Self.response(.init(code: answer.status), ByteBuffer(string: answer.body))
+            // It was written here.
+            if let body = try? JSONParser.parse(answer.body.utf8) { Self.locate(route, body["data"], &response) }
+            if let name = Self.replayed { response.headers[name] = "true" }
+            return response
+        }
+    }
+
+    private static let replayed = HTTPField.Name("Idempotency-Replayed")
+
+    // MARK: Checks
+
+    private func checkAddress(_ context: APIContext) throws(APIError) {
+        guard let address = context.remoteAddress, self.core.config.access.apiFrom.contains(address: address) else {
+            throw APIError(
+                .forbidden, .forbidden,
+                "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
+        }
+    }
+
+    private func checkRate(_ token: APIToken) throws(APIError) -> HTTPFields {
+        let outcome = self.limits.call(token: token.id)
+        var headers = HTTPFields()
+        let seconds = String(Int(outcome.waitSeconds.rounded(.up)))
+        for (name, value) in [
+            ("RateLimit-Limit", String(self.limits.rate)), ("RateLimit-Remaining", String(outcome.remaining)), ("RateLimit-Reset", seconds),
+        ] {
+            if let name = HTTPField.Name(name) { headers[name] = value }
+        }
+        guard outcome.isAllowed else {
+            var error = APIError(
+                .tooManyRequests, .rateLimited,
+                "More than \(self.limits.rate) calls a second with this token; the server's setting api.rateLimit says how many.")
+            headers[.retryAfter] = seconds
+            error.headers = headers
+            throw error
+        }
+        return headers
+    }
+
+    private static func noSuchCall(_ request: Request) -> APIError {
+        APIError(.notFound, .notFound, "No \(request.method) \(request.uri.path.prefix(200)) here.")
+    }
+
+    // MARK: Answers
+
+    private static func locate(_ route: APIRoute, _ data: JSONValue?, _ response: inout Response) {
+        guard let location = route.success.location, let member = data?[location.member] else { return }
+        response.headers[.location] = "\(Self.prefix)\(location.path)\(PercentCoding.encode(member.shown))"
+    }
+
+    static func response(_ error: APIError, _ context: APIContext) -> Response {
+        var response = Self.response(error.status, error.body(requestID: context.id))
+        response.headers.append(contentsOf: error.headers)
+        return response
+    }
+
+    private static func response(_ status: HTTPResponse.Status, _ json: JSONValue) -> Response {
+        var bytes: [UInt8] = []
+        json.write(to: &bytes)
+        return Self.response(status, ByteBuffer(bytes: bytes))
+    }
+
+    private static func response(_ status: HTTPResponse.Status, _ body: ByteBuffer) -> Response {
+        Response(status: status, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))
+    }
+
+    /// Ends the connection after this answer.
+    private static func hangUp(_ rest: BodyReader, _ response: inout Response) {
+        let body = response.body
+        response.headers[.connection] = "close"
+        response.body = ResponseBody(contentLength: body.contentLength) { writer in
+            try await body.write(writer)
+            try await rest.hangUp()
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import Rooms
+
+/// A checked call on its way to its handler: who calls, and every value it gave. A value.
+struct APICall: Sendable {
+    let core: ServerCore
+    /// Nil for calls that need no token.
+    let token: APIToken?
+    let values: InputValues
+    /// As the client named it in `Host`; for the URLs handed out.
+    let host: String?
+
+    var rooms: RoomRegistry { self.core.rooms }
+
+    /// The registry's time: milliseconds since 1970.
+    var nowMs: Int64 { self.core.rooms.now }
+
+    /// For the audit trail.
+    var actor: Actor { Actor(self.token.map { "token:\($0.name)" } ?? "api") }
+
+    /// A value that may be missing, or has a fallback.
+    subscript<Value>(input: Input<Value>) -> Value? { self.values[input] }
+
+    /// A value that the form requires, or that has a fallback.
+    func value<Value>(_ input: Input<Value>) throws -> Value {
+        guard let value = self.values[input] else { throw APIError(FieldError(input.name, "", "is required")) }
+        return value
+    }
+}

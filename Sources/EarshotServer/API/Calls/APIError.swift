@@ -1,0 +1,147 @@
+import HTTPTypes
+import Rooms
+
+/// What went wrong with a call, in full: the only error that the API answers with.
+struct APIError: Error, Sendable {
+    /// The class of the error, for programs.
+    enum Kind: String, Sendable, CaseIterable {
+        case invalid
+        case notFound = "not_found"
+        case wrongState = "wrong_state"
+        case conflict
+        case unauthorized
+        case forbidden
+        case rateLimited = "rate_limited"
+        case tooLarge = "too_large"
+        case unavailable
+        case `internal`
+    }
+
+    let status: HTTPResponse.Status
+    let kind: Kind
+    /// For people: what was wrong and what is expected. No secret.
+    let message: String
+    var field: String?
+    var value: String?
+    var rule: String?
+    var state: String?
+    var allowed: [String]?
+    var headers = HTTPFields()
+
+    init(_ status: HTTPResponse.Status, _ kind: Kind, _ message: String) {
+        self.status = status
+        self.kind = kind
+        self.message = message
+    }
+
+    /// The body of the answer.
+    func body(requestID: String) -> JSONValue {
+        var details: [JSONValue.Member] = [.init(name: "type", value: .string(self.kind.rawValue))]
+        for (name, text) in [("field", self.field), ("value", self.value), ("rule", self.rule), ("state", self.state)] {
+            if let text { details.append(.init(name: name, value: .string(text))) }
+        }
+        if let allowed { details.append(.init(name: "allowed", value: .array(allowed.map(JSONValue.string)))) }
+        return [
+            "code": .integer(Int64(self.status.code)), "message": .string(self.message), "requestId": .string(requestID),
+            "error": .object(details),
+        ]
+    }
+
+    /// What ``body(requestID:)`` looks like.
+    static let schema = Schema.named(
+        "Error",
+        .object([
+            .init(
+                name: "code", schema: .keywords("integer", ("minimum", 400), ("maximum", 599)), help: "The HTTP status.", isRequired: true),
+            .init(name: "message", schema: .keywords("string"), help: "What was wrong, for people.", isRequired: true),
+            .init(name: "requestId", schema: .keywords("string"), help: "As in the X-Request-Id header.", isRequired: true),
+            .init(
+                name: "error",
+                schema: .object([
+                    .init(
+                        name: "type", schema: .words(Kind.allCases.map(\.rawValue)), help: "What was wrong, for programs.", isRequired: true
+                    ),
+                    .init(name: "field", schema: .keywords("string"), help: "The field, parameter or header.", isRequired: false),
+                    .init(name: "value", schema: .keywords("string"), help: "What it was, shortened.", isRequired: false),
+                    .init(name: "rule", schema: .keywords("string"), help: "What is expected.", isRequired: false),
+                    .init(name: "state", schema: .keywords("string"), help: "The state that does not fit.", isRequired: false),
+                    .init(
+                        name: "allowed", schema: .list(.keywords("string")), help: "The states in which the call would have been possible.",
+                        isRequired: false),
+                ]), help: "", isRequired: true),
+        ]))
+}
+
+// MARK: - Where errors of other parts become the API's: here and nowhere else
+
+extension APIError {
+    init(_ error: FieldError) {
+        self.init(.badRequest, .invalid, "\(error)")
+        self.field = error.field
+        self.value = error.value.isEmpty ? nil : error.value
+        self.rule = error.rule
+    }
+
+    static func notFound(_ what: String, _ value: String) -> APIError {
+        var error = APIError(.notFound, .notFound, "There is no \(what) \"\(value.prefix(80))\".")
+        error.field = what
+        error.value = String(value.prefix(80))
+        return error
+    }
+
+    static func wrongState(_ message: String, state: String, allowed: [String]) -> APIError {
+        var error = APIError(.conflict, .wrongState, message)
+        error.state = state
+        error.allowed = allowed
+        return error
+    }
+
+    static func unavailable(_ message: String) -> APIError {
+        var error = APIError(.serviceUnavailable, .unavailable, message)
+        error.headers[.retryAfter] = "1"
+        return error
+    }
+
+    init(_ error: RegistryError) {
+        switch error {
+        case .invalid(let field): self.init(field)
+        case .noSuchRoom(let id): self = .notFound("room", id)
+        case .noSuchMember(let user): self = .notFound("member", user)
+        case .notForbidden(let path):
+            self = .wrongState("The stream \(path) is not forbidden.", state: "not forbidden", allowed: ["forbid"])
+        case .wrongState(let id, let state, let action, let allowed):
+            let words = allowed.map(\.rawValue)
+            self = .wrongState(
+                "Room \(id) is \(state.rawValue); \(action) is possible when it is \(words.joined(separator: ", ")).",
+                state: state.rawValue,
+                allowed: words)
+        case .idTaken(let id, let state, let freeAt):
+            let when = freeAt.map { "; the id is free from \(Instant.text($0))" } ?? ""
+            self.init(.conflict, .conflict, "There is a room \(id) already, \(state.rawValue)\(when).")
+            self.field = "roomId"
+            self.value = id.rawValue
+            self.state = state.rawValue
+        case .deviceTaken(let device, let room):
+            self.init(.conflict, .conflict, "Device \(device) has an open room already: \(room).")
+            self.field = "deviceUid"
+            self.value = device
+        case .keyReused(let key):
+            self.init(.unprocessableContent, .conflict, "This Idempotency-Key was used for another request.")
+            self.field = "Idempotency-Key"
+            self.value = key
+            self.rule = "expected a key of its own for each request"
+        case .keyBusy(let key):
+            self.init(.conflict, .conflict, "The request with this Idempotency-Key is being carried out, or its answer was lost.")
+            self.field = "Idempotency-Key"
+            self.value = key
+        case .storeFailed:
+            // What the store says is for the log.
+            self = .unavailable("The room registry cannot be written or read now; nothing was changed.")
+        case .tooMany("waiting calls", _):
+            self = .unavailable("The room registry has too much to do now; nothing was changed.")
+        case .tooMany(let what, let limit):
+            self.init(.conflict, .conflict, "Too many \(what): the limit is \(limit).")
+            self.rule = "at most \(limit) \(what)"
+        }
+    }
+}

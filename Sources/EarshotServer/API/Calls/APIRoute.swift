@@ -1,0 +1,145 @@
+import HTTPTypes
+import Rooms
+
+/// One call of the API: everything about it in one declaration, from which it is served, checked and documented.
+struct APIRoute: Sendable {
+    let method: HTTPRequest.Method
+    /// "/rooms/{roomId}/close", under `/api/v1`.
+    let path: String
+    /// The operationId: "closeRoom".
+    let name: String
+    let summary: String
+    let tag: APITag
+    /// Who may call; nil: everybody whose address may.
+    let role: TokenRole?
+    let pathForm: Form
+    let query: Form
+    /// Nil when the call takes no body at all.
+    let body: Form?
+    let success: APISuccess
+    /// What can go wrong besides what can with every call.
+    let failures: Set<APIFailure>
+    /// Whether a repetition with the same Idempotency-Key must not be carried out again.
+    let hasEffect: Bool
+    let handle: @Sendable (APICall) async throws -> APIReply
+
+    /// The path's parts: literal, or the name of a parameter.
+    let parts: [Part]
+
+    enum Part: Sendable, Equatable {
+        case literal(String)
+        case parameter(String)
+    }
+}
+
+/// A group of calls in the document.
+enum APITag: String, Sendable, CaseIterable {
+    case rooms, members, urls, streams, sessions, events, callbacks, tokens, server
+}
+
+/// What can go wrong with a call.
+enum APIFailure: Int, Sendable, CaseIterable {
+    case invalid = 400
+    case unauthorized = 401
+    case forbidden = 403
+    case notFound = 404
+    case conflict = 409
+    case tooLarge = 413
+    case notJSON = 415
+    case keyReused = 422
+    case rateLimited = 429
+    case unavailable = 503
+
+    var help: String {
+        switch self {
+        case .invalid: "A field, parameter or header breaks a rule; the error names it."
+        case .unauthorized: "No token, or not a valid one."
+        case .forbidden: "The token's role is too low, or the address may not call the API."
+        case .notFound: "What the path names does not exist."
+        case .conflict:
+            "The state does not allow it (the error says which states do), something is taken, or the key's request is not done."
+        case .tooLarge: "The body has more than 64 KiB."
+        case .notJSON: "The body is not JSON by its Content-Type."
+        case .keyReused: "The Idempotency-Key was used for another request."
+        case .rateLimited: "Too many calls with this token, or too many failed ones from this address."
+        case .unavailable: "The room registry cannot be reached now; nothing was changed."
+        }
+    }
+}
+
+/// What a call answers when all went well.
+struct APISuccess: Sendable {
+    let status: HTTPResponse.Status
+    /// By media type; the schema is nil for what is not JSON.
+    let content: [(type: String, schema: Schema?)]
+    /// `Location` of what was made: this path under `/api/v1`, and the member of `data` that completes it.
+    var location: (path: String, member: String)?
+    /// A member of `data` that is told once: a repeated answer has null there.
+    var secret: String?
+}
+
+/// What a handler gives back, not yet bytes.
+enum APIReply: Sendable {
+    /// Goes into the envelope.
+    case data(JSONValue)
+    /// A body of another kind, as it is.
+    case raw(type: String, [UInt8])
+}
+
+extension APIRoute {
+    /// A call whose answer is JSON in the envelope.
+    init<Output>(
+        _ method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
+        in pathForm: [AnyInput] = [], query: [AnyInput] = [], body: [AnyInput]? = nil, answers shape: Shape<Output>,
+        status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
+        secret: String? = nil, hasEffect: Bool? = nil, _ handle: @escaping @Sendable (APICall) async throws -> Output
+    ) {
+        self.init(
+            method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
+            // Every POST may have a body, if only an empty object.
+            body: body.map(Form.init) ?? (method == .post ? .empty : nil),
+            success: APISuccess(
+                status: status, content: [("application/json", Self.envelope(shape.schema))], location: location, secret: secret),
+            failures: failures, hasEffect: hasEffect ?? (method == .post), handle: { .data(shape.write(try await handle($0))) },
+            parts: Self.parts(path))
+    }
+
+    /// A call whose answer is not JSON in the envelope.
+    init(
+        raw method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole?, _ summary: String,
+        in pathForm: [AnyInput] = [], query: [AnyInput] = [], type: String, schema: Schema? = nil, failures: Set<APIFailure> = [],
+        _ handle: @escaping @Sendable (APICall) async throws -> [UInt8]
+    ) {
+        self.init(
+            method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
+            body: nil, success: APISuccess(status: .ok, content: [(type, schema)]), failures: failures, hasEffect: false,
+            handle: { .raw(type: type, try await handle($0)) }, parts: Self.parts(path))
+    }
+
+    private static func parts(_ path: String) -> [Part] {
+        path.split(separator: "/").map { $0.hasPrefix("{") ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0)) }
+    }
+
+    private static func envelope(_ data: Schema) -> Schema {
+        .object([
+            .init(name: "code", schema: .keywords("integer", ("const", 0)), help: "0: all went well.", isRequired: true),
+            .init(name: "message", schema: .keywords("string", ("const", "")), help: "", isRequired: true),
+            .init(name: "requestId", schema: .keywords("string"), help: "As in the X-Request-Id header.", isRequired: true),
+            .init(name: "data", schema: data, help: "", isRequired: true),
+        ])
+    }
+
+    static func envelope(_ data: JSONValue, requestID: String) -> JSONValue {
+        ["code": 0, "message": "", "requestId": .string(requestID), "data": data]
+    }
+
+    /// All that can go wrong with this call.
+    var allFailures: [APIFailure] {
+        var all = self.failures.union([.invalid, .forbidden, .rateLimited, .tooLarge])
+        if self.role != nil { all.formUnion([.unauthorized, .unavailable]) }
+        if !self.pathForm.inputs.isEmpty { all.insert(.notFound) }
+        if self.body != nil { all.insert(.notJSON) }
+        if self.method == .post { all.formUnion([.conflict, .keyReused]) }
+        return all.sorted { $0.rawValue < $1.rawValue }
+    }
+}

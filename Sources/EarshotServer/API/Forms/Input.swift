@@ -1,0 +1,107 @@
+import Rooms
+
+/// One named value of a request: in the path, the query or the body. Handlers ask for it with the input itself and get its own type.
+struct Input<Value: Sendable>: Sendable {
+    let name: String
+    let kind: Kind<Value>
+    let help: String
+    /// Taken when the request has none.
+    let fallback: Value?
+    let isRequired: Bool
+
+    init(_ name: String, _ kind: Kind<Value>, _ help: String, fallback: Value? = nil) {
+        self.name = name
+        self.kind = kind
+        self.help = help
+        self.fallback = fallback
+        self.isRequired = false
+    }
+
+    private init(required input: Input) {
+        self.name = input.name
+        self.kind = input.kind
+        self.help = input.help
+        self.fallback = nil
+        self.isRequired = true
+    }
+
+    var required: Input { Input(required: self) }
+
+    /// Without its type, to stand in a form.
+    var erased: AnyInput {
+        AnyInput(name: self.name, schema: self.kind.schema, help: self.help, isRequired: self.isRequired) {
+            [kind] (json: JSONValue) throws(BrokenRule) in try kind.read(json)
+        }
+    }
+}
+
+/// An ``Input`` whose type is known to its readers alone.
+struct AnyInput: Sendable {
+    let name: String
+    let schema: Schema
+    let help: String
+    let isRequired: Bool
+    let read: @Sendable (JSONValue) throws(BrokenRule) -> any Sendable
+}
+
+/// What a part of a request may hold: these inputs and nothing else.
+struct Form: Sendable {
+    let inputs: [AnyInput]
+    let schema: Schema
+
+    static let empty = Form([])
+
+    init(_ inputs: [AnyInput]) {
+        self.inputs = inputs
+        self.schema = .object(inputs.map { .init(name: $0.name, schema: $0.schema, help: $0.help, isRequired: $0.isRequired) })
+    }
+
+    /// True when nothing at all need be given.
+    var isOptional: Bool { !self.inputs.contains(where: \.isRequired) }
+
+    /// Reads every member; what is unknown, missing or out of its rule is named. `what` is "field" or "query parameter".
+    func read(_ members: [JSONValue.Member], what: String) throws(FieldError) -> InputValues {
+        var values = InputValues()
+        for member in members {
+            guard let input = self.inputs.first(where: { $0.name == member.name }) else { throw self.unknown(member, what) }
+            do {
+                values.set(member.name, try input.read(member.value))
+            } catch {
+                throw error.error(member.name, member.value)
+            }
+        }
+        for input in self.inputs where input.isRequired && !values.has(input.name) {
+            throw FieldError(input.name, "", "is required")
+        }
+        return values
+    }
+
+    private func unknown(_ member: JSONValue.Member, _ what: String) -> FieldError {
+        let known = self.inputs.map(\.name)
+        let hint =
+            if let nearest = ConfigSuggestion.nearest(member.name, known) {
+                "did you mean \(nearest)?"
+            } else if known.isEmpty {
+                "none is expected here"
+            } else {
+                "known are \(known.joined(separator: ", "))"
+            }
+        return FieldError(String(member.name.prefix(60)), member.value.shown, "is not a known \(what); \(hint)")
+    }
+}
+
+/// What a request gave, by name.
+struct InputValues: Sendable {
+    private var values: [String: any Sendable] = [:]
+
+    mutating func set(_ name: String, _ value: any Sendable) { self.values[name] = value }
+    func has(_ name: String) -> Bool { self.values[name] != nil }
+
+    mutating func add(_ others: InputValues) { self.values.merge(others.values) { $1 } }
+
+    /// The value given, or the input's own.
+    subscript<Value>(input: Input<Value>) -> Value? {
+        if let value = self.values[input.name] { return value as? Value }
+        return input.fallback
+    }
+}

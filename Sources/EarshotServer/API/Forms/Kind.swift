@@ -1,0 +1,160 @@
+import Rooms
+
+/// What one kind of value in a request must be, and its schema: one declaration for both.
+struct Kind<Value: Sendable>: Sendable {
+    let schema: Schema
+    /// Throws the rule that is broken: field and value are the caller's to name, inner fields excepted.
+    let read: @Sendable (JSONValue) throws(BrokenRule) -> Value
+
+    init(_ schema: Schema, _ read: @escaping @Sendable (JSONValue) throws(BrokenRule) -> Value) {
+        self.schema = schema
+        self.read = read
+    }
+
+    /// A second look at what was read.
+    func map<Other: Sendable>(_ change: @escaping @Sendable (Value) throws(BrokenRule) -> Other) -> Kind<Other> {
+        Kind<Other>(self.schema) { (json: JSONValue) throws(BrokenRule) in try change(self.read(json)) }
+    }
+}
+
+/// What is expected, in words ("at most 200 bytes"), and of which inner field if not of the value itself.
+struct BrokenRule: Error, Equatable {
+    let rule: String
+    var inner: String?
+    /// Of the inner field; empty when it is missing.
+    var value: String?
+
+    init(_ rule: String, inner: String? = nil, value: String? = nil) {
+        self.rule = rule
+        self.inner = inner
+        self.value = value
+    }
+
+    func error(_ field: String, _ value: JSONValue) -> FieldError {
+        if let inner { FieldError("\(field).\(inner)", self.value ?? "", self.rule) } else { FieldError(field, value.shown, self.rule) }
+    }
+}
+
+extension Kind<String> {
+    /// Without control characters: it will be shown in lists and logs.
+    static func text(bytes: ClosedRange<Int>) -> Kind {
+        let rule = "expected \(bytes.lowerBound == 0 ? "at most" : "\(bytes.lowerBound) to") \(bytes.upperBound) bytes of text"
+        return Kind(
+            .keywords(
+                "string", ("minLength", .integer(Int64(min(bytes.lowerBound, 1)))), ("maxLength", .integer(Int64(bytes.upperBound))),
+                ("pattern", #"^[^\x00-\x1f\x7f-\x9f]*$"#))
+        ) { (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json else { throw BrokenRule(rule) }
+            guard bytes.contains(text.utf8.count) else { throw BrokenRule("\(rule); these are \(text.utf8.count)") }
+            guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }) else {
+                throw BrokenRule("expected text without control characters")
+            }
+            return text
+        }
+    }
+
+    /// Of a room, user or device.
+    static var id: Kind {
+        Kind(.keywords("string", ("pattern", "^[A-Za-z0-9_-]{1,64}$"))) { (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json, RoomID.isID(text) else { throw BrokenRule("expected 1 to 64 of A-Z a-z 0-9 _ -") }
+            return text
+        }
+    }
+
+    /// A JSON object, as compact text.
+    static func jsonObject(bytes limit: Int) -> Kind {
+        Kind(.keywords("object")) { (json: JSONValue) throws(BrokenRule) in
+            guard case .object = json else { throw BrokenRule("expected a JSON object") }
+            let text = json.text
+            guard text.utf8.count <= limit else {
+                throw BrokenRule("expected at most \(limit) bytes of compact JSON; these are \(text.utf8.count)")
+            }
+            return text
+        }
+    }
+}
+
+extension Kind<RoomID> {
+    static var roomID: Kind {
+        Kind<String>.id.map { (text: String) throws(BrokenRule) in
+            do throws(FieldError) { return try RoomID(checking: text) } catch { throw BrokenRule(error.rule) }
+        }
+    }
+}
+
+extension Kind<Bool> {
+    static var flag: Kind {
+        Kind(.keywords("boolean")) { (json: JSONValue) throws(BrokenRule) in
+            guard case .bool(let value) = json else { throw BrokenRule("expected true or false") }
+            return value
+        }
+    }
+}
+
+extension Kind<Int64> {
+    static func whole(_ range: ClosedRange<Int64>) -> Kind {
+        let rule = "expected a whole number from \(range.lowerBound) to \(range.upperBound)"
+        return Kind(
+            .keywords("integer", ("minimum", .integer(range.lowerBound)), ("maximum", .integer(range.upperBound)))
+        ) { (json: JSONValue) throws(BrokenRule) in
+            let value: Int64? =
+                switch json {
+                case .integer(let value): value
+                // 1.0 and 1e3 are whole numbers to JSON Schema.
+                case .number(let value): Int64(exactly: value)
+                default: nil
+                }
+            guard let value, range.contains(value) else { throw BrokenRule(rule) }
+            return value
+        }
+    }
+
+    /// Seconds outside, whole milliseconds inside. The range is in milliseconds.
+    static func seconds(_ range: ClosedRange<Int64>) -> Kind {
+        let bounds = (JSONValue.number(Double(range.lowerBound) / 1_000), JSONValue.number(Double(range.upperBound) / 1_000))
+        let rule = "expected \(bounds.0.text) to \(bounds.1.text) seconds"
+        return Kind(.keywords("number", ("minimum", bounds.0), ("maximum", bounds.1))) { (json: JSONValue) throws(BrokenRule) in
+            let seconds: Double? =
+                switch json {
+                case .integer(let value): Double(value)
+                case .number(let value): value
+                default: nil
+                }
+            guard let seconds, let ms = Int64(exactly: (seconds * 1_000).rounded()), range.contains(ms) else { throw BrokenRule(rule) }
+            return ms
+        }
+    }
+
+    /// RFC 3339 outside, milliseconds since 1970 inside.
+    static var instant: Kind {
+        Kind(.keywords("string", ("format", "date-time"))) { (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json, let ms = Instant.ms(text) else {
+                throw BrokenRule("expected a time such as 2026-11-21T10:00:00.000Z")
+            }
+            return ms
+        }
+    }
+}
+
+extension Kind {
+    static func choice() -> Kind where Value: RawRepresentable<String> & CaseIterable {
+        .choice(of: Array(Value.allCases))
+    }
+
+    static func choice(of cases: [Value]) -> Kind where Value: RawRepresentable<String> {
+        let words = cases.map(\.rawValue)
+        return Kind(.words(words)) { (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json, let value = cases.first(where: { $0.rawValue == text }) else {
+                throw BrokenRule("expected one of \(words.joined(separator: ", "))")
+            }
+            return value
+        }
+    }
+
+    /// `null` is nil.
+    static func nullable<Wrapped: Sendable>(_ kind: Kind<Wrapped>) -> Kind where Value == Wrapped? {
+        Kind(.nullable(kind.schema)) { (json: JSONValue) throws(BrokenRule) in
+            if case .null = json { nil } else { try kind.read(json) }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// A JSON Schema (2020-12) as far as the API's document needs it. A value; made once.
+indirect enum Schema: Sendable {
+    /// Keywords as they are written.
+    case plain([JSONValue.Member])
+    case list(Schema)
+    /// No other members than these.
+    case object([Property])
+    /// An object whose members all have this schema, whatever their names.
+    case map(Schema)
+    case nullable(Schema)
+    /// Written once under this name and referred to.
+    case named(String, Schema)
+
+    struct Property: Sendable {
+        let name: String
+        let schema: Schema
+        let help: String
+        let isRequired: Bool
+    }
+
+    /// Keywords of a schema that names nothing.
+    static func keywords(_ type: String, _ more: (String, JSONValue)...) -> Schema {
+        .plain([JSONValue.Member(name: "type", value: .string(type))] + more.map(JSONValue.Member.init))
+    }
+
+    /// Anything.
+    static let any = Schema.plain([])
+
+    /// The "type" keyword, where there is just one.
+    var type: String? {
+        switch self {
+        case .plain(let members): if case .string(let type)? = JSONValue.object(members)["type"] { type } else { nil }
+        case .list: "array"
+        case .object, .map: "object"
+        case .nullable: nil
+        case .named(_, let schema): schema.type
+        }
+    }
+
+    /// As JSON; what has a name goes to `components` and is referred to.
+    func json(_ components: inout [String: JSONValue]) -> JSONValue {
+        switch self {
+        case .plain(let members): return .object(members)
+        case .list(let element): return ["type": "array", "items": element.json(&components)]
+        case .map(let element): return ["type": "object", "additionalProperties": element.json(&components)]
+        case .nullable(let schema):
+            return ["anyOf": [schema.json(&components), ["type": "null"]]]
+        case .named(let name, let schema):
+            if components[name] == nil {
+                components[name] = .null
+                components[name] = schema.json(&components)
+            }
+            return ["$ref": .string("#/components/schemas/\(name)")]
+        case .object(let properties):
+            var members: [JSONValue.Member] = [.init(name: "type", value: "object")]
+            let required = properties.filter(\.isRequired).map { JSONValue.string($0.name) }
+            if !required.isEmpty { members.append(.init(name: "required", value: .array(required))) }
+            members.append(
+                .init(
+                    name: "properties",
+                    value: .object(properties.map { .init(name: $0.name, value: $0.schema.described($0.help, &components)) })))
+            members.append(.init(name: "additionalProperties", value: false))
+            return .object(members)
+        }
+    }
+
+    /// The same with a description.
+    func described(_ help: String, _ components: inout [String: JSONValue]) -> JSONValue {
+        guard !help.isEmpty, case .object(let members) = self.json(&components) else { return self.json(&components) }
+        return .object(members + [.init(name: "description", value: .string(help))])
+    }
+}

@@ -1,0 +1,79 @@
+import Crypto
+import HTTPTypes
+import NIOCore
+import Rooms
+import Synchronization
+
+/// Who calls: the bearer token of a request, looked up by its hash in the store. Any thread.
+final class Authentication: Sendable {
+    private let registry: RoomRegistry
+    private let limits: RateLimits
+    /// Hashes of secrets that were good once: whoever has one is not held back by what others do from the same address.
+    private let known = Mutex<Set<[UInt8]>>([])
+
+    private static let knownLimit = 1_000
+    /// Longer ones are no tokens.
+    private static let longestSecret = 256
+
+    init(registry: RoomRegistry, limits: RateLimits) {
+        self.registry = registry
+        self.limits = limits
+    }
+
+    /// The valid token of this request. Throws 401, and 429 where too many were wrong.
+    func token(_ headers: HTTPFields, from remote: SocketAddress?) async throws -> APIToken {
+        let address = Self.key(of: remote)
+        guard let secret = Self.secret(headers) else {
+            try self.checkFailures(address)
+            self.limits.failed(address: address)
+            throw Self.unauthorized("This call needs a token: Authorization: Bearer earshot_….", isInvalid: false)
+        }
+        let hash = Array(SHA256.hash(data: Array(secret.utf8)))
+        if !self.known.withLock({ $0.contains(hash) }) { try self.checkFailures(address) }
+        let token: APIToken?
+        do { token = try await self.registry.token(secret: secret) } catch { throw APIError(error) }
+        guard let token, token.revokedAt == nil else {
+            self.limits.failed(address: address)
+            _ = self.known.withLock { $0.remove(hash) }
+            throw Self.unauthorized("This token is not known, or it was revoked.", isInvalid: true)
+        }
+        self.known.withLock { known in
+            if known.count >= Self.knownLimit { known.removeAll() }
+            known.insert(hash)
+        }
+        return token
+    }
+
+    private func checkFailures(_ address: String) throws(APIError) {
+        guard let wait = self.limits.mayTry(address: address) else { return }
+        var error = APIError(.tooManyRequests, .rateLimited, "Too many calls without a valid token from this address.")
+        error.headers[.retryAfter] = String(Int(wait.rounded(.up)))
+        throw error
+    }
+
+    /// RFC 6750 §2.1: the scheme in any case, one space, the token.
+    static func secret(_ headers: HTTPFields) -> String? {
+        guard headers[values: .authorization].count == 1, let header = headers[.authorization] else { return nil }
+        let parts = header.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer", (1...Self.longestSecret).contains(parts[1].utf8.count),
+            parts[1].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return nil }
+        return String(parts[1])
+    }
+
+    private static func unauthorized(_ message: String, isInvalid: Bool) -> APIError {
+        var error = APIError(.unauthorized, .unauthorized, message)
+        error.headers[.wwwAuthenticate] = isInvalid ? "Bearer realm=\"earshot\", error=\"invalid_token\"" : "Bearer realm=\"earshot\""
+        return error
+    }
+
+    /// One host is one IPv4 address, or one /64 of IPv6.
+    static func key(of remote: SocketAddress?) -> String {
+        switch remote {
+        case .v6?:
+            remote?.ipAddress.flatMap(IPAddressBytes.v6)?.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") ?? "v6"
+        case let remote?: remote.ipAddress ?? "unix"
+        case nil: "none"
+        }
+    }
+}

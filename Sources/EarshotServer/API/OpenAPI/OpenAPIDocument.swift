@@ -1,0 +1,118 @@
+import HTTPTypes
+import Rooms
+
+/// The OpenAPI 3.1 document: what the table says, in the form that tools read.
+enum OpenAPIDocument {
+    /// Made once.
+    static let bytes: [UInt8] = {
+        var bytes: [UInt8] = []
+        Self.document(APIRoute.all).write(to: &bytes)
+        return bytes
+    }()
+
+    static func document(_ routes: [APIRoute]) -> JSONValue {
+        var schemas: [String: JSONValue] = [:]
+        let error = APIError.schema.json(&schemas)
+        var paths: [JSONValue.Member] = []
+        var seen: Set<String> = []
+        for path in routes.map(\.path) where seen.insert(path).inserted {
+            let operations = routes.filter { $0.path == path }.map { route in
+                JSONValue.Member(name: route.method.rawValue.lowercased(), value: Self.operation(route, &schemas))
+            }
+            paths.append(.init(name: path, value: .object(operations)))
+        }
+        let responses = APIFailure.allCases.map { failure in
+            JSONValue.Member(name: Self.name(failure), value: Self.response(failure, error))
+        }
+        return [
+            "openapi": "3.1.0", "info": Self.info, "servers": [["url": .string(APIService.prefix)]],
+            "tags": .array(APITag.allCases.map { ["name": .string($0.rawValue)] }), "paths": .object(paths),
+            "components": [
+                "schemas": .object(schemas.sorted { $0.key < $1.key }.map(JSONValue.Member.init)), "responses": .object(responses),
+                "securitySchemes": [
+                    "token": ["type": "http", "scheme": "bearer", "description": "An API token; see the operation's x-role."]
+                ],
+            ],
+        ]
+    }
+
+    private static let info: JSONValue = [
+        "title": "Earshot", "version": "1",
+        "description": """
+        Rooms, streams and sessions of a live-streaming server.
+
+        Every call but this document needs a token of the role named by its `x-role` (admin may do everything, ops what app may, and more). \
+        Times are RFC 3339 in UTC; durations are seconds. Unknown fields and parameters are errors. Each answer has an `X-Request-Id`; \
+        `RateLimit-Limit`, `-Remaining` and `-Reset` tell how many calls a second the token has, how many are left at once, and in how \
+        many seconds the next is possible.
+
+        A POST with an `Idempotency-Key` is carried out once: a repetition within a day, with the same token, path, query and body, gets \
+        the first answer with `Idempotency-Replayed: true`. Only what succeeded is kept; a call that was refused changed nothing, and its \
+        repetition is judged anew. Calls that change nothing are simply carried out again.
+        """,
+    ]
+
+    // MARK: Operations
+
+    private static func operation(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(name: "operationId", value: .string(route.name)), .init(name: "summary", value: .string(route.summary)),
+            .init(name: "tags", value: [.string(route.tag.rawValue)]),
+        ]
+        if let role = route.role {
+            members.append(.init(name: "x-role", value: .string(role.rawValue)))
+            members.append(.init(name: "security", value: [["token": []]]))
+        }
+        var parameters: [JSONValue] = []
+        for input in route.pathForm.inputs { parameters.append(Self.parameter(input, "path", &schemas)) }
+        for input in route.query.inputs { parameters.append(Self.parameter(input, "query", &schemas)) }
+        if route.method == .post, route.role != nil { parameters.append(Self.idempotencyKey) }
+        if !parameters.isEmpty { members.append(.init(name: "parameters", value: .array(parameters))) }
+        if let body = route.body {
+            let content: JSONValue = ["application/json": ["schema": body.schema.json(&schemas)]]
+            members.append(.init(name: "requestBody", value: ["required": .bool(!body.isOptional), "content": content]))
+        }
+        members.append(.init(name: "responses", value: .object([Self.success(route, &schemas)] + route.allFailures.map(Self.reference))))
+        return .object(members)
+    }
+
+    private static func parameter(_ input: AnyInput, _ place: String, _ schemas: inout [String: JSONValue]) -> JSONValue {
+        [
+            "name": .string(input.name), "in": .string(place), "required": .bool(input.isRequired), "description": .string(input.help),
+            "schema": input.schema.json(&schemas),
+        ]
+    }
+
+    private static let idempotencyKey: JSONValue = [
+        "name": "Idempotency-Key", "in": "header", "required": false, "description": "Makes a repetition harmless.",
+        "schema": ["type": "string", "pattern": "^[!-~]{1,128}$"],
+    ]
+
+    private static func success(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> JSONValue.Member {
+        var content: [JSONValue.Member] = []
+        for (type, schema) in route.success.content {
+            let body = schema.map { ["schema": $0.json(&schemas)] as JSONValue } ?? .object([])
+            content.append(.init(name: type, value: body))
+        }
+        var response: [JSONValue.Member] = [.init(name: "description", value: .string(route.summary))]
+        if route.success.location != nil {
+            let header: JSONValue = ["description": "The path of what was made.", "schema": ["type": "string"]]
+            response.append(.init(name: "headers", value: ["Location": header]))
+        }
+        response.append(.init(name: "content", value: .object(content)))
+        return .init(name: String(route.success.status.code), value: .object(response))
+    }
+
+    private static func reference(_ failure: APIFailure) -> JSONValue.Member {
+        .init(name: String(failure.rawValue), value: ["$ref": .string("#/components/responses/\(Self.name(failure))")])
+    }
+
+    private static func response(_ failure: APIFailure, _ error: JSONValue) -> JSONValue {
+        ["description": .string(failure.help), "content": ["application/json": ["schema": error]]]
+    }
+
+    private static func name(_ failure: APIFailure) -> String {
+        let name = "\(failure)"
+        return name.prefix(1).uppercased() + name.dropFirst()
+    }
+}

@@ -1,0 +1,62 @@
+import HTTPTypes
+import Rooms
+
+extension APIRoute {
+    /// Members: who is in a room.
+    static let members: [APIRoute] = [
+        APIRoute(
+            .post, "/rooms/{roomId}/join", "joinRoom", .members, .app, "A user enters; entering again renews the nick.",
+            in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.shape,
+            failures: [.conflict]
+        ) { call in
+            try await call.rooms.join(
+                try call.value(RoomInputs.room), user: try call.value(RoomInputs.user), nick: try call.value(RoomInputs.nick))
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/leave", "leaveRoom", .members, .app, "A user leaves.", in: [RoomInputs.room.erased],
+            body: [RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
+        ) { call in
+            try await call.rooms.leave(try call.value(RoomInputs.room), user: try call.value(RoomInputs.user))
+        },
+        APIRoute(
+            .get, "/rooms/{roomId}/members", "listMembers", .members, .app, "Who is there, by user id.", in: [RoomInputs.room.erased],
+            query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased], answers: MemberListAnswer.shape
+        ) { call in
+            let limit = Int(try call.value(RoomInputs.limit))
+            let (total, list) = try await call.rooms.members(
+                try call.value(RoomInputs.room), after: call[RoomInputs.afterUser], limit: limit)
+            return MemberListAnswer(total: total, next: list.count == limit ? list.last?.user : nil, list: list)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, "Throw a user out: the user's connections end.",
+            in: [RoomInputs.room.erased, RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
+        ) { call in
+            try await call.rooms.kick(try call.value(RoomInputs.room), user: try call.value(RoomInputs.user), by: call.actor)
+        },
+    ]
+}
+
+extension Member {
+    static let shape = Shape<Member>.object(
+        "Member",
+        [
+            .field("userId", .text, "The user's id.", \.user),
+            .field("nick", .text, "For lists.", \.nick),
+            .field("joinedAt", .instant, "When the user entered.", \.joinedAt),
+            .field("seenAt", .instant, "The last heartbeat or call.", \.seenAt),
+        ])
+}
+
+struct MemberListAnswer: Sendable {
+    let total: Int
+    let next: String?
+    let list: [Member]
+
+    static let shape = Shape<MemberListAnswer>.object(
+        "MemberList",
+        [
+            .field("total", .count, "How many there are on all pages.", \.total),
+            .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
+            .field("list", .list(Member.shape), "The page.", \.list),
+        ])
+}

@@ -1,0 +1,112 @@
+import Rooms
+
+/// A room with what the server knows of its streams at this moment: what all calls about rooms answer.
+struct RoomAnswer: Sendable {
+    let room: Room
+    /// Of each slot.
+    let streams: [SlotAnswer]
+
+    struct SlotAnswer: Sendable {
+        let slot: Room.Slot
+        let viewers: Int
+        let playURLs: PlayURLs
+    }
+
+    init(_ room: Room, _ call: APICall) throws {
+        try self.init(room, call, call.urls())
+    }
+
+    /// With a maker of URLs that serves a whole list.
+    init(_ room: Room, _ call: APICall, _ urls: StreamURLs) throws {
+        self.room = room
+        self.streams = try room.slots.map {
+            SlotAnswer(slot: $0, viewers: call.core.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
+        }
+    }
+
+    /// People there: connected viewers, or users who joined through the API, whichever are more. (Both are mostly the same people.)
+    var online: Int { max(self.streams.reduce(0) { $0 + $1.viewers }, self.room.members) }
+}
+
+extension RoomAnswer {
+    static let shape = Shape<RoomAnswer>.object("Room", Self.identity + Self.standing + Self.counts + Self.times)
+
+    private static let identity: [Field<RoomAnswer>] = [
+        .field("roomId", .text, "Its id.") { $0.room.id.rawValue },
+        .field("instance", .whole(1...Int.max), "Counts the lives of this id, from 1.", \.room.instance),
+        .field("title", .text, "For lists.", \.room.title),
+        .field("owner", .nullable(.text), "The owner's user id.", \.room.owner),
+        .field("isPublic", .flag, "Whether lists for everybody may show it.", \.room.isPublic),
+        .field("isAdHoc", .flag, "Made by a push to a name without a room.", \.room.isAdHoc),
+        .field("deviceUid", .nullable(.text), "The device that pushes slot 1.", \.room.deviceUid),
+        .field("custom", .jsonObject, "What the app keeps there.", \.room.custom),
+    ]
+
+    private static let standing: [Field<RoomAnswer>] = [
+        .field("state", .choice(), "Live only while media arrives.", \.room.state),
+        .field("stateReason", .choice(), "Why it is in this state.", \.room.reason),
+        .field("liveStatus", .whole(0...3), "0 idle, 1 live, 2 disabled, 3 live and recording.") { $0.room.liveStatus(isRecording: false) },
+        .field("streams", .list(Self.slot), "Its streams, by slot.", \.streams),
+        .field("policy", Self.policy, "How its time runs out. Seconds, but for heartbeatMisses.", \.room.policy),
+        .field("playUrls", .nullable(PlayURLs.shape), "Of slot 1, without a signature; the play-urls call signs.") {
+            $0.streams.first?.playURLs
+        },
+        .field("snapshotUrl", .nullable(.uri), "A picture of it; null while the server makes none.") { _ in nil },
+        .field("forbidReason", .nullable(.text), "Why it is forbidden.", \.room.forbidReason),
+    ]
+
+    private static let counts: [Field<RoomAnswer>] = [
+        .field("online", .count, "The larger of connected viewers and joined members.", \.online),
+        .field("peak", .count, "Most viewers at a time in this instance.") { max($0.room.peak, $0.online) },
+        .field("likes", .count, "Likes in this instance.", \.room.likes),
+        .field("members", .count, "Users who joined and did not leave.", \.room.members),
+    ]
+
+    private static let times: [Field<RoomAnswer>] = [
+        .field("createdAt", .instant, "When this instance was created.", \.room.createdAt),
+        .field("since", .instant, "Since when it is live, or else in its state.") {
+            $0.room.liveSince ?? $0.room.interruptedAt ?? $0.room.endedAt ?? $0.room.waitingSince
+        },
+        .field("liveSince", .nullable(.instant), "Since when it is live, or was before the present interruption.", \.room.liveSince),
+        .field("interruptedAt", .nullable(.instant), "When the present interruption began.", \.room.interruptedAt),
+        .field("endedAt", .nullable(.instant), "When it expired or was closed.", \.room.endedAt),
+        .field("expiresAt", .nullable(.instant), "When time will next do something to it, if nothing happens before.") {
+            RoomRules.nextDeadline(of: $0.room)
+        },
+        .field("forbiddenUntil", .nullable(.instant), "When it may be pushed to again.", \.room.forbiddenUntil),
+    ]
+
+    private static let slot = Shape<SlotAnswer>.object(
+        "RoomStream",
+        [
+            .field("slot", .whole(1...8), "Its number in the room.", \.slot.number),
+            .field("app", .text, "The app.", \.slot.app),
+            .field("name", .text, "The stream's name under the app.", \.slot.name),
+            .field("isActive", .flag, "Its media arrives.", \.slot.isActive),
+            .field("isForbidden", .flag, "Nobody may push there now.", \.slot.isForbidden),
+            .field("sequence", .nullable(.count), "The push that holds it.", \.slot.sequence),
+            .field("viewers", .count, "Connected players.", \.viewers),
+            .field("playUrls", PlayURLs.shape, "Without a signature; the play-urls call signs.", \.playURLs),
+        ])
+
+    static let policy = Shape<RoomPolicy>.object(
+        "Policy",
+        RoomPolicy.fields.map { field in
+            field.isDuration ? .field(field.name, .seconds, field.help, field.get) : .field(field.name, .count, field.help, field.get)
+        })
+}
+
+/// A page of rooms.
+struct RoomListAnswer: Sendable {
+    let page: RoomPage
+    let rooms: [RoomAnswer]
+
+    static let shape = Shape<RoomListAnswer>.object(
+        "RoomList",
+        [
+            .field("total", .count, "How many there are on all pages.", \.page.total),
+            .field("totalIsCapped", .flag, "There are more than `total`: a search is not counted to its end.", \.page.totalIsCapped),
+            .field("next", .nullable(.text), "For `after`; null on the last page.", \.page.next),
+            .field("list", .list(RoomAnswer.shape), "The page.", \.rooms),
+        ])
+}

@@ -1,0 +1,33 @@
+import HTTPTypes
+import Rooms
+
+extension APIRoute {
+    /// The server itself.
+    static let server: [APIRoute] = [
+        APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: Counters.Values.shape) {
+            call in
+            call.core.counters.current
+        },
+        APIRoute(
+            .get, "/selfcheck", "checkSelf", .server, .ops, "Hold the counters against what they count.", answers: SelfCheck.shape
+        ) { call in
+            try await SelfCheck.run(call.core)
+        },
+        APIRoute(
+            raw: .get, "/openapi.json", "getOpenAPI", .server, nil, "This document.", type: "application/json", schema: .keywords("object")
+        ) { _ in OpenAPIDocument.bytes },
+    ]
+}
+
+extension Counters.Values {
+    static let shape = Shape<Counters.Values>.object(
+        "Counters",
+        [
+            .field("connectionsAccepted", .count, "RTMP and RTMPS connections.", \.connectionsAccepted),
+            .field("publishesStarted", .count, "Pushes that were let in.", \.publishesStarted),
+            .field("playsStarted", .count, "Plays that were let in.", \.playsStarted),
+            .field("closed", .map(.count), "Connections that ended, by reason.") { values in
+                Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
+            },
+        ])
+}

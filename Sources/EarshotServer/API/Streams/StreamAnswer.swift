@@ -1,0 +1,150 @@
+import Media
+import Relay
+import Rooms
+
+/// A stream that somebody publishes or waits for, as lists show it.
+struct StreamAnswer: Sendable {
+    let snapshot: StreamSnapshot
+    let path: StreamPath
+    let publisher: SessionSnapshot?
+    let bytesOut: UInt64
+    let roomID: RoomID?
+
+    enum State: String, Sendable, CaseIterable {
+        case live
+        /// Its publisher is away, within the grace period.
+        case interrupted
+        /// Viewers only.
+        case waiting
+    }
+
+    var state: State {
+        switch self.snapshot.phase {
+        case .idle: .waiting
+        case .live: .live
+        case .grace: .interrupted
+        }
+    }
+}
+
+extension ServerCore {
+    /// All streams by path, without their rooms.
+    func streamAnswers() async throws -> [StreamAnswer] {
+        let streams = try await self.collect { $0.relay.streamSnapshots() }
+        let sessions = try await self.collect { $0.sessionSnapshots() }
+        var publishers: [String: SessionSnapshot] = [:]
+        var bytesOut: [String: UInt64] = [:]
+        for session in sessions {
+            for path in session.publishing { publishers[path] = session }
+            for viewer in session.viewers { bytesOut[viewer.path, default: 0] += viewer.bytesSent }
+        }
+        return streams.sorted { $0.path < $1.path }.compactMap { stream in
+            StreamPath(stream.path).map {
+                StreamAnswer(
+                    snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0, roomID: nil)
+            }
+        }
+    }
+}
+
+extension StreamAnswer {
+    func with(roomID: RoomID?) -> StreamAnswer {
+        StreamAnswer(snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, roomID: roomID)
+    }
+
+    static let shape = Shape<StreamAnswer>.object(
+        "Stream",
+        [
+            .field("app", .text, "The app.", \.path.app),
+            .field("name", .text, "The stream's name under the app.", \.path.name),
+            .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.roomID?.rawValue },
+            .field("state", .choice(), "Interrupted: its publisher is away for a moment. Waiting: viewers only.", \.state),
+            .field("publisher", .nullable(Self.publisher), "Who pushes.", \.publisher),
+            .field("video", .nullable(Self.video), "Null without video.") { stream in
+                stream.snapshot.meter.video.map { VideoPart(format: $0, meter: stream.snapshot.meter) }
+            },
+            .field("audio", .nullable(Self.audio), "Null without audio.") { stream in
+                stream.snapshot.meter.audio.map { AudioPart(format: $0, meter: stream.snapshot.meter) }
+            },
+            .field("viewers", .count, "Connected players.", \.snapshot.viewers),
+            .field("uptimeSeconds", .nullable(.seconds), "Since its first push, interruptions included.", \.snapshot.liveForMs),
+            .field("bytesIn", .count, "Received of the present push.", \.snapshot.meter.bytesIn),
+            .field("bytesOut", .count, "Sent to the present viewers.", \.bytesOut),
+        ])
+
+    private struct VideoPart: Sendable {
+        let format: VideoFormat
+        let meter: StreamMeter
+    }
+
+    private struct AudioPart: Sendable {
+        let format: AudioFormat
+        let meter: StreamMeter
+    }
+
+    private static let publisher = Shape<SessionSnapshot>.object(
+        "StreamPublisher",
+        [
+            .field("session", .count, "Its connection, as sessions are numbered.", \.id),
+            .field("address", .text, "Where it comes from.", \.remote),
+            .field("client", .nullable(.text), "What it calls itself.", \.client),
+        ])
+
+    private static let video = Shape<VideoPart>.object(
+        "StreamVideo",
+        [
+            .field("codec", .text, "Its name.", \.format.codec.name),
+            .field("profile", .nullable(.text), "Its profile, if known.", \.format.profile),
+            .field("level", .nullable(.text), "Its level, if known.", \.format.level),
+            .field("width", .nullable(.count), "Pixels.", \.format.width),
+            .field("height", .nullable(.count), "Pixels.", \.format.height),
+            .field("fps", .number, "Frames per second, measured.", \.meter.framesPerSecond),
+            .field("bitsPerSecond", .count, "Measured.", \.meter.videoBitsPerSecond),
+            .field(
+                "keyframeIntervalMs", .nullable(.count), "Between the newest two keyframes, in milliseconds.", \.meter.keyframeIntervalMs),
+        ])
+
+    private static let audio = Shape<AudioPart>.object(
+        "StreamAudio",
+        [
+            .field("codec", .text, "Its name.", \.format.codec.name),
+            .field("profile", .nullable(.text), "Its profile, if known.", \.format.profile),
+            .field("sampleRate", .nullable(.count), "Hertz.", \.format.sampleRate),
+            .field("channels", .nullable(.count), "How many.", \.format.channels),
+            .field("bitsPerSecond", .count, "Measured.", \.meter.audioBitsPerSecond),
+        ])
+}
+
+/// A stream's standing by name, whether somebody uses it or not.
+struct StreamStateAnswer: Sendable {
+    enum State: String, Sendable, CaseIterable { case active, inactive, forbid }
+
+    let path: StreamPath
+    let state: State
+    let room: Room?
+    let ban: StreamBan?
+    let stream: StreamAnswer?
+
+    static let shape = Shape<StreamStateAnswer>.object(
+        "StreamState",
+        [
+            .field("app", .text, "The app.", \.path.app),
+            .field("name", .text, "The stream's name under the app.", \.path.name),
+            .field("state", .choice(), "Active: its media arrives. Forbid: nobody may push there.", \.state),
+            .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.room?.id.rawValue },
+            .field("forbid", .nullable(StreamBan.shape), "Until when and why it is forbidden.", \.ban),
+            .field("stream", .nullable(StreamAnswer.shape), "What is known of it while somebody publishes or plays it.", \.stream),
+        ])
+}
+
+extension StreamBan {
+    static let shape = Shape<StreamBan>.object(
+        "StreamBan",
+        [
+            .field("app", .text, "The app.", \.path.app),
+            .field("name", .text, "The stream's name under the app.", \.path.name),
+            .field("createdAt", .instant, "Since when.", \.createdAt),
+            .field("resumeAt", .instant, "Until when.", \.resumeAt),
+            .field("reason", .text, "Why.", \.reason),
+        ])
+}

@@ -1,0 +1,54 @@
+import RTMP
+import Rooms
+
+/// What calls about streams take.
+enum StreamInputs {
+    static let app = Input("app", .streamApp, "The app.").required
+    static let name = Input("name", .streamName, "The stream's name under the app; a slash in it is written %2F.").required
+    static let path = [Self.app.erased, Self.name.erased]
+
+    static let appFilter = Input("app", .streamApp, "Only streams of this app.")
+    static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")
+    static let state = Input("state", .choice() as Kind<StreamAnswer.State>, "Only streams in this state.")
+    static let after = Input("after", .text(bytes: 1...600), "The `next` of the page before.")
+    static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+    static let from = Input("from", .instant, "Begun at this time or later.")
+    static let to = Input("to", .instant, "Begun before this time.")
+    static let before = Input("before", .whole(1...Int64.max), "The `next` of the page before.")
+    static let minutes = Input("seconds", .whole(1...600), "How far back, from now.", fallback: 120)
+}
+
+extension Kind<String> {
+    /// What a connection may give as an app.
+    static var streamApp: Kind { .address("expected an app without slash, query and control characters", part: .app) }
+    /// What a connection may give as a stream's name.
+    static var streamName: Kind { .address("expected a stream name without query, control characters and . or .. parts", part: .name) }
+
+    private enum Part { case app, name }
+
+    private static func address(_ rule: String, part: Part) -> Kind {
+        let longest = Limits().nameBytes
+        return Kind(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {
+            (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json else { throw BrokenRule(rule) }
+            let address: StreamAddress
+            do {
+                address = try StreamAddress(app: part == .app ? text : "a", name: part == .name ? text : "n")
+            } catch {
+                throw BrokenRule("\(rule): \(error)")
+            }
+            // Whatever was taken out or joined on the way would name another stream.
+            guard (part == .app ? address.app == text && address.name == "n" : address.name == text), address.query.isEmpty,
+                !text.contains("?")
+            else { throw BrokenRule(rule) }
+            return text
+        }
+    }
+}
+
+extension APICall {
+    /// The stream that the path names.
+    func streamPath() throws -> StreamPath {
+        StreamPath(app: try self.value(StreamInputs.app), name: try self.value(StreamInputs.name))
+    }
+}

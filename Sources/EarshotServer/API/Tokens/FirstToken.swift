@@ -1,0 +1,62 @@
+package import Rooms
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The token that a new server makes for whoever runs it.
+package enum FirstToken {
+    package static let fileName = "admin-token"
+
+    /// Makes an admin token named "first" when no token is valid, and writes its secret to `admin-token` in the data directory, which only
+    /// the owner may read. The file's path when there is one now. Throws when the store or the file cannot be written.
+    @discardableResult
+    package static func ensure(_ registry: RoomRegistry, directory: String) async throws -> String? {
+        let path = "\(directory)/\(Self.fileName)"
+        guard try await !registry.tokens().contains(where: { $0.revokedAt == nil }) else {
+            return FileManager.default.fileExists(atPath: path) ? path : nil
+        }
+        let made = try await registry.createToken(name: "first", role: .admin)
+        do {
+            try Self.store(made.secret, at: path)
+        } catch {
+            // A token that nobody knows is of no use; the next start tries again.
+            _ = try await registry.revokeToken(made.token.id)
+            throw error
+        }
+        return path
+    }
+
+    /// Beside and moved, so that the file is whole or not there, and never readable by others.
+    private static func store(_ secret: String, at path: String) throws(FirstTokenError) {
+        let partial = path + ".new"
+        unlink(partial)
+        let descriptor = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw FirstTokenError(path: partial, code: errno) }
+        let bytes = Array((secret + "\n").utf8)
+        let isWritten = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count && fsync(descriptor) == 0
+        let code = errno
+        close(descriptor)
+        guard isWritten else {
+            unlink(partial)
+            throw FirstTokenError(path: partial, code: code)
+        }
+        guard rename(partial, path) == 0 else { throw FirstTokenError(path: path, code: errno) }
+    }
+}
+
+struct FirstTokenError: Error, CustomStringConvertible {
+    let path: String
+    let code: Int32
+    var description: String { "cannot write the first API token to \(self.path): \(String(cString: strerror(self.code)))" }
+}

@@ -1,0 +1,67 @@
+import HTTPTypes
+import Rooms
+
+extension APIRoute {
+    private static let name = Input("name", .text(bytes: 1...64), "Whose it is, for the audit trail.").required
+    private static let role = Input("role", .choice() as Kind<TokenRole>, "What it may do: admin everything, ops run, app use.").required
+    private static let id = Input("tokenId", .whole(1...Int64.max), "The token's id.").required
+
+    /// API tokens.
+    static let tokens: [APIRoute] = [
+        APIRoute(
+            .get, "/tokens", "listTokens", .tokens, .admin, "All tokens, without their secrets.", answers: TokenListAnswer.shape
+        ) { call in
+            let list = try await call.rooms.tokens()
+            return TokenListAnswer(total: list.count, list: list)
+        },
+        APIRoute(
+            .post, "/tokens", "createToken", .tokens, .admin, "Make a token. Its secret is in this answer and nowhere else.",
+            body: [Self.name.erased, Self.role.erased], answers: NewTokenAnswer.shape, status: .created, location: ("/tokens/", "tokenId"),
+            secret: "secret"
+        ) { call in
+            let made = try await call.rooms.createToken(name: try call.value(Self.name), role: try call.value(Self.role))
+            return NewTokenAnswer(token: made.token, secret: made.secret)
+        },
+        APIRoute(
+            .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, "Take a token's rights away, at once and for good.",
+            in: [Self.id.erased], answers: APIToken.shape
+        ) { call in
+            let id = try call.value(Self.id)
+            guard let token = try await call.rooms.revokeToken(id) else { throw APIError.notFound("token", "\(id)") }
+            return token
+        },
+    ]
+}
+
+struct TokenListAnswer: Sendable {
+    let total: Int
+    let list: [APIToken]
+
+    static let shape = Shape<TokenListAnswer>.object(
+        "TokenList",
+        [.field("total", .count, "How many there are.", \.total), .field("list", .list(APIToken.shape), "The tokens.", \.list)])
+}
+
+struct NewTokenAnswer: Sendable {
+    let token: APIToken
+    let secret: String
+
+    static let shape = Shape<NewTokenAnswer>.object(
+        "NewToken",
+        APIToken.fields.map { field in Field(property: field.property) { field.write($0.token) } } + [
+            .field("secret", .nullable(.text), "For the Authorization header. Null when the answer is repeated for its Idempotency-Key.") {
+                $0.secret
+            }
+        ])
+}
+
+extension APIToken {
+    static let fields: [Field<APIToken>] = [
+        .field("tokenId", .count, "Its id.", \.id),
+        .field("name", .text, "Whose it is.", \.name),
+        .field("role", .choice(), "What it may do.", \.role),
+        .field("createdAt", .instant, "When it was made.", \.createdAt),
+        .field("revokedAt", .nullable(.instant), "Since when it has no rights.", \.revokedAt),
+    ]
+    static let shape = Shape<APIToken>.object("Token", Self.fields)
+}
