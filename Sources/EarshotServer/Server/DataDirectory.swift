@@ -5,9 +5,9 @@ import Foundation
 #endif
 
 /// The folder for what a server keeps on disk.
-enum DataDirectory {
+package enum DataDirectory {
     /// Makes the folder, readable by its owner alone, and checks that files can be made in it. Blocks; for start-up.
-    static func prepare(_ path: String) throws {
+    package static func prepare(_ path: String) throws {
         let files = FileManager.default
         do {
             try files.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
