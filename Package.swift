@@ -55,7 +55,8 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Media", "RTMP", "Relay", "Rooms", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging, lifecycle, httpClient, webSocket,
+                "Media", "RTMP", "Relay", "Rooms", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging, lifecycle, httpClient,
+                webSocket,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),

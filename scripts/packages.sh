@@ -6,10 +6,11 @@ set -euo pipefail
 say() { printf 'earshot: %s\n' "$*" >&2; }
 
 # Each entry is package:command (or :/file), the second for systems without dpkg.
-# g++ stands for the C library and C++ headers that Swift links against; zlib is swift-nio-extras'.
-build=(git:git make:make g++:g++ zlib1g-dev:/usr/include/zlib.h ca-certificates:/etc/ssl/certs)
+# g++ stands for the C library and C++ headers that Swift links against; zlib is swift-nio-extras', SQLite is GRDB's.
+build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/zlib.h libsqlite3-dev:/usr/include/sqlite3.h
+    libqrencode-dev:/usr/include/qrencode.h ca-certificates:/etc/ssl/certs)
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
-test=("${demo[@]}" openssl:openssl python3:python3 python3-pip:pip3 rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
+test=("${demo[@]}" openssl:openssl python3:python3 python3-pip:pip3 python3-venv: zbar-tools:zbarimg librsvg2-bin:rsvg-convert rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
 

@@ -12,11 +12,16 @@ enum Banner {
         ]
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
         lines += [
-            "  API     \(http)/api/v1/streams  and  /api/v1/sessions",
+            "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)",
+            "          token in \(config.data.directory)/\(FirstToken.fileName); or: earshot rooms list",
+            "  events  \(http)/events  (WebSocket)",
             "  health  \(http)/healthz",
         ]
         if config.access == ServerConfig.Access() {
-            lines.append("Pushing, playing and the API are open to this machine only; access.publishFrom, playFrom and apiFrom allow more.")
+            lines += [
+                "From this machine pushing and playing need no credential; from elsewhere a signed URL (earshot rooms push-url), once",
+                "rtmp.listen lets others in. The API answers this machine only (access.apiFrom).",
+            ]
         }
         lines.append("Stop with Ctrl-C.")
         // One write, so that a log line cannot come in between.

@@ -83,7 +83,8 @@ import Testing
                     let push = try ClientProcess(FFmpeg.push(source, to: "\(rtmps)/live/cam1"))
                     defer { push.send(SIGKILL) }
                     try await eventually("publish and play") {
-                        let streams = try await HTTPAnswer.get("\(earshot.http)/api/v1/streams", token: earshot.token).json()["data"]["list"]
+                        let streams = try await HTTPAnswer.get("\(earshot.http)/api/v1/streams", token: earshot.token).json()["data"][
+                            "list"]
                         return streams[0]["viewers"].int == 1 && streams[0]["state"].string == "live"
                     }
                     _ = try await Certificate.make("second", in: directory)

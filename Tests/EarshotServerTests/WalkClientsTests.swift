@@ -1,0 +1,86 @@
+import EarshotServer
+import Foundation
+import Rooms
+import Testing
+
+/// What a new user does: a room by the API, a push with the URL that it gave, a look at the list, a ban, and back again. Everybody needs a
+/// credential here, this machine too.
+@Suite struct WalkClientsTests {
+    @Test func aRoomFromCreationToItsSecondPush() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
+        try await TestServer.run({ config in
+            config.access.publishFrom = []
+            config.access.playFrom = []
+            config.rooms.policy.cleanStopMs = 500
+        }) { server in
+            let created = try await server.call("POST", "rooms", #"{"roomId":"walk","title":"A walk","owner":"ada"}"#)
+            #expect(created.status == 201, "\(created.text)")
+            let push = try await server.pushURL("walk")
+
+            try await ClientProcess.during(FFmpeg.push(source, to: push)) { ffmpeg in
+                try await server.wait("rooms?state=live") { $0["total"].int == 1 }
+                let room = try await server.api("rooms?state=live")["list"][0]
+                #expect(room["roomId"].string == "walk" && room["liveStatus"].int == 1 && room["owner"].string == "ada")
+                #expect(try await server.api("streams/live/walk")["state"].string == "active")
+
+                // Playing needs a credential too; the one for pushing is none for playing somebody else's.
+                let bare = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/walk"), within: 10)
+                #expect(bare.status != 0 && bare.errors.contains("credential"), "\(bare.errors)")
+
+                let forbidden = try await server.call("POST", "streams/live/walk/forbid", #"{"reason":"dirty lens"}"#)
+                #expect(forbidden.status == 200, "\(forbidden.text)")
+                let outcome = try await ffmpeg.outcome(within: 10)
+                #expect(outcome.status != 0, "the push is cut")
+            }
+            #expect(try await server.api("rooms/walk")["liveStatus"].int == 2)
+            #expect(try await server.api("streams/live/walk")["state"].string == "forbid")
+            let refused = try await ClientProcess.run(FFmpeg.push(source, to: push), within: 10)
+            #expect(refused.status != 0 && refused.errors.contains("dirty lens"), "\(refused.errors)")
+            #expect(server.lines.contains("reason=forbidden", "dirty lens"))
+
+            #expect(try await server.call("POST", "streams/live/walk/resume").status == 200)
+            #expect(try await server.api("rooms/walk")["state"].string == "created")
+            try await ClientProcess.during(FFmpeg.push(source, to: push)) { _ in
+                try await server.wait("rooms/walk") { $0["state"].string == "live" }
+            }
+            let kinds = try await server.api("rooms/walk/events?after=0")["list"].list.compactMap { $0["kind"].string }
+            #expect(
+                kinds.filter { $0.hasPrefix("room.") }.prefix(6) == [
+                    "room.created", "room.live", "room.forbidden", "room.unforbidden", "room.live", "room.interrupted",
+                ], "\(kinds)")
+            #expect(!server.lines.all.contains { $0.contains("txSecret=") }, "no signature in the log")
+        }
+    }
+
+    /// Checked when the push begins, and not again: a URL that runs out does not cut what runs.
+    @Test func aURLThatExpiresDoesNotCut() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
+        try await TestServer.run({ $0.access.publishFrom = [] }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId":"short"}"#).status == 201)
+            for scheme in ["txSecret", "jwt"] {
+                let push = try await server.pushURL("short", #"{"lifetime":3,"scheme":"\#(scheme)"}"#)
+                try await ClientProcess.during(FFmpeg.push(source, to: push)) { ffmpeg in
+                    try await server.wait("rooms/short") { $0["state"].string == "live" }
+                    let before = try await server.api("streams/live/short")["bytesIn"].int
+                    // Somebody with the same URL is refused once it has run out.
+                    try await eventually("the URL to run out") {
+                        let late = try await ClientProcess.run(FFmpeg.push(source, to: push), within: 10)
+                        return late.errors.contains("expired")
+                    }
+                    #expect(ffmpeg.isRunning)
+                    try await server.wait("streams/live/short") { ($0["bytesIn"].int ?? 0) > (before ?? 0) }
+                }
+                try await server.wait("rooms/short") { $0["state"].string == "interrupted" }
+            }
+            #expect(server.closed(.credentialExpired) >= 2)
+        }
+    }
+}
+
+extension TestServer {
+    /// The room's signed RTMP URL.
+    func pushURL(_ room: String, _ body: String = "{}") async throws -> String {
+        let answer = try await self.call("POST", "rooms/\(room)/push-url", body)
+        return try answer.json()["data"]["rtmp"].string.orThrow()
+    }
+}
