@@ -98,10 +98,12 @@ struct AccessToken: JWTPayload, Equatable {
     }
 
     /// RFC 7515 §5.1, base64url.
-    private static func signature(of text: String, key: String) -> String {
-        let code = HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: Array(key.utf8)))
+    static func signature(of text: String, keyBytes: [UInt8]) -> String {
+        let code = HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: keyBytes))
         return SecretText.base64URL(Array(code))
     }
+
+    static func signature(of text: String, key: String) -> String { self.signature(of: text, keyBytes: Array(key.utf8)) }
 
     // MARK: Checking
 

@@ -93,6 +93,9 @@ package struct AdmissionRules: Sendable {
         self.hooks.tellEnded(request, pass, reason)
     }
 
+    /// Waits until the hooks have been told of every end so far, `limit` at most.
+    package func finishNotices(within limit: Duration) async { await self.hooks.finishNotices(within: limit) }
+
     /// Notices to hooks that found the queue full, and those that did not arrive.
     package var lostNotices: (dropped: Int, failed: Int) { self.hooks.lost }
 }

@@ -161,6 +161,18 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
+    /// Waits until every notice is told, `limit` at most: for a server's end, when all its connections have just gone.
+    func finishNotices(within limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        while self.state.withLock({ $0.senders > 0 }), ContinuousClock.now < end {
+            do {
+                try await Task.sleep(for: .milliseconds(10))
+            } catch {
+                return
+            }
+        }
+    }
+
     // MARK: Both
 
     private func post(_ url: String, _ question: HookQuestion, lane: String) async -> Result<OutboundAnswer, OutboundError> {

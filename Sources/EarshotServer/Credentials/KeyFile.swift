@@ -18,7 +18,7 @@ struct KeyFile {
 
     /// What the file holds. Keys that a later version adds are absent from an older file.
     struct Contents: Codable {
-        var version = 1
+        var version: Int?
         var key: String?
         var jwtKey: String?
         var webhookKey: String?
@@ -99,7 +99,7 @@ struct KeyFile {
 
     /// Whole or not at all: written under another name, synced, then linked to its name, which fails when another was first.
     private func make() throws {
-        let contents = Contents(key: SecretText.random(), jwtKey: SecretText.random(), webhookKey: SecretText.random())
+        let contents = Contents(version: 1, key: SecretText.random(), jwtKey: SecretText.random(), webhookKey: SecretText.random())
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         let bytes = [UInt8](try encoder.encode(contents)) + [0x0A]

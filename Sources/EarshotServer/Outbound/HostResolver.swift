@@ -5,7 +5,7 @@ internal import Musl
 #else
 internal import Darwin
 #endif
-internal import Dispatch
+internal import NIOPosix
 internal import Synchronization
 
 /// Names to addresses by the system's resolver, on threads of its own since it blocks. Any thread may ask.
@@ -27,10 +27,16 @@ final class HostResolver: Sendable {
 
     private let state = Mutex(State())
     private let lookup: @Sendable (String) -> Answer
-    private let queue = DispatchQueue(label: "earshot.resolver", attributes: .concurrent)
 
     /// Names looked up at a time. Each takes a thread.
     static let maxLookups = 16
+    /// Not Dispatch's: on Linux those are what tasks run on, and lookups that hang would hold up every task of the process. Made with the
+    /// first lookup, kept for good.
+    private static let threads: NIOThreadPool = {
+        let threads = NIOThreadPool(numberOfThreads: HostResolver.maxLookups)
+        threads.start()
+        return threads
+    }()
     private static let maxKnown = 256
     /// The addresses have been checked and are what is connected to, so holding on to them is safe; a moved service is found soon enough.
     private static let keptFor = Duration.seconds(10)
@@ -78,7 +84,7 @@ final class HostResolver: Sendable {
         case .wait: break
         case .tooMany: waiter.resume(.failure(Failure(why: "\(Self.maxLookups) other names are being looked up")))
         case .lookUp:
-            self.queue.async {
+            Self.threads.submit { _ in
                 let answer = self.lookup(name)
                 for waiter in self.end(name, answer) { waiter.resume(answer) }
             }

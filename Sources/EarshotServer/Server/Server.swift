@@ -138,6 +138,7 @@ private struct DrainService: Service {
         // Time for the last bytes to leave; the sockets close by themselves before.
         try await Task.sleep(for: Self.lastWords)
         self.core.stop()
+        await self.core.admissions.finishNotices(within: .seconds(1))
     }
 }
 

@@ -1,0 +1,83 @@
+import Foundation
+import Logging
+import NIOCore
+import RTMP
+
+@testable import EarshotServer
+
+/// Admission rules with known keys, and short ways to ask them.
+struct Doorkeeper: Sendable {
+    /// The first is from Tencent's own example.
+    static let keys = KeyRing(
+        key: "e12c46f2612d5106e2034781ab261ca3", backupKey: "backup-key-0001", jwtKey: "0123456789abcdef0123456789abcdef",
+        webhookKey: "hook-key")
+    static let remote = "203.0.113.9"
+    static let now: Int64 = 1_795_255_200
+
+    let rules: AdmissionRules
+
+    init(_ keys: KeyRing = Self.keys, lines: LogLines = LogLines(), _ configure: (inout ServerConfig) -> Void = { _ in }) {
+        var config = ServerConfig()
+        config.outbound.allowPrivate = CIDR.loopback
+        configure(&config)
+        let log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
+        self.rules = AdmissionRules(config: config, keys: keys, outbound: OutboundClient(config: config.outbound), log: log)
+    }
+
+    /// From an address that needs a credential, unless told otherwise.
+    func ask(
+        _ query: String, app: String = "live", name: String = "test", action: AdmissionRequest.Action = .publish,
+        from remote: String? = Self.remote, at seconds: Int64 = Self.now
+    ) throws -> Result<AdmissionPass, AdmissionRefusal> {
+        self.rules.check(try Self.request(query, app: app, name: name, action: action, from: remote), nowSeconds: seconds)
+    }
+
+    static func request(
+        _ query: String, app: String = "live", name: String = "test", action: AdmissionRequest.Action = .publish,
+        from remote: String? = Self.remote
+    ) throws -> AdmissionRequest {
+        var limits = RTMP.Limits()
+        limits.queryBytes = 100_000
+        return AdmissionRequest(
+            action: action, address: try StreamAddress(app: app, name: query.isEmpty ? name : "\(name)?\(query)", limits: limits),
+            remote: try remote.map { try SocketAddress(ipAddress: $0, port: 40_000) }, session: 42)
+    }
+
+    /// `txSecret=…&txTime=…` as an application would make it.
+    static func signed(
+        _ name: String = "test", txTime: String = "7FFFFFFF", key: String = Self.keys.key, hash: ServerConfig.Credentials.Hash = .md5
+    ) -> String {
+        "txSecret=\(TxSecret.signature(key: key, streamName: name, txTime: txTime, hash: hash))&txTime=\(txTime)"
+    }
+
+    /// Any two JSON texts as a JWT, signed with a key that need not be the server's.
+    static func token(header: String = #"{"alg":"HS256","typ":"JWT"}"#, _ claims: String, key: String = Self.keys.jwtKey) -> String {
+        let signedPart = "\(SecretText.base64URL(Array(header.utf8))).\(SecretText.base64URL(Array(claims.utf8)))"
+        return "\(signedPart).\(AccessToken.signature(of: signedPart, key: key))"
+    }
+}
+
+extension Result where Success == AdmissionPass, Failure == AdmissionRefusal {
+    var refusal: CloseReason? {
+        guard case .failure(let refusal) = self else { return nil }
+        return refusal.reason
+    }
+
+    var message: String {
+        guard case .failure(let refusal) = self else { return "" }
+        return refusal.message
+    }
+
+    var pass: AdmissionPass? {
+        guard case .success(let pass) = self else { return nil }
+        return pass
+    }
+}
+
+/// A folder for the time of one test.
+func withTemporaryFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    return try body(folder.path)
+}

@@ -1,0 +1,135 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// A real HTTP server on 127.0.0.1 that does what a test wants of it, well-behaved or not.
+final class ScriptedServer: Sendable {
+    struct Request: Sendable {
+        /// "POST /path HTTP/1.1"
+        let line: String
+        /// Names in lower case.
+        let headers: [String: String]
+        let body: [UInt8]
+        var text: String { String(decoding: self.body, as: UTF8.self) }
+        var json: JSON { JSON(try? JSONSerialization.jsonObject(with: Data(self.body))) }
+    }
+
+    enum Answer: Sendable {
+        case status(Int, String, headers: [String: String] = [:])
+        /// Whatever bytes, then the connection is closed.
+        case raw(String)
+        /// These bytes and no more; the connection stays.
+        case partial(String)
+        /// Nothing, and the connection stays.
+        case silence
+        case close
+    }
+
+    let port: Int
+    private let channel: any Channel
+    private let seen: NIOLockedList<Request>
+    private let connections: NIOLockedList<Int>
+
+    var requests: [Request] { self.seen.all }
+    /// How many were accepted.
+    var connectionCount: Int { self.connections.all.count }
+
+    private init(channel: any Channel, seen: NIOLockedList<Request>, connections: NIOLockedList<Int>) {
+        self.channel = channel
+        self.port = channel.localAddress?.port ?? 0
+        self.seen = seen
+        self.connections = connections
+    }
+
+    /// Serves while the body runs. The answer may take its time: each request is a task of its own.
+    static func run<Result: Sendable>(
+        tls: NIOSSLContext? = nil, _ answer: @escaping @Sendable (Request) async -> Answer,
+        _ body: @Sendable (ScriptedServer) async throws -> Result
+    ) async throws -> Result {
+        let seen = NIOLockedList<Request>()
+        let connections = NIOLockedList<Int>()
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 1024)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    connections.append(1)
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    try channel.pipeline.syncOperations.addHandler(ScriptedHandler(seen: seen, answer: answer))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let server = ScriptedServer(channel: channel, seen: seen, connections: connections)
+        let outcome: Swift.Result<Result, any Error>
+        do {
+            outcome = .success(try await body(server))
+        } catch {
+            outcome = .failure(error)
+        }
+        try await channel.close()
+        return try outcome.get()
+    }
+}
+
+/// A list that any thread may append to.
+final class NIOLockedList<Element: Sendable>: @unchecked Sendable {
+    // All access is under the lock.
+    private let lock = NSLock()
+    private var elements: [Element] = []
+    var all: [Element] { self.lock.withLock { self.elements } }
+    func append(_ element: Element) { self.lock.withLock { self.elements.append(element) } }
+}
+
+/// One connection: HTTP/1.1 requests with Content-Length, one after another.
+private final class ScriptedHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let seen: NIOLockedList<ScriptedServer.Request>
+    private let answer: @Sendable (ScriptedServer.Request) async -> ScriptedServer.Answer
+    private var held: [UInt8] = []
+
+    init(seen: NIOLockedList<ScriptedServer.Request>, answer: @escaping @Sendable (ScriptedServer.Request) async -> ScriptedServer.Answer) {
+        self.seen = seen
+        self.answer = answer
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.held += self.unwrapInboundIn(data).readableBytesView
+        guard let request = self.next() else { return }
+        self.seen.append(request)
+        let channel = context.channel
+        let answer = self.answer
+        Task {
+            switch await answer(request) {
+            case .silence: break
+            case .partial(let text): try? await channel.writeAndFlush(ByteBuffer(string: text))
+            case .close: try? await channel.close()
+            case .raw(let text):
+                try? await channel.writeAndFlush(ByteBuffer(string: text))
+                try? await channel.close()
+            case .status(let status, let body, let headers):
+                var text = "HTTP/1.1 \(status) Word\r\nContent-Length: \(body.utf8.count)\r\n"
+                for (name, value) in headers { text += "\(name): \(value)\r\n" }
+                try? await channel.writeAndFlush(ByteBuffer(string: text + "\r\n" + body))
+            }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func next() -> ScriptedServer.Request? {
+        guard let end = self.held.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
+        let lines = String(decoding: self.held[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            headers[line[..<colon].lowercased()] = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+        }
+        let length = Int(headers["content-length"] ?? "") ?? 0
+        guard self.held.count - end.upperBound >= length else { return nil }
+        let body = Array(self.held[end.upperBound..<(end.upperBound + length)])
+        self.held.removeFirst(end.upperBound + length)
+        return ScriptedServer.Request(line: lines.first ?? "", headers: headers, body: body)
+    }
+}
