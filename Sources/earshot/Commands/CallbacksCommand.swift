@@ -46,7 +46,7 @@ struct CallbacksCommand: AsyncParsableCommand {
                 default: nil
                 }
             return [
-                .init(notice["id"].plain), .init(notice["state"].plain, colour), .init(event["type"].plain ?? event["kind"].plain),
+                .init(notice["id"].plain), .init(notice["state"].plain, colour), .init(event["kind"].plain),
                 .init(event["roomId"].plain), .init(event["at"].string.map(TimeText.short)), .init(notice["attempts"].plain),
                 .init(notice["lastStatus"].plain), .init(notice["dueAt"].string.flatMap(TimeText.relative)), .init(notice["url"].plain),
                 .init(notice["lastError"].plain),

@@ -93,7 +93,7 @@ enum EventText {
     }
 
     /// The feed calls it `kind`, since a message's own `type` is "event"; lists call it `type`.
-    private static func kind(_ event: JSONValue) -> String? { event["kind"].string ?? event["type"].string }
+    private static func kind(_ event: JSONValue) -> String? { event["kind"].string }
 
     private static func colour(_ event: JSONValue) -> Table.Colour? {
         switch self.kind(event) {

@@ -71,7 +71,7 @@ extension RoomEvent {
         [
             .field("id", .count, "Grows over all rooms and is never used twice.", \.id),
             .field("number", .count, "Grows by one per event of the room.", \.number),
-            .field("type", .choice(), "What happened.", \.kind),
+            .field("kind", .choice(), "What happened.", \.kind),
             .field("roomId", .nullable(.text), "The room; null for streams without one.") { $0.roomID?.rawValue },
             .field("instance", .count, "The room's life.", \.instance),
             .field("at", .instant, "When.", \.at),
