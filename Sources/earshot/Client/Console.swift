@@ -66,6 +66,13 @@ enum Console {
         }
     }
 
+    /// Whether whoever read standard output has closed it: for commands that may have nothing to write for long.
+    static var isReaderGone: Bool {
+        // Without any flag only errors and hang-ups are told.
+        var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        return poll(&descriptor, 1, 0) > 0 && descriptor.revents & Int16(POLLERR | POLLHUP) != 0
+    }
+
     /// A closed pipe is an error of `write` from now on, not the process's end.
     static func ignoreClosedPipes() {
         signal(SIGPIPE, SIG_IGN)

@@ -185,8 +185,10 @@ struct EventFeed {
         let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
             channel.eventLoop.makeCompletedFuture { .refused(try NIOAsyncChannel(wrappingChannelSynchronously: channel)) }
         }
-        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
-            configuration: .init(upgradeConfiguration: configuration))
+        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
+        // The first frames often come in one piece with the server's answer; NIO would drop them.
+        pipeline.leftOverBytesStrategy = .forwardBytes
+        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
         let timer = channel.eventLoop.assumeIsolated().scheduleTask(in: limit) { channel.close(promise: nil) }
         result.assumeIsolated().whenComplete { _ in timer.cancel() }
         return result

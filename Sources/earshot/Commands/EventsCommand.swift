@@ -1,4 +1,6 @@
 import ArgumentParser
+import NIOCore
+import NIOPosix
 
 #if canImport(Glibc)
 import Glibc
@@ -41,6 +43,9 @@ struct EventsCommand: AsyncParsableCommand {
         func run(_ api: APIClient) async throws {
             // Nothing is kept that an end could lose: lines are written as they come.
             for number in [SIGINT, SIGTERM] { signal(number) { _ in _exit(0) } }
+            MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
+                if Console.isReaderGone { _exit(0) }
+            }
             var feed = EventFeed(api, room: self.room, after: self.after.map { Int64(clamping: $0) })
             let options = self.options
             try await feed.follow { event in

@@ -1,0 +1,48 @@
+import Foundation
+
+/// The command line as a process, with a server and a token of its own: nothing of the environment's reaches it.
+struct CLI: Sendable {
+    let server: String
+    /// The file that holds it; nil: none is given.
+    var token: String?
+    /// Set for the process.
+    var variables: [String: String] = [:]
+
+    private static let cleared = ["EARSHOT_SERVER", "EARSHOT_TOKEN", "EARSHOT_DATA_DIRECTORY", "NO_COLOR"]
+
+    /// For `env`.
+    func line(_ arguments: [String]) throws -> [String] {
+        Self.cleared.flatMap { ["-u", $0] } + self.variables.map { "\($0)=\($1)" } + [try EarshotProcess.binary()] + arguments
+            + ["--server", self.server] + (self.token.map { ["--token-file", $0] } ?? [])
+    }
+
+    func callAsFunction(_ arguments: String..., within seconds: Double = 30) async throws -> ClientProcess.Outcome {
+        try await ClientProcess.run(try self.line(arguments), within: seconds)
+    }
+
+    /// Runs a command that must succeed; what it printed.
+    func text(_ arguments: String...) async throws -> String {
+        let outcome = try await ClientProcess.run(try self.line(arguments))
+        guard outcome.status == 0 else { throw TimedOut(description: "\(arguments) ended with \(outcome.status): \(outcome.errors)") }
+        return outcome.text
+    }
+
+    /// The same, with `--json`.
+    func json(_ arguments: String...) async throws -> JSON {
+        let outcome = try await ClientProcess.run(try self.line(arguments + ["--json"]))
+        guard outcome.status == 0 else { throw TimedOut(description: "\(arguments) ended with \(outcome.status): \(outcome.errors)") }
+        return JSON(try JSONSerialization.jsonObject(with: outcome.output, options: .fragmentsAllowed))
+    }
+
+    /// Writes a token file.
+    static func tokenFile(_ secret: String, in directory: URL) throws -> String {
+        let file = directory.appendingPathComponent("token-\(UUID().uuidString)").path
+        try "\(secret)\n".write(toFile: file, atomically: true, encoding: .utf8)
+        return file
+    }
+}
+
+extension ClientProcess.Outcome {
+    var lines: [String] { self.text.split(separator: "\n").map(String.init) }
+    var errorLines: [String] { self.errors.split(separator: "\n").map(String.init) }
+}
