@@ -106,7 +106,7 @@ struct EventsEndpoint: HTTPTakeover {
     }
 
     private func start(_ room: String?, after: Int64?, tokenID: Int64) async throws(RegistryError) -> EventsStart {
-        let hello = try await self.hello.message(room: room)
+        let hello = try await self.hello.message(room: room, atLeast: after ?? 0)
         var frames = [WebSocketWriter.text(hello.text)]
         var position = after ?? hello.lastEventID
         if let after, let gap = try await self.gap(after: after, last: hello.lastEventID) {

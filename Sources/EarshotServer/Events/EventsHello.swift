@@ -21,13 +21,15 @@ final class EventsHello: Sendable {
 
     init(_ rooms: RoomRegistry) { self.rooms = rooms }
 
-    /// Of one room or all.
-    func message(room id: String?) async throws(RegistryError) -> Message {
+    /// Of one room or all. `atLeast`: an event that the client has seen already, if there was such a one.
+    func message(room id: String?, atLeast: Int64) async throws(RegistryError) -> Message {
         if let id {
             let last = try await self.rooms.lastEventID()
             return Self.message(last, [try await self.rooms.room(id)], isTruncated: false)
         }
-        if let kept = self.kept.withLock({ $0 }), NIODeadline.now() - kept.madeAt < Self.keep { return kept.message }
+        if let kept = self.kept.withLock({ $0 }), NIODeadline.now() - kept.madeAt < Self.keep, kept.message.lastEventID >= atLeast {
+            return kept.message
+        }
         let last = try await self.rooms.lastEventID()
         let (open, isTruncated) = try await self.openRooms()
         let message = Self.message(last, open, isTruncated: isTruncated)

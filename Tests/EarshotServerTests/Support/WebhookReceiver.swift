@@ -1,0 +1,159 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+
+/// A back end that takes webhooks: a real HTTP server whose answers a test decides, and which can be down. Any thread.
+final class WebhookReceiver: Sendable {
+    struct Delivery: Sendable {
+        let method: String
+        let path: String
+        let headers: [String: String]
+        let body: [UInt8]
+        let at: ContinuousClock.Instant
+        /// What it was answered.
+        let status: Int?
+
+        var json: JSON { JSON(try? JSONSerialization.jsonObject(with: Data(self.body))) }
+        var key: String { self.headers["x-earshot-delivery"] ?? "" }
+    }
+
+    /// How a delivery is answered.
+    struct Answer: Sendable {
+        /// Nil: the connection is closed without an answer.
+        var status: Int?
+        var delayMs: Int64 = 0
+        static let ok = Answer(status: 200)
+        /// Never, as far as a test lasts.
+        static let never = Answer(status: 200, delayMs: 3_600_000)
+    }
+
+    typealias Rule = @Sendable (_ body: JSON, _ count: Int) -> Answer
+
+    private struct State {
+        var deliveries: [Delivery] = []
+        var rule: Rule = { _, _ in .ok }
+        var channel: (any Channel)?
+        var children: [any Channel] = []
+        var inFlight = 0
+        var mostInFlight = 0
+    }
+
+    private let state = Mutex(State())
+    let port: Int
+
+    private init(port: Int) { self.port = port }
+
+    /// A port of its own, nobody listening yet.
+    static func make() async throws -> WebhookReceiver {
+        let probe = try await ServerBootstrap(group: RawClient.group).bind(host: "127.0.0.1", port: 0).get()
+        let port = try (probe.localAddress?.port).orThrow()
+        try await probe.close()
+        return WebhookReceiver(port: port)
+    }
+
+    static func start(_ rule: @escaping Rule = { _, _ in .ok }) async throws -> WebhookReceiver {
+        let receiver = try await self.make()
+        receiver.answer(rule)
+        try await receiver.start()
+        return receiver
+    }
+
+    var url: String { "http://127.0.0.1:\(self.port)/hook" }
+    /// All that came, those without a good answer among them.
+    var deliveries: [Delivery] { self.state.withLock { $0.deliveries } }
+    /// Those that were answered with 200.
+    var accepted: [Delivery] { self.deliveries.filter { $0.status == 200 } }
+    var mostInFlight: Int { self.state.withLock { $0.mostInFlight } }
+
+    func answer(_ rule: @escaping Rule) { self.state.withLock { $0.rule = rule } }
+
+    func start() async throws {
+        let channel = try await ServerBootstrap(group: RawClient.group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(Handler(self))
+                    self.state.withLock { $0.children.append(channel) }
+                }
+            }
+            .bind(host: "127.0.0.1", port: self.port).get()
+        self.state.withLock { $0.channel = channel }
+    }
+
+    /// Down: connections are refused, and those that were are reset.
+    func stop() async {
+        let (channel, children) = self.state.withLock { state in
+            defer {
+                state.channel = nil
+                state.children = []
+            }
+            return (state.channel, state.children)
+        }
+        for channel in children { _ = try? await channel.close() }
+        _ = try? await channel?.close()
+    }
+
+    private func took(_ delivery: Delivery) { self.state.withLock { $0.deliveries.append(delivery) } }
+
+    private func rule(for body: JSON) -> Answer {
+        let (rule, count) = self.state.withLock { state in
+            state.inFlight += 1
+            state.mostInFlight = max(state.mostInFlight, state.inFlight)
+            return (state.rule, state.deliveries.count)
+        }
+        return rule(body, count)
+    }
+
+    private func ended() { self.state.withLock { $0.inFlight -= 1 } }
+
+    /// Loop-bound.
+    private final class Handler: ChannelInboundHandler {
+        typealias InboundIn = HTTPServerRequestPart
+        typealias OutboundOut = HTTPServerResponsePart
+        private let receiver: WebhookReceiver
+        private var head: HTTPRequestHead?
+        private var body: [UInt8] = []
+
+        init(_ receiver: WebhookReceiver) { self.receiver = receiver }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            switch self.unwrapInboundIn(data) {
+            case .head(let head):
+                self.head = head
+                self.body = []
+            case .body(let part): self.body += part.readableBytesView
+            case .end:
+                guard let head = self.head else { return }
+                let body = self.body
+                let answer = self.receiver.rule(for: JSON(try? JSONSerialization.jsonObject(with: Data(body))))
+                // Taken down at once, told when answered: a test that sees it may rely on the answer having been given.
+                let headers = Dictionary(head.headers.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
+                let delivery = Delivery(
+                    method: head.method.rawValue, path: head.uri, headers: headers, body: body, at: .now, status: answer.status)
+                let reply = {
+                    self.receiver.ended()
+                    self.receiver.took(delivery)
+                    guard let status = answer.status else {
+                        context.close(promise: nil)
+                        return
+                    }
+                    let head = HTTPResponseHead(
+                        version: .http1_1, status: .init(statusCode: status), headers: ["content-length": "10", "connection": "keep-alive"])
+                    context.write(self.wrapOutboundOut(.head(head)), promise: nil)
+                    context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: #"{"code":0}"#)))), promise: nil)
+                    context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+                }
+                if answer.delayMs > 0 {
+                    context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(answer.delayMs), reply)
+                } else {
+                    reply()
+                }
+            }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+}
