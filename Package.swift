@@ -94,7 +94,8 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "earshot", httpClient, nioCore, nioPosix, nioSSL, logging, lifecycle,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "earshot", httpClient, nioCore, nioPosix, nioSSL, crypto, logging,
+                lifecycle,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
             ],

@@ -1,0 +1,253 @@
+import Crypto
+import EarshotServer
+import Foundation
+import Rooms
+import Testing
+
+/// Webhooks from real changes of rooms to a real receiver, which is down, slow or failing at times.
+@Suite struct WebhookDeliveryTests {
+    private static let loopback: [CIDR] = CIDR.loopback
+
+    private static func configure(
+        _ config: inout ServerConfig, urls: [String] = [], tencent: [String] = [], retries: Int = 1_000, intervalMs: Int64 = 200,
+        timeoutMs: Int64 = 5_000
+    ) {
+        config.webhooks.urls = urls
+        config.webhooks.tencentURLs = tencent
+        config.webhooks.key = "webhook-key-1"
+        config.webhooks.retries = retries
+        config.webhooks.retryIntervalMs = intervalMs
+        config.webhooks.timeoutMs = timeoutMs
+        config.outbound.allowPrivate = self.loopback
+    }
+
+    /// A push that begins and ends, as the registry hears of it.
+    private static func push(_ rooms: RoomRegistry, _ name: String, session: UInt64) async throws -> Int64 {
+        let request = PushRequest(
+            path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.7:5000", session: session, parameters: "a=1",
+            mayCreateRoom: true)
+        let grant = try await rooms.admitPush(request).get()
+        var media = PushMedia()
+        media.width = 1_280
+        media.height = 720
+        rooms.mediaArrived(grant.sequence, media)
+        rooms.pushEnded(grant.sequence, .connectionLost)
+        return grant.sequence.rawValue
+    }
+
+    /// The events of each room in the order in which they were accepted.
+    private static func numbers(_ deliveries: [WebhookReceiver.Delivery]) -> [String: [Int]] {
+        deliveries.reduce(into: [:]) { all, delivery in
+            all[delivery.json["roomId"].string ?? "", default: []].append(delivery.json["number"].int ?? -1)
+        }
+    }
+
+    /// Three minutes, in short: down while rooms change, then up. Nothing is lost, repeated or out of order, and nobody else waits.
+    @Test func aTargetThatIsDownForAWhile() async throws {
+        let down = try await WebhookReceiver.make()
+        let tencent = try await WebhookReceiver.make()
+        let up = try await WebhookReceiver.start()
+        try await TestServer.run({ Self.configure(&$0, urls: [down.url, up.url], tencent: [tencent.url]) }) { server in
+            let rooms = server.server.core.rooms
+            var sequences: [Int64] = []
+            for round in 0..<3 {
+                for room in 0..<6 {
+                    sequences.append(try await Self.push(rooms, "cam\(room)", session: UInt64(round * 6 + room)))
+                }
+            }
+            let stored = try await rooms.events(after: 0, room: nil, limit: 1_000)
+            // Created, live or resumed, begin, end, interrupted …
+            #expect(stored.count > 60)
+            try await eventually("the target that is up to have all") { up.accepted.count >= stored.count }
+            #expect(down.deliveries.isEmpty)
+            // A few tries more for those that wait.
+            try await eventually("tries") {
+                try await rooms.notices(state: .pending, room: "cam3", before: nil, limit: 100).contains { $0.attempts >= 5 }
+            }
+            try await down.start()
+            try await tencent.start()
+            try await eventually("the other to have all") { down.accepted.count >= stored.count }
+            try await eventually("the third to have all") { tencent.accepted.count >= 2 * sequences.count }
+            try await eventually("an empty outbox") {
+                try await rooms.notices(state: .pending, room: nil, before: nil, limit: 1).isEmpty
+            }
+            for receiver in [down, up] {
+                #expect(receiver.deliveries.count == stored.count)
+                #expect(Set(receiver.deliveries.map(\.key)).count == stored.count)
+                for (room, numbers) in Self.numbers(receiver.accepted) {
+                    #expect(numbers == Array(1...numbers.count), "\(room)")
+                }
+            }
+            #expect((down.accepted.compactMap { $0.json["attempt"].int }.max() ?? 0) > 5)
+            // Begin before end, each pair with a number of its own.
+            let pushes = Dictionary(grouping: tencent.accepted) { $0.json["sequence"].string ?? "" }
+            #expect(Set(pushes.keys) == Set(sequences.map(String.init)))
+            for (sequence, pair) in pushes {
+                #expect(pair.map { $0.json["event_type"].int } == [1, 0], "\(sequence)")
+                #expect(pair.last?.json["errcode"].int == 12)
+                #expect(pair.first?.json["width"].int == 1_280)
+                #expect(pair.first?.json["stream_param"].string == "a=1")
+            }
+            let byStream = Dictionary(grouping: tencent.accepted) { $0.json["stream_id"].string ?? "" }
+            for (stream, notices) in byStream {
+                let order = notices.compactMap { $0.json["sequence"].string.flatMap { Int64($0) } }
+                #expect(order == order.sorted(), "\(stream)")
+                #expect(notices.count == 6)
+            }
+            #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
+            #expect(server.lines.all.filter { $0.contains("A webhook target is well again") }.count == 2)
+        }
+        for receiver in [down, up, tencent] { await receiver.stop() }
+    }
+
+    @Test func anEndpointThatAnswers500() async throws {
+        let receiver = try await WebhookReceiver.start { body, _ in
+            WebhookReceiver.Answer(status: (body["attempt"].int ?? 0) < 3 ? 500 : 200)
+        }
+        try await TestServer.run({ Self.configure(&$0, urls: ["\(receiver.url)?key=secret"], intervalMs: 100) }) { server in
+            let rooms = server.server.core.rooms
+            _ = try await rooms.newRoom("cam1")
+            _ = try await rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
+            try await eventually("both") { receiver.accepted.count == 2 }
+            #expect(receiver.deliveries.map { $0.json["number"].int } == [1, 1, 1, 2, 2, 2])
+            #expect(receiver.deliveries.map { $0.json["attempt"].int } == [1, 2, 3, 1, 2, 3])
+            #expect(receiver.deliveries.map(\.status) == [500, 500, 200, 500, 500, 200])
+            #expect(Set(receiver.deliveries.prefix(3).map(\.key)).count == 1)
+            #expect(Set(receiver.deliveries.map(\.key)).count == 2)
+            #expect(Set(receiver.deliveries.prefix(3).compactMap { $0.headers["x-earshot-signature"] }).count == 3)
+            for delivery in receiver.deliveries {
+                #expect(delivery.method == "POST")
+                #expect(delivery.path == "/hook?key=secret")
+                #expect(delivery.json["idempotencyKey"].string == delivery.key)
+                #expect(delivery.headers["x-earshot-event"] == delivery.json["kind"].string)
+                let timestamp = delivery.headers["x-earshot-timestamp"] ?? ""
+                let code = HMAC<SHA256>.authenticationCode(
+                    for: Array("\(timestamp).".utf8) + delivery.body, using: SymmetricKey(data: Array("webhook-key-1".utf8)))
+                #expect(delivery.headers["x-earshot-signature"] == "sha256=" + code.map { String(format: "%02x", $0) }.joined())
+            }
+            // Apart as the settings say.
+            let gap = receiver.deliveries[1].at - receiver.deliveries[0].at
+            #expect(gap >= .milliseconds(95))
+            let log = try await rooms.notices(state: nil, room: "cam1", before: nil, limit: 10)
+            #expect(log.map(\.state) == [.delivered, .delivered])
+            #expect(log.map(\.attempts) == [3, 3])
+            #expect(log.map(\.lastStatus) == [200, 200])
+            #expect(!server.lines.all.contains { $0.contains("secret") })
+            // One line for the target, none for the tries.
+            #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
+        }
+        await receiver.stop()
+    }
+
+    @Test func givingUp() async throws {
+        let receiver = try await WebhookReceiver.start { body, _ in
+            WebhookReceiver.Answer(status: body["number"].int == 1 ? 404 : 200)
+        }
+        try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], retries: 2, intervalMs: 100) }) { server in
+            let rooms = server.server.core.rooms
+            _ = try await rooms.newRoom("cam1")
+            _ = try await rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
+            try await eventually("the second event") { receiver.accepted.count == 1 }
+            #expect(receiver.deliveries.map { $0.json["number"].int } == [1, 1, 1, 2])
+            let failed = try await rooms.notices(state: .failed, room: nil, before: nil, limit: 10)
+            #expect(failed.count == 1)
+            #expect(failed.first?.attempts == 3)
+            #expect(failed.first?.lastStatus == 404)
+            #expect(failed.first?.lastError?.contains("404") == true)
+            #expect(server.lines.all.filter { $0.contains("A webhook was given up") }.count == 1)
+            #expect(server.lines.contains("A webhook was given up", "room=cam1", "attempts=3"))
+            // On demand, once more, under the same key.
+            receiver.answer { _, _ in .ok }
+            _ = try await rooms.redeliver(try failed.first.orThrow().id)
+            try await eventually("it") { receiver.accepted.count == 2 }
+            #expect(receiver.deliveries.last?.key == receiver.deliveries.first?.key)
+        }
+        await receiver.stop()
+    }
+
+    /// One that takes connections and never answers costs the others nothing, and no more than its places.
+    @Test func anEndpointThatNeverAnswers() async throws {
+        let dead = try await WebhookReceiver.start { _, _ in .never }
+        let slow = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: 200, delayMs: 50) }
+        let good = try await WebhookReceiver.start()
+        try await TestServer.run({ Self.configure(&$0, urls: [dead.url, slow.url, good.url], timeoutMs: 60_000) }) { server in
+            let rooms = server.server.core.rooms
+            for room in 0..<40 { _ = try await rooms.newRoom("cam\(room)") }
+            let begin = ContinuousClock.now
+            try await eventually("the good one to have all", within: 10) { good.accepted.count == 40 }
+            try await eventually("the slow one to have all", within: 10) { slow.accepted.count == 40 }
+            #expect(ContinuousClock.now - begin < .seconds(10))
+            // Rooms side by side, so many and no more.
+            #expect((2...8).contains(slow.mostInFlight), "\(slow.mostInFlight)")
+            #expect(dead.mostInFlight == 8)
+            #expect(dead.deliveries.isEmpty)
+            // Nor does it hold up the server's end: see below.
+        }
+        for receiver in [dead, slow, good] { await receiver.stop() }
+    }
+
+    @Test func anAnswerThatComesTooLate() async throws {
+        let receiver = try await WebhookReceiver.start { body, _ in
+            WebhookReceiver.Answer(status: 200, delayMs: body["attempt"].int == 1 ? 60_000 : 0)
+        }
+        try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], intervalMs: 100, timeoutMs: 300) }) { server in
+            _ = try await server.server.core.rooms.newRoom("cam1")
+            try await eventually("the second try") { receiver.accepted.count == 1 }
+            #expect(receiver.accepted.first?.json["attempt"].int == 2)
+            #expect(server.lines.contains("A webhook target fails", "no answer from http://127.0.0.1:\(receiver.port) within 300 ms"))
+        }
+        await receiver.stop()
+    }
+
+    /// What was on its way when the server ended is sent by the next one, as if it had not been tried.
+    @Test func acrossARestart() async throws {
+        let receiver = try await WebhookReceiver.start { _, _ in .never }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-hooks-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let configure: @Sendable (inout ServerConfig) -> Void = {
+            Self.configure(&$0, urls: [receiver.url], timeoutMs: 60_000)
+            $0.data.directory = folder.path
+        }
+        let end = try await TestServer.run(configure) { server in
+            _ = try await server.server.core.rooms.newRoom("cam1")
+            _ = try await server.server.core.rooms.newRoom("cam2")
+            try await eventually("both on their way") { receiver.mostInFlight == 2 }
+            return ContinuousClock.now
+        }
+        #expect(ContinuousClock.now - end < .seconds(3), "attempts on their way hold up the end")
+        receiver.answer { _, _ in .ok }
+        try await TestServer.run(configure) { server in
+            try await eventually("both", within: 5) { receiver.accepted.count == 2 }
+            #expect(receiver.accepted.map { $0.json["attempt"].int } == [1, 1])
+            #expect(Set(receiver.accepted.compactMap { $0.json["roomId"].string }) == ["cam1", "cam2"])
+        }
+        await receiver.stop()
+    }
+
+    @Test func targetsThatAreNotAllowedOrNotThereAnyMore() async throws {
+        let receiver = try await WebhookReceiver.start()
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-hooks-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await TestServer.run({
+            Self.configure(&$0, urls: [receiver.url])
+            $0.outbound.allowPrivate = []
+            $0.data.directory = folder.path
+        }) { server in
+            _ = try await server.server.core.rooms.newRoom("cam1")
+            try await eventually("the line") { server.lines.contains("A webhook target fails", "outbound.allowPrivate") }
+        }
+        // Taken out of the settings.
+        try await TestServer.run({
+            Self.configure(&$0, urls: [])
+            $0.data.directory = folder.path
+        }) { server in
+            let rooms = server.server.core.rooms
+            try await eventually("it to be given up") {
+                try await rooms.notices(state: .failed, room: "cam1", before: nil, limit: 10).count == 1
+            }
+            #expect(server.lines.contains("A webhook was given up", "not in the settings"))
+        }
+        #expect(receiver.deliveries.isEmpty)
+        await receiver.stop()
+    }
+}
