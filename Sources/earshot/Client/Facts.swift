@@ -45,8 +45,17 @@ enum TimeText {
         time.string.flatMap(Instant.init(argument:)).map { Instant.now.milliseconds - $0.milliseconds }
     }
 
-    /// A number of seconds: "30s", "1h30m".
+    /// A number of seconds as lists show ages: "30s", "1h30m".
     static func duration(seconds: JSONValue) -> String? {
-        seconds.number.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e12 ? Span.short(milliseconds: Int64($0 * 1_000)) : nil }
+        self.span(seconds).map { Span.short(milliseconds: $0.milliseconds) }
+    }
+
+    /// A number of seconds as the command line takes it: "90s", "12h".
+    static func exactDuration(seconds: JSONValue) -> String? {
+        self.span(seconds)?.description
+    }
+
+    private static func span(_ seconds: JSONValue) -> Span? {
+        seconds.number.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e12 ? Span(milliseconds: Int64($0 * 1_000)) : nil }
     }
 }

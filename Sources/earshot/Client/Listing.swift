@@ -68,7 +68,8 @@ struct Listing {
         guard shown > 0 else { return Console.complain("no \(self.things)") }
         for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
         if next != nil || total.map({ $0 > Int64(shown) }) ?? false {
-            Console.complain("\(shown) of \(total.map { "\($0)" } ?? "more") \(self.things); --all shows them all")
+            let part = total.map { "\(shown) of \($0) \(self.things)" } ?? "the first \(shown) \(self.things)"
+            Console.complain("\(part); --all shows them all")
         }
     }
 

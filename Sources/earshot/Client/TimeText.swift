@@ -10,6 +10,7 @@ import Musl
 struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
     let milliseconds: Int64
 
+    init(milliseconds: Int64) { self.milliseconds = milliseconds }
     init(seconds: Int64) { self.milliseconds = seconds * 1_000 }
 
     private static let units: [(name: String, factor: Int64)] = [

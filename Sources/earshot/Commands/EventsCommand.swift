@@ -91,10 +91,11 @@ enum EventText {
     /// "2026-11-21T10:00:00.000Z #17 room.live r1 reason=media"
     static func line(_ event: JSONValue) -> String {
         let cells = self.row(event)
-        let kind = cells[2].text + String(repeating: " ", count: max(0, 17 - cells[2].text.count))
-        let painted =
-            if Console.usesColour, let colour = cells[2].colour { "\u{1B}[\(colour.rawValue)m\(kind)\u{1B}[0m" } else { kind }
-        return "\(cells[1].text) #\(cells[0].text) \(painted) \(cells[3].text)" + (cells[4].text == "-" ? "" : "  \(cells[4].text)")
+        func pad(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
+        let kind = pad(cells[2].text, 17)
+        let painted = if Console.usesColour, let colour = cells[2].colour { "\u{1B}[\(colour.rawValue)m\(kind)\u{1B}[0m" } else { kind }
+        let data = cells[4].text == "-" ? "" : "  \(cells[4].text)"
+        return "\(cells[1].text) \(pad("#" + cells[0].text, 6)) \(painted) \(cells[3].text)\(data)"
     }
 
     /// The feed calls it `kind`, since a message's own `type` is "event"; lists call it `type`.
@@ -110,14 +111,24 @@ enum EventText {
         }
     }
 
-    /// `reason=media slot=1`; what is neither empty nor nested.
+    /// `reason=media stream=live/r1 by=publisher`: what the rest of the line does not say and people look for. JSON has it all.
     private static func data(_ data: JSONValue) -> String {
-        data.fields.compactMap { name, value in
+        var parts: [(String, String?)] = [("reason", data["reason"].plain), ("stream", StreamText.path(data))]
+        if let duration = data["durationMs"].number {
+            parts.append(("lasted", TimeText.duration(seconds: .number(duration / 1_000))))
+        }
+        for (name, value) in data.fields where !Self.elsewhere.contains(name) {
             switch value {
-            case .null, .object, .array, .string(""): nil
-            case .string(let text) where text.contains(" "): "\(name)=\(value.text(pretty: false))"
-            default: value.plain.map { "\(name)=\($0)" }
+            case .null, .object, .array, .string(""): break
+            case .string(let text) where text.contains(where: { $0 == " " || $0 == "\"" }): parts.append((name, value.text(pretty: false)))
+            default: parts.append((name, value.plain))
             }
-        }.joined(separator: " ")
+        }
+        parts.append(("by", data["by"].plain))
+        return parts.compactMap { name, value in value.map { "\(name)=\($0)" } }.joined(separator: " ")
     }
+
+    private static let elsewhere: Set<String> = [
+        "reason", "app", "name", "durationMs", "by", "state", "from", "instance", "slot", "parameters", "code",
+    ]
 }

@@ -59,7 +59,7 @@ enum URLText {
             var facts = Facts()
             facts.add("slot", part["slot"].plain)
             if let app = part["app"].plain, let name = part["name"].plain { facts.add("stream", "\(app)/\(name)") }
-            for (name, value) in urls.fields where !["slot", "app", "name"].contains(name) {
+            for (name, value) in urls.fields where !["roomId", "slot", "app", "name"].contains(name) {
                 if let time = value.string, Instant(argument: time) != nil {
                     facts.add("expires", time: value)
                 } else if case .string(let text) = value {

@@ -103,7 +103,7 @@ enum RoomText {
         let streams = room["streams"].list
         let active = streams.count { $0["isActive"].bool == true }
         return [
-            .init(room["roomId"].plain), self.state(room["state"]), .init(room["stateReason"].plain), .init(TimeText.age(room["since"])),
+            .init(room["roomId"].plain), self.state(room["state"]), .init(self.reason(room)), .init(TimeText.age(self.since(room))),
             .init(room["online"].plain), .init(room["peak"].plain), .init("\(active)/\(streams.count)"), .init(room["owner"].plain),
             .init(room["title"].plain),
         ]
@@ -122,6 +122,22 @@ enum RoomText {
         return .init(state.plain, colour)
     }
 
+    /// Why it is in its state, where that is not the same word.
+    private static func reason(_ room: JSONValue) -> String? {
+        room["stateReason"] == room["state"] ? nil : room["stateReason"].plain
+    }
+
+    /// Since when it is in its state. The API's `since` goes on from when it became live.
+    private static func since(_ room: JSONValue) -> JSONValue {
+        switch room["state"].string {
+        case "interrupted": room["interruptedAt"]
+        case "expired", "closed": room["endedAt"]
+        // That is not told.
+        case "forbidden": .null
+        default: room["since"]
+        }
+    }
+
     static func printID(_ room: JSONValue) throws {
         if let id = room["roomId"].string { try Console.print(DisplayText.escaped(id)) }
     }
@@ -130,7 +146,8 @@ enum RoomText {
         var facts = Facts()
         func text(_ key: String) -> String { room[key].plain ?? "-" }
         facts.add("room", text("roomId") + (room["instance"].integer.map { $0 > 1 ? ", life \($0) of this id" : "" } ?? ""))
-        facts.add("state", "\(text("state")) because \(text("stateReason"))\(TimeText.age(room["since"]).map { ", for \($0)" } ?? "")")
+        let state = text("state") + (self.reason(room).map { " (\($0))" } ?? "")
+        facts.add("state", state + (TimeText.age(self.since(room)).map { ", for \($0)" } ?? ""))
         facts.add("title", room["title"].string)
         facts.add("owner", room["owner"].string)
         facts.add("device", room["deviceUid"].string)
@@ -164,7 +181,8 @@ enum RoomText {
 
     private static func policy(_ policy: JSONValue) -> String {
         policy.fields.map { name, value in
-            "\(name)=\(name == "heartbeatMisses" ? value.plain ?? "-" : TimeText.duration(seconds: value) ?? value.plain ?? "-")"
+            let isCount = name == "heartbeatMisses"
+            return "\(name)=\((isCount ? nil : TimeText.exactDuration(seconds: value)) ?? value.plain ?? "-")"
         }.joined(separator: " ")
     }
 }

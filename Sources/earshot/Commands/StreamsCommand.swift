@@ -260,7 +260,8 @@ enum StreamText {
         let name = [track["codec"].plain, track["profile"].plain, track["level"].plain].compactMap { $0 }.joined(separator: " ")
         let parts = [
             name, self.size(track), HumanUnits.decimal(track["fps"].number, digits: 1).map { "\($0) fps" },
-            track["sampleRate"].plain.map { "\($0) Hz" }, track["channels"].plain.map { "\($0) channels" },
+            track["sampleRate"].plain.map { "\($0) Hz" },
+            track["channels"].integer.map { $0 == 1 ? "mono" : $0 == 2 ? "stereo" : "\($0) channels" },
             HumanUnits.bitRate(track["bitsPerSecond"].integer),
             track["keyframeIntervalMs"].number.flatMap { HumanUnits.decimal($0 / 1_000) }.map { "a keyframe every \($0) s" },
         ]

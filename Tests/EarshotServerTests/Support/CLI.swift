@@ -1,4 +1,6 @@
+import EarshotServer
 import Foundation
+import Rooms
 
 /// The command line as a process, with a server and a token of its own: nothing of the environment's reaches it.
 struct CLI: Sendable {
@@ -45,4 +47,12 @@ struct CLI: Sendable {
 extension ClientProcess.Outcome {
     var lines: [String] { self.text.split(separator: "\n").map(String.init) }
     var errorLines: [String] { self.errors.split(separator: "\n").map(String.init) }
+}
+
+extension TestServer {
+    /// The command line with a new token of this role; its file is in the directory.
+    func cli(_ role: TokenRole = .admin, in directory: URL) async throws -> CLI {
+        let made = try await self.server.core.rooms.createToken(name: "\(role)-\(UUID().uuidString)", role: role)
+        return CLI(server: self.http, token: try CLI.tokenFile(made.secret, in: directory))
+    }
 }
