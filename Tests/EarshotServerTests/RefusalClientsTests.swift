@@ -78,7 +78,7 @@ import Testing
                 let publisher = try await server.livePublisher(name)
                 let viewer = try await RawClient.playing(server.port, name)
                 publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20)
-                try await eventually("media") { !viewer.media().isEmpty }
+                try await eventually("media of \(name)", within: 5) { !viewer.media().isEmpty }
                 await viewer.close()
                 await publisher.close()
             }
