@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// A foreign client as a child process: ffmpeg, ffprobe, rtmpdump, gst-launch. Ended by process id, whatever happens.
 final class ClientProcess: @unchecked Sendable {
@@ -9,57 +10,113 @@ final class ClientProcess: @unchecked Sendable {
         var text: String { String(decoding: self.output, as: UTF8.self) }
     }
 
-    // Foundation.Process is used from one test at a time; the threads that read only append under the lock.
-    private let process = Process()
+    private static let spawning = NSLock()
+    let id: pid_t
+    private let arguments: [String]
     private let lock = NSLock()
+    // Under the lock, as is signalling: a process id is not used once its process has been waited for.
     private var output = Data()
     private var errors = Data()
+    /// Exit code, or the signal that ended it; nil while it runs.
+    private var status: Int32?
     /// Pipes whose end has not been read yet.
     private var openPipes = 2
 
+    /// `arguments` are the program, found by PATH (after any `NAME=value` for its environment), and what it is given.
+    ///
+    /// Not by Foundation's Process: with more than about a thousand descriptors open, as here, it reads past a directory buffer's end.
     init(_ arguments: [String]) throws {
-        self.process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        self.process.arguments = arguments
-        let out = Pipe()
-        let err = Pipe()
-        self.process.standardInput = FileHandle.nullDevice
-        self.process.standardOutput = out
-        self.process.standardError = err
-        try self.process.run()
-        // A thread for each: readability handlers may run two at a time, and then their pieces change places.
-        Thread.detachNewThread { self.collect(out) { $0.output.append($1) } }
-        Thread.detachNewThread { self.collect(err) { $0.errors.append($1) } }
+        self.arguments = arguments
+        // One at a time: a pipe that is not yet closed on exec must not go to another child, which would keep it open.
+        Self.spawning.lock()
+        defer { Self.spawning.unlock() }
+        let out = try Self.pipe()
+        let err = try Self.pipe()
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, out.write, 1)
+        posix_spawn_file_actions_adddup2(&actions, err.write, 2)
+        // The threads that tests run on block most signals; the child must not.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var words: [UnsafeMutablePointer<CChar>?] = (["/usr/bin/env"] + arguments).map { strdup($0) }
+        words.append(nil)
+        defer { for word in words { free(word) } }
+        var id: pid_t = 0
+        let error = posix_spawn(&id, "/usr/bin/env", &actions, &attributes, words, environ)
+        close(out.write)
+        close(err.write)
+        guard error == 0 else {
+            close(out.read)
+            close(err.read)
+            throw TimedOut(description: "cannot run \(arguments): errno \(error)")
+        }
+        self.id = id
+        // A thread for each: nothing here may wait for a turn on the threads that tests run on.
+        Thread.detachNewThread { self.collect(out.read) { $0.output.append(contentsOf: $1) } }
+        Thread.detachNewThread { self.collect(err.read) { $0.errors.append(contentsOf: $1) } }
+        Thread.detachNewThread { self.awaitEnd() }
     }
 
-    /// Reads a pipe to its end.
-    private func collect(_ pipe: Pipe, _ append: (ClientProcess, Data) -> Void) {
-        while true {
-            let data = pipe.fileHandleForReading.availableData
-            self.lock.withLock {
-                append(self, data)
-                if data.isEmpty { self.openPipes -= 1 }
-            }
-            if data.isEmpty { return }
+    private static func pipe() throws -> (read: CInt, write: CInt) {
+        var ends: [CInt] = [0, 0]
+        guard Glibc.pipe(&ends) == 0 else { throw TimedOut(description: "no pipe: errno \(errno)") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    private func awaitEnd() {
+        var info = siginfo_t()
+        // Looks without taking the process away, so that its id stays its own until the lock is held.
+        while waitid(P_PID, id_t(self.id), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        self.lock.withLock {
+            var status: CInt = 0
+            waitpid(self.id, &status, 0)
+            self.status = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
         }
     }
 
-    var id: Int32 { self.process.processIdentifier }
-    var isRunning: Bool { self.process.isRunning }
+    /// Reads a pipe to its end.
+    private func collect(_ descriptor: CInt, _ append: (ClientProcess, ArraySlice<UInt8>) -> Void) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            self.lock.withLock {
+                if count > 0 { append(self, buffer[..<count]) } else { self.openPipes -= 1 }
+            }
+            guard count > 0 else { break }
+        }
+        close(descriptor)
+    }
+
+    var isRunning: Bool { self.lock.withLock { self.status == nil } }
     var outputSoFar: Data { self.lock.withLock { self.output } }
     var errorsSoFar: String { self.lock.withLock { String(decoding: self.errors, as: UTF8.self) } }
 
     func send(_ signal: Int32) {
-        if self.process.isRunning { kill(self.process.processIdentifier, signal) }
+        self.lock.withLock {
+            if self.status == nil { kill(self.id, signal) }
+        }
     }
 
     /// Waits for the end; kills the process when it takes longer than allowed.
     func outcome(within seconds: Double) async throws -> Outcome {
         let end = ContinuousClock.now + .seconds(seconds)
-        while self.process.isRunning {
+        while self.isRunning {
             if ContinuousClock.now > end {
                 self.send(SIGKILL)
                 throw TimedOut(
-                    description: "a client ran longer than \(seconds) s: \(self.process.arguments ?? []) \(self.errorsSoFar.suffix(2000))")
+                    description: "a client ran longer than \(seconds) s: \(self.arguments) \(self.errorsSoFar.suffix(2000))")
             }
             try await Task.sleep(for: .milliseconds(20))
         }
@@ -68,7 +125,7 @@ final class ClientProcess: @unchecked Sendable {
         while self.lock.withLock({ self.openPipes > 0 }), ContinuousClock.now < patience {
             try await Task.sleep(for: .milliseconds(10))
         }
-        return Outcome(status: self.process.terminationStatus, output: self.outputSoFar, errors: self.errorsSoFar)
+        return Outcome(status: self.lock.withLock { self.status } ?? -1, output: self.outputSoFar, errors: self.errorsSoFar)
     }
 
     /// Runs to the end and returns what it wrote.

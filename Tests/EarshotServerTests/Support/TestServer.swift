@@ -41,7 +41,7 @@ struct TestServer: Sendable {
         log.logLevel = config.log.level
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
-        let token = try TokenFile.read(directory)
+        let token = try TokenFile.read(config.data.directory)
         var quiet = Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() })
         quiet.logLevel = .critical
         let group = ServiceGroup(configuration: .init(services: server.services, logger: quiet))
@@ -49,7 +49,8 @@ struct TestServer: Sendable {
             tasks.addTask { try await group.run() }
             let outcome: Swift.Result<Result, any Error>
             do {
-                let running = TestServer(addresses: addresses, server: server, lines: lines, token: token, dataDirectory: directory)
+                let running = TestServer(
+                    addresses: addresses, server: server, lines: lines, token: token, dataDirectory: config.data.directory)
                 outcome = .success(try await body(running))
             } catch {
                 outcome = .failure(error)
