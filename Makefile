@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test demo bench release format lint clean
+.PHONY: help run test soak demo bench release format lint clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -15,6 +15,9 @@ run: ## build and start the server; it prints its addresses
 
 test: ## lint, build and run all tests
 	@exec scripts/test.sh $(ARGS)
+
+soak: ## the long forms of tests that are short in `make test`: 200 kills of the server under load
+	@EARSHOT_KILLS=200 exec scripts/test.sh --filter KillRestartTests
 
 demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
 	@exec scripts/demo.sh
