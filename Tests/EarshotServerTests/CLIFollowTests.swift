@@ -7,11 +7,6 @@ import Testing
 @Suite struct CLIFollowTests {
     private static let actor = Actor("test")
 
-    /// A port for a server that is to come back to it.
-    private static func freePort() async throws -> Int {
-        try await CannedServer.run({ _ in .close }) { _, url in Int(url.split(separator: ":").last ?? "") ?? 0 }
-    }
-
     private static func makeRoom(_ id: String, _ server: TestServer) async throws {
         var new = NewRoom(policy: RoomPolicy())
         new.id = try RoomID(checking: id)
@@ -29,7 +24,7 @@ import Testing
     @Test func aRestartLosesAndRepeatsNothing() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let port = try await Self.freePort()
+            let port = try await FreePort.take()
             @Sendable func configure(_ config: inout ServerConfig) { config.http.listen = HostPort(host: "127.0.0.1", port: port) }
             let cli = CLI(server: "http://127.0.0.1:\(port)", token: "\(data)/admin-token")
             let follower = try await TestServer.run(data: data, configure) { server in

@@ -18,13 +18,14 @@ import Testing
     private static func run(
         _ configure: @escaping @Sendable (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Void
     ) async throws {
-        try await TestServer.run({ config in
-            config.access.publishFrom = []
-            config.access.playFrom = []
-            config.credentials.key = Self.key
-            config.credentials.backupKey = "the-key-before-this-one"
-            configure(&config)
-        }, body)
+        try await TestServer.run(
+            { config in
+                config.access.publishFrom = []
+                config.access.playFrom = []
+                config.credentials.key = Self.key
+                config.credentials.backupKey = "the-key-before-this-one"
+                configure(&config)
+            }, body)
     }
 
     private static func lowered(_ key: String) -> String {
@@ -92,7 +93,9 @@ import Testing
 
     /// Not a matter of credentials: the name, the room, the number of publishers.
     @Test func otherReasons() async throws {
-        try await Self.run({ $0.limits.publishersTotal = 1; $0.rooms.autoCreate = .never }) { server in
+        try await Self.run({
+            $0.limits.publishersTotal = 1; $0.rooms.autoCreate = .never
+        }) { server in
             let homeless = try await RawClient.connected(server.port)
             _ = try await homeless.createStream()
             try? await homeless.publish(Self.signed("cam1", for: 60))

@@ -55,6 +55,10 @@ import Testing
                     sequences.append(try await Self.push(rooms, "cam\(room)", session: UInt64(round * 6 + room)))
                 }
             }
+            // Facts are stored in their time.
+            try await eventually("the last push's end") {
+                try await rooms.events(after: 0, room: nil, limit: 1_000).count { $0.kind == .roomInterrupted } == sequences.count
+            }
             let stored = try await rooms.events(after: 0, room: nil, limit: 1_000)
             // Created, live or resumed, begin, end, interrupted …
             #expect(stored.count > 60)
@@ -128,6 +132,9 @@ import Testing
             // Apart as the settings say.
             let gap = receiver.deliveries[1].at - receiver.deliveries[0].at
             #expect(gap >= .milliseconds(95))
+            try await eventually("the second to be written down") {
+                try await rooms.notices(state: .pending, room: "cam1", before: nil, limit: 1).isEmpty
+            }
             let log = try await rooms.notices(state: nil, room: "cam1", before: nil, limit: 10)
             #expect(log.map(\.state) == [.delivered, .delivered])
             #expect(log.map(\.attempts) == [3, 3])

@@ -47,10 +47,7 @@ final class WebhookReceiver: Sendable {
 
     /// A port of its own, nobody listening yet.
     static func make() async throws -> WebhookReceiver {
-        let probe = try await ServerBootstrap(group: RawClient.group).bind(host: "127.0.0.1", port: 0).get()
-        let port = try (probe.localAddress?.port).orThrow()
-        try await probe.close()
-        return WebhookReceiver(port: port)
+        WebhookReceiver(port: try await FreePort.take())
     }
 
     static func start(_ rule: @escaping Rule = { _, _ in .ok }) async throws -> WebhookReceiver {
