@@ -68,18 +68,17 @@ struct KeyFile {
             throw KeyFileError("cannot read the keys in \(self.path): \(Self.errorText()); make it readable for the server's user")
         }
         defer { close(descriptor) }
-        var info = stat()
-        guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+        guard let info = FileStatus(descriptor: descriptor), info.isRegular else {
             throw KeyFileError("\(self.path) is not a regular file; move it away: new keys are made then")
         }
-        guard info.st_mode & 0o077 == 0 else {
-            let mode = String(info.st_mode & 0o777, radix: 8)
+        guard info.permissions & 0o077 == 0 else {
+            let mode = String(info.permissions, radix: 8)
             throw KeyFileError(
                 "\(self.path) holds secret keys and has mode 0\(mode), open to other users; run: chmod 600 \(self.path)"
                     + " (if others may have read it, remove it instead: new keys are made then)")
         }
-        guard info.st_size <= Self.limit else {
-            throw KeyFileError("\(self.path) has \(info.st_size) bytes and is no key file; \(Self.advice)")
+        guard info.size <= Self.limit else {
+            throw KeyFileError("\(self.path) has \(info.size) bytes and is no key file; \(Self.advice)")
         }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)

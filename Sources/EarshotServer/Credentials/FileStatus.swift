@@ -1,0 +1,29 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `stat`.
+#if canImport(CoreFoundation)
+internal import CoreFoundation
+#endif
+
+/// What an open file is.
+struct FileStatus {
+    let isRegular: Bool
+    /// Permissions: the lowest nine bits of the mode.
+    let permissions: UInt32
+    /// Bytes.
+    let size: Int64
+
+    /// Nil when the descriptor cannot be asked.
+    init?(descriptor: Int32) {
+        var info = stat()
+        guard fstat(descriptor, &info) == 0 else { return nil }
+        self.isRegular = info.st_mode & S_IFMT == S_IFREG
+        self.permissions = UInt32(info.st_mode & 0o777)
+        self.size = Int64(info.st_size)
+    }
+}
