@@ -20,8 +20,10 @@ package struct RoomClock: Sendable {
     package init(now: @escaping @Sendable () -> Int64) { self.now = now }
 }
 
-/// Milliseconds since 1970 as ISO 8601 in UTC, with milliseconds: "2026-11-21T10:00:00.000Z".
-func isoText(_ ms: Int64) -> String {
+/// Milliseconds since 1970 as ISO 8601 in UTC, with milliseconds: "2026-11-21T10:00:00.000Z". Years 0 to 9999; what is
+/// outside, as callers may say, stops at their ends.
+func isoText(_ instant: Int64) -> String {
+    let ms = min(max(instant, -62_167_219_200_000), 253_402_300_799_999)
     let day: Int64 = 86_400_000
     let days = ms >= 0 ? ms / day : (ms - day + 1) / day
     let inDay = ms - days * day

@@ -11,6 +11,8 @@ package actor RoomRegistry {
         package var webhooks: [WebhookTarget] = []
         /// How long events, pushes and delivered notices are kept.
         package var historyMs: Int64 = 7 * 86_400_000
+        /// Refuse a directory that another registry works on. Tests that stand in for a killed server turn it off.
+        package var isExclusive = true
         package init() {}
     }
 
@@ -31,7 +33,7 @@ package actor RoomRegistry {
         package var operations = 0
         /// Commits that failed: disk full, file damaged, in use elsewhere.
         package var failedCommits = 0
-        /// Facts that the store will not take, whatever is tried.
+        /// Facts and deadlines that the store will not take, whatever is tried.
         package var lostFacts = 0
         /// What the store said at the last failure.
         package var lastFailure: String?
@@ -43,7 +45,7 @@ package actor RoomRegistry {
     private static let retrySeconds = 1.0
     private static let housekeepingMs: Int64 = 60_000
 
-    let store: RoomStore
+    nonisolated let store: RoomStore
     let clock: RoomClock
     private let settings: Settings
     private let executor = RegistryQueue(label: "earshot.rooms")
@@ -55,6 +57,9 @@ package actor RoomRegistry {
     /// Taken from the intake, in order, and not done yet.
     private var backlog: ArraySlice<Operation> = []
     private var isRunning = false
+    private var isStopping = false
+    private var isFailing = false
+    private var lock: StoreLock?
     /// The instant for which the timer is set.
     private var armedFor: Int64?
     private var housekeepingAt: Int64 = 0
@@ -63,6 +68,8 @@ package actor RoomRegistry {
 
     /// Opens (or makes) the store in this folder. Blocks: for start-up. Throws ``StoreError``.
     package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws {
+        let path = RoomStore.path(in: directory)
+        self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
         self.store = try RoomStore(directory: directory)
         self.settings = settings
         self.clock = clock
@@ -83,11 +90,16 @@ package actor RoomRegistry {
     // MARK: - Start and stop
 
     /// Ends what the last run left running, applies overdue deadlines, then starts the timer.
+    /// Throws ``StoreError``.
     package func start() throws {
         let now = self.clock.now()
-        try self.inBatches(now) { work, last in try work.endLeftPushes(after: last, limit: Self.batch) }
-        try self.inBatches(now) { work, last in try work.restartRooms(after: last, limit: Self.batch) }
-        try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
+        do {
+            try self.inBatches(now) { work, last in try work.endLeftPushes(after: last, limit: Self.batch) }
+            try self.inBatches(now) { work, last in try work.restartRooms(after: last, limit: Self.batch) }
+            try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
+        } catch {
+            throw self.store.explain(error)
+        }
         self.isRunning = true
         self.armTimer()
     }
@@ -109,6 +121,7 @@ package actor RoomRegistry {
     /// Ends the timer and waits for what was submitted. Rooms stay as they are: a restart interrupts them.
     package func stop() async {
         self.isRunning = false
+        self.isStopping = true
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let last = Operation(
                 kind: .call, now: self.clock.now(), key: nil, run: { _ in { continuation.resume() } }, fail: { _ in continuation.resume() })
@@ -117,6 +130,7 @@ package actor RoomRegistry {
             if schedule { self.scheduleDrain() }
         }
         self.store.close()
+        self.lock = nil
     }
 
     // MARK: - Submission
@@ -180,7 +194,8 @@ package actor RoomRegistry {
         self.backlog += self.intake.take()
         let batch = Array(self.backlog.prefix(Self.batch))
         self.backlog = self.backlog.dropFirst(batch.count)
-        let kept = self.commit(batch)
+        var kept = self.commit(batch)
+        if self.isStopping { kept = [] }
         if !kept.isEmpty { self.backlog = ArraySlice(kept + self.backlog) }
         if self.intake.done(batch.count - kept.count, isWaiting: !kept.isEmpty) {
             self.scheduleDrain()
@@ -208,6 +223,7 @@ package actor RoomRegistry {
                         completions.append(completion)
                         outcomes += work.outcomes
                         playChanges += work.playChanges
+                        for failure in work.failures { self.note(failure) { $0.lostFacts += 1 } }
                     } catch let lost as StoreAccess.TransactionLost {
                         throw lost.cause
                     } catch {
@@ -219,10 +235,12 @@ package actor RoomRegistry {
             }
         } catch {
             self.note(error) { $0.failedCommits += 1 }
+            self.isFailing = true
             let failure = RoomStore.registryError(error)
             for operation in batch where operation.kind == .call { operation.fail(failure) }
             return batch.filter { $0.kind == .fact }
         }
+        self.isFailing = false
         self.counted.withLock {
             $0.commits += 1
             $0.operations += batch.count
@@ -253,9 +271,9 @@ package actor RoomRegistry {
     private func armTimer() {
         let now = self.clock.now()
         if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
-        // A store that cannot be read now is asked again with the housekeeping.
         let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
-        let next = min(deadline ?? .max, self.housekeepingAt)
+        // A store that takes nothing now is not asked again and again.
+        let next = max(min(deadline ?? .max, self.housekeepingAt), self.isFailing ? now + Int64(Self.retrySeconds * 1_000) : .min)
         if let armed = self.armedFor, armed <= next { return }
         self.armedFor = next
         let delay = Double(max(0, next - now)) / 1_000

@@ -23,9 +23,13 @@ final class RoomStore: Sendable {
     let path: String
     private let pool: DatabasePool
 
+    static func path(in directory: String) -> String {
+        directory.hasSuffix("/") ? directory + self.fileName : "\(directory)/\(self.fileName)"
+    }
+
     /// Opens the store, makes it if there is none, and brings its schema up to date. Blocks.
     init(directory: String) throws(StoreError) {
-        let path = directory.hasSuffix("/") ? directory + Self.fileName : "\(directory)/\(Self.fileName)"
+        let path = Self.path(in: directory)
         self.path = path
         do {
             if !FileManager.default.fileExists(atPath: path) {
@@ -36,7 +40,7 @@ final class RoomStore: Sendable {
             configuration.label = "earshot.store"
             configuration.foreignKeysEnabled = false
             configuration.busyMode = .timeout(Self.busySeconds)
-            configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA temp_store = MEMORY") }
+            configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000") }
             let pool = try DatabasePool(path: path, configuration: configuration)
             try pool.writeWithoutTransaction { db in
                 // What is acknowledged survives a power cut; group commit pays for it.
@@ -49,12 +53,20 @@ final class RoomStore: Sendable {
             }
             try Migrations.all.migrate(pool)
             self.pool = pool
-        } catch let error as StoreError {
-            throw error
-        } catch let error as DatabaseError {
-            throw Self.explain(error, path: path)
         } catch {
-            throw StoreError(path: path, problem: "cannot be opened (\(error))", advice: "check the data directory")
+            throw Self.explain(error, path: path)
+        }
+    }
+
+    /// What an operator is told when the store cannot be used.
+    func explain(_ error: any Error) -> StoreError { Self.explain(error, path: self.path) }
+
+    private static func explain(_ error: any Error, path: String) -> StoreError {
+        switch error {
+        case let error as StoreError: error
+        case let error as StoreAccess.TransactionLost: self.explain(error.cause, path: path)
+        case let error as DatabaseError: self.explain(error, path: path)
+        default: StoreError(path: path, problem: "cannot be read (\(error))", advice: "check which version of earshot wrote it")
         }
     }
 

@@ -8,7 +8,7 @@ extension StoreAccess {
     /// Matches of a text search that are sorted and counted.
     static let searchLimit = 1_000
     /// Matches of the text that are looked at for ones of the right state, owner and visibility.
-    static let searchDepth = 20_000
+    static let searchDepth = 10_000
 
     /// A room's place in a list.
     private struct Place {
@@ -78,7 +78,7 @@ extension StoreAccess {
 
     private func search(_ words: String, _ plan: RoomPlan) throws -> (places: [Place], isCapped: Bool) {
         var conditions: [String] = []
-        var arguments: [(any DatabaseValueConvertible)?] = [words, Self.searchDepth]
+        var arguments: [(any DatabaseValueConvertible)?] = []
         if let state = plan.query.state {
             conditions.append("r.state = ?")
             arguments.append(state.rawValue)
@@ -89,15 +89,20 @@ extension StoreAccess {
         }
         if plan.query.publicOnly { conditions.append("r.is_public = 1") }
         let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        let depth = conditions.isEmpty ? Self.searchLimit + 1 : Self.searchDepth
         let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
         let places = try self.all(
             """
             SELECT r.row, r.id\(key) FROM (
                 SELECT rowid AS match FROM room_words WHERE room_words MATCH ? ORDER BY rowid DESC LIMIT ?
             ) CROSS JOIN rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
-            """, StatementArguments(arguments)
+            """, StatementArguments([words, depth] + arguments)
         ) { row in self.place(&row, plan) }
-        return (Array(places.prefix(Self.searchLimit)), places.count > Self.searchLimit)
+        if places.count > Self.searchLimit { return (Array(places.prefix(Self.searchLimit)), true) }
+        let hasMore =
+            try !conditions.isEmpty
+            && self.number("SELECT 1 FROM room_words WHERE room_words MATCH ? LIMIT 1 OFFSET ?", [words, Self.searchDepth]) != nil
+        return (places, hasMore)
     }
 
     func roomCounts() throws -> [RoomState: Int] {

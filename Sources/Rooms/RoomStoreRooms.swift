@@ -200,8 +200,8 @@ extension StoreAccess {
     }
 
     /// Puts off a deadline that its rule did not act on, lest it be asked about for ever.
-    func postpone(_ id: RoomID, to deadline: Int64) throws {
-        try self.run("UPDATE rooms SET deadline = ? WHERE id = ?", [deadline, id.rawValue])
+    func postpone(_ id: String, to deadline: Int64) throws {
+        try self.run("UPDATE rooms SET deadline = ? WHERE id = ?", [deadline, id])
     }
 
     func delete(_ room: Room) throws {

@@ -12,6 +12,8 @@ final class RoomWork {
     private(set) var outcomes: [RoomRegistry.Outcome] = []
     /// For the registry's table of streams that nobody may play.
     private(set) var playChanges: [PlayTable.Change] = []
+    /// What went wrong without failing the operation.
+    var failures: [any Error] = []
 
     init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings) {
         self.store = store
@@ -20,6 +22,18 @@ final class RoomWork {
     }
 
     func tell(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
+
+    /// Runs a part of the operation; when it throws, it is as if it had not been.
+    func undoingFailure(_ body: () throws -> Void) throws {
+        let (outcomes, changes) = (self.outcomes.count, self.playChanges.count)
+        do {
+            try self.store.savepoint(body)
+        } catch {
+            self.outcomes.removeSubrange(outcomes...)
+            self.playChanges.removeSubrange(changes...)
+            throw error
+        }
+    }
 
     /// The room with its overdue deadlines applied.
     func room(_ id: String) throws -> Room {
@@ -34,7 +48,7 @@ final class RoomWork {
             guard let deadline = RoomRules.nextDeadline(of: room), deadline <= self.now else { return true }
             guard try self.step(.tick, on: &room, by: .time) else { return false }
         }
-        try self.store.postpone(room.id, to: self.now.later(by: 60_000))
+        try self.store.postpone(room.id.rawValue, to: self.now.later(by: 60_000))
         return true
     }
 

@@ -109,27 +109,12 @@ extension RoomWork {
             self.tell(.cut(path, sequence: nil, .forbidden, endsViewers: true))
             return try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
         }
-        if room.state == .closed {
-            try self.forbidClosed(slot, of: &room, until: until, reason: reason, by: actor)
-        } else {
-            do {
-                try self.step(.forbidSlot(slot.number, untilMs: until, reason: reason), on: &room, by: actor)
-            } catch let refusal as RoomRefusal {
-                throw self.refused(refusal, room, action: "forbid")
-            }
+        do {
+            try self.step(.forbidSlot(slot.number, untilMs: until, reason: reason), on: &room, by: actor)
+        } catch let refusal as RoomRefusal {
+            throw self.refused(refusal, room, action: "forbid")
         }
         return StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
-    }
-
-    /// A closed room takes no push anyway; the ban is for when its name is free again.
-    private func forbidClosed(_ slot: Room.Slot, of room: inout Room, until: Int64, reason: String, by actor: Actor) throws {
-        if slot.isForbidden { throw RegistryError.wrongState(room.id, state: .forbidden, action: "forbid", allowed: RoomRules.open) }
-        let old = room
-        for index in room.slots.indices where room.slots[index].number == slot.number {
-            room.slots[index].forbiddenUntil = until
-            room.slots[index].forbidReason = reason
-        }
-        _ = try self.carryOut([.streamEvent(.streamForbidden, slot: slot.number)], from: old, on: &room, by: actor)
     }
 
     func resume(_ path: StreamPath, by actor: Actor) throws {
@@ -178,7 +163,17 @@ extension RoomWork {
     /// Applies what is due, at most so much at a time. True: there may be more.
     func runDue(limit: Int) throws -> Bool {
         let due = try self.store.dueRooms(now: self.now, limit: limit)
-        for id in due { if var room = try self.store.room(id) { _ = try self.catchUp(&room) } }
+        for id in due {
+            do {
+                try self.undoingFailure { if var room = try self.store.room(id) { _ = try self.catchUp(&room) } }
+            } catch let lost as StoreAccess.TransactionLost {
+                throw lost
+            } catch {
+                // One room that cannot be read does not stop the others' time.
+                try self.store.postpone(id, to: self.now.later(by: 3_600_000))
+                self.failures.append(error)
+            }
+        }
         if due.count == limit { return true }
         let bans = try self.store.dueBans(now: self.now, limit: limit)
         for ban in bans {

@@ -20,6 +20,7 @@ final class TestRegistry: Sendable {
         self.directory = folder
         self.time = time
         var settings = RoomRegistry.Settings()
+        settings.isExclusive = false
         change(&settings)
         self.registry = try RoomRegistry(directory: folder, settings: settings, clock: RoomClock(now: { time.now }))
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
@@ -113,4 +114,16 @@ final class TestTime: Sendable {
 func fields(_ event: RoomEvent) throws -> [String: String] {
     let object = try JSONSerialization.jsonObject(with: Data(event.data.utf8)) as? [String: Any]
     return (object ?? [:]).mapValues { "\($0)" }
+}
+
+/// The field error with which a call is refused; nil when it is not, or for another reason.
+func fieldError<T>(_ body: () async throws -> T) async -> FieldError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch let error as RegistryError {
+        return if case .invalid(let error) = error { error } else { nil }
+    } catch {
+        return nil
+    }
 }

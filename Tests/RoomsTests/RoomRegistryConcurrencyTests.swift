@@ -1,0 +1,144 @@
+import Testing
+
+@testable import Rooms
+
+/// Many at once, two at once, and a store that says no.
+@Suite struct RoomRegistryConcurrencyTests {
+    @Test func aThousandCallsShareFewCommits() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await withThrowingTaskGroup(of: Room.self) { group in
+            for index in 0..<1_000 { group.addTask { try await test.create("cam\(index)") } }
+            try await group.waitForAll()
+        }
+        let counters = test.registry.counters
+        #expect(counters.operations == 1_000)
+        #expect(counters.commits < 250, "\(counters.commits) commits")
+        // Every event once, in one order: that of the store is that which was told.
+        let stored = try await test.registry.events(after: 0, room: nil, limit: 10_000)
+        #expect(stored.map(\.id) == Array(1...1_000))
+        #expect(stored == test.events)
+        #expect(Set(stored.compactMap(\.roomID)).count == 1_000)
+        #expect(try await test.registry.roomCounts()[.created] == 1_000)
+        #expect(try await test.registry.lastEventID() == 1_000)
+    }
+
+    @Test func oneOfTwoRacingTransitionsWins() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        for index in 0..<50 {
+            let id = "cam\(index)"
+            try await test.create(id)
+            let results = await withTaskGroup(of: Result<Room, RegistryError>.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        do throws(RegistryError) {
+                            return .success(try await test.registry.apply(.close, to: id, action: "close", by: Actor("racer")))
+                        } catch {
+                            return .failure(error)
+                        }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            let failures = results.compactMap { if case .failure(let error) = $0 { error } else { nil } }
+            #expect(
+                failures
+                    == Array(
+                        repeating: .wrongState(
+                            try RoomID(checking: id), state: .closed, action: "close", allowed: [.created, .live, .interrupted, .forbidden]),
+                        count: 3))
+            #expect(try await test.registry.events(after: 0, room: id, limit: 10).map(\.kind) == [.roomCreated, .roomClosed])
+        }
+    }
+
+    @Test func aFailedOperationLeavesNothingBehind() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1") { $0.slots = 2 }
+        // In one batch with ones that succeed: its stream's name is found taken after its room was written? Nothing of it stays.
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<20 {
+                group.addTask { _ = try? await test.create(index % 2 == 0 ? "ok\(index)" : "cam1-2") }
+            }
+        }
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM rooms") == 11)
+        #expect(test.events.count == 11)
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 11)
+    }
+
+    @Test func aFullDiskFailsCallsAndTellsNothing() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        try test.pragma("max_page_count = \(try test.sql(Int.self, "PRAGMA page_count") ?? 0)")
+        let custom = "{\"a\":\"" + String(repeating: "x", count: 4_000) + "\"}"
+        var failures = 0
+        for index in 0..<40 {
+            do {
+                try await test.create("full\(index)") { $0.custom = custom }
+            } catch let error as RegistryError {
+                if case .storeFailed(let text) = error, text.contains("full") { failures += 1 }
+            }
+        }
+        #expect(failures > 20)
+        #expect(test.registry.counters.failedCommits == failures)
+        #expect(test.registry.counters.lastFailure?.contains("xxx") == false, "the store's words do not quote what was to be written")
+        #expect(try await test.registry.events(after: 0, room: nil, limit: 1_000) == test.events, "what was not stored is not told")
+        #expect(try await test.registry.roomCounts()[.created] == test.events.count)
+        try test.pragma("max_page_count = 1000000000")
+        try await test.create("later") { $0.custom = custom }
+        let all = try await test.registry.events(after: 0, room: nil, limit: 1_000)
+        #expect(all == test.events)
+        #expect(all.map(\.id) == Array(1...Int64(all.count)))
+    }
+
+    @Test func factsWaitForAStoreThatTakesThem() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        try test.pragma("query_only = 1")
+        test.registry.pushEnded(grant.sequence, .connectionLost)
+        #expect(await test.push("live/cam1") == .failure(.unavailable(#"storeFailed("SQLite 8: attempt to write a readonly database")"#)))
+        await #expect(throws: RegistryError.self) { try await test.create("cam2") }
+        #expect(try await test.registry.room("cam1").state == .live)
+        let told = test.kinds
+        try test.pragma("query_only = 0")
+        // By itself, or with whatever comes next.
+        try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
+        #expect(Array(test.kinds.dropFirst(told.count)) == [.streamEnd, .roomInterrupted])
+        #expect(test.registry.counters.lostFacts == 0)
+    }
+
+    @Test func callsAfterTheStopAreRefused() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.registry.start()
+        try await test.create("cam1")
+        async let many: Void = withTaskGroup(of: Void.self) { group in
+            for index in 0..<100 { group.addTask { _ = try? await test.create("late\(index)") } }
+        }
+        await test.registry.stop()
+        await many
+        await test.registry.stop()
+        await #expect(throws: RegistryError.storeFailed("the server is stopping")) { try await test.create("cam2") }
+        if case .failure(.unavailable) = await test.push("live/x", mayCreateRoom: true) {} else { Issue.record("admitted") }
+        // What was answered is there.
+        let next = try await test.restarted()
+        #expect(try await next.registry.events(after: 0, room: nil, limit: 1_000) == test.events)
+    }
+}
+
+extension TestRegistry {
+    /// A setting of the writing connection.
+    func pragma(_ text: String) throws { try self.registry.store.writerRead { _ = try $0.number("PRAGMA \(text)") } }
+
+    func eventually(_ condition: () async throws -> Bool) async throws {
+        for _ in 0..<1_000 {
+            if try await condition() { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        Issue.record("never came true")
+    }
+}

@@ -1,0 +1,301 @@
+import Testing
+
+@testable import Rooms
+
+/// Pushes and bans as the relay and the API bring them to the registry.
+@Suite struct RoomRegistryStreamTests {
+    @Test func aNameWithoutRoomNeedsLeaveToMakeOne() async throws {
+        let test = try TestRegistry { $0.policy.graceMs = 4_000 }
+        defer { test.remove() }
+        #expect(await test.push("live/new") == .failure(.noRoom))
+        #expect(test.outcomes.isEmpty)
+        let grant = try await test.push("live/new", mayCreateRoom: true).get()
+        #expect(grant.roomID.rawValue == "new" && grant.policy.graceMs == 4_000)
+        let room = try await test.registry.room("new")
+        #expect(room.isAdHoc && room.slots.map(\.path.description) == ["live/new"] && room.policy.graceMs == 4_000)
+        // Names that are no ids get a room with another one; the same name in another app too.
+        let odd = try await test.push("live/ü 1' OR '1'='1", mayCreateRoom: true).get()
+        #expect(RoomID.isID(odd.roomID.rawValue) && odd.path.description == "live/ü 1' OR '1'='1")
+        let other = try await test.push("studio/new", mayCreateRoom: true).get()
+        #expect(other.roomID.rawValue != "new")
+        #expect(await test.push("talk/new", mayCreateRoom: true) == .failure(.noRoom))
+        #expect(other.sequence > odd.sequence && odd.sequence > grant.sequence)
+    }
+
+    @Test func aDevicePushesByItsUID() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1") {
+            $0.deviceUid = "dev-1"; $0.slots = 2
+        }
+        let grant = try await test.push("live/dev-1").get()
+        #expect(grant.path.description == "live/cam1" && grant.slot == 1)
+        test.registry.pushEnded(grant.sequence, .connectionLost)
+        try await test.apply(.expire, "cam1")
+        let again = try await test.push("live/dev-1").get()
+        #expect(again.roomID.rawValue == "cam1")
+        let room = try await test.registry.room("cam1")
+        #expect(room.instance == 2 && room.reason == .reopened && room.slots[0].sequence == again.sequence.rawValue)
+        try await test.apply(.close, "cam1")
+        #expect(await test.push("live/dev-1", mayCreateRoom: true) == .failure(.roomClosed))
+        #expect(await test.push("live/cam1", mayCreateRoom: true) == .failure(.roomClosed))
+        #expect(await test.push("other/dev-1") == .failure(.noRoom))
+    }
+
+    @Test func aTakeoverEndsTheOldPushOnce() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let old = try await test.goLive("live/cam1")
+        let new = try await test.push("live/cam1", from: "192.0.2.2").get()
+        #expect(try await test.registry.room("cam1").state == .live)
+        test.registry.pushEnded(old.sequence, .takenOver)
+        test.registry.mediaArrived(new.sequence, PushMedia())
+        test.registry.pushEnded(old.sequence, .connectionLost)
+        await test.settle()
+        let room = try await test.registry.room("cam1")
+        #expect(room.slots[0].sequence == new.sequence.rawValue)
+        #expect(room.state == .live)
+        #expect(test.kinds.filter { $0 == .streamEnd }.count == 1)
+        #expect(test.kinds.filter { $0 == .streamBegin }.count == 2)
+    }
+
+    @Test func aPushThatTheRelayRefusesLeavesTheStreamAlone() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let old = try await test.goLive("live/cam1")
+        let new = try await test.push("live/cam1", from: "192.0.2.2").get()
+        test.registry.pushEnded(new.sequence, .refused)
+        await test.settle()
+        let room = try await test.registry.room("cam1")
+        #expect(room.state == .live && room.slots[0].sequence == old.sequence.rawValue && room.slots[0].isActive)
+        #expect(test.kinds == [.roomCreated, .streamBegin, .roomLive])
+    }
+
+    @Test func endsOfUnknownPushesAreNothing() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.push("live/cam1").get()
+        for end in PushEnd.allCases { test.registry.pushEnded(PushSequence(grant.sequence.rawValue + 1), end) }
+        test.registry.mediaArrived(PushSequence(-1), PushMedia())
+        test.registry.mediaIdle(PushSequence(.max))
+        test.registry.pauseAnnounced(PushSequence(0))
+        await test.settle()
+        #expect(test.kinds == [.roomCreated])
+        #expect(test.registry.counters.lostFacts == 0)
+    }
+
+    @Test func aPushThatSlippedPastItsCutIsCutAgain() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.push("live/cam1").get()
+        try await test.apply(.close, "cam1")
+        test.registry.mediaArrived(grant.sequence, PushMedia())
+        await test.settle()
+        let number = grant.sequence.rawValue
+        #expect(test.cuts == ["live/cam1 \(number) roomEnded viewers", "live/cam1 \(number) roomEnded"])
+        #expect(!test.kinds.contains(.streamBegin) && !test.kinds.contains(.streamEnd))
+    }
+
+    @Test func anEndedRoomsStreamsEndBeforeIt() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1") { $0.slots = 2 }
+        let one = try await test.goLive("live/cam1")
+        let two = try await test.goLive("live/cam1-2")
+        try await test.apply(.close, "cam1")
+        #expect(Array(test.kinds.suffix(3)) == [.streamEnd, .streamEnd, .roomClosed])
+        #expect(
+            test.cuts == ["live/cam1 \(one.sequence.rawValue) roomEnded viewers", "live/cam1-2 \(two.sequence.rawValue) roomEnded viewers"])
+        // What the relay reports then has been told.
+        test.registry.pushEnded(one.sequence, .roomEnded)
+        test.registry.pushEnded(two.sequence, .connectionLost)
+        await test.settle()
+        #expect(test.kinds.filter { $0 == .streamEnd }.count == 2)
+        #expect(
+            try await test.registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 10).map(\.end) == [
+                .roomEnded, .roomEnded,
+            ])
+    }
+
+    @Test func silenceAndPauseInterrupt() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        test.registry.mediaIdle(grant.sequence)
+        await test.settle()
+        #expect(try await test.registry.room("cam1").reason == .mediaIdle)
+        test.registry.mediaArrived(grant.sequence, PushMedia())
+        test.registry.pauseAnnounced(grant.sequence)
+        await test.settle()
+        #expect(try await test.registry.room("cam1").reason == .paused)
+        test.registry.mediaArrived(grant.sequence, PushMedia())
+        await test.settle()
+        let room = try await test.apply(.pauseAnnounced(slot: nil), "cam1")
+        #expect(room.state == .interrupted)
+        // Only the call's pause is news to the relay.
+        let pauses = test.outcomes.compactMap { if case .pauseAnnounced(let path) = $0 { path.description } else { nil } }
+        #expect(pauses == ["live/cam1"])
+        #expect(test.kinds.filter { $0 == .streamBegin }.count == 1)
+    }
+
+    // MARK: - Bans
+
+    @Test func aForbiddenStreamIsCutAndRefusedUntilItsTime() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        let until = test.now + 60_000
+        let ban = try await test.registry.forbid(grant.path, untilMs: until, reason: "rude", by: Actor("token:ops"))
+        #expect(ban == StreamBan(path: grant.path, createdAt: test.now, resumeAt: until, reason: "rude"))
+        #expect(try await test.registry.ban(of: grant.path) == ban)
+        #expect(Array(test.kinds.suffix(3)) == [.streamEnd, .streamForbidden, .roomForbidden])
+        #expect(test.cuts == ["live/cam1 \(grant.sequence.rawValue) forbidden viewers"])
+        #expect(try await test.registry.room("cam1").state == .forbidden)
+        #expect(await test.push("live/cam1") == .failure(.forbidden(untilMs: until, reason: "rude")))
+        #expect(test.registry.playRefusal("live/cam1") == .forbidden)
+        await #expect(
+            throws: RegistryError.wrongState(
+                grant.roomID, state: .forbidden, action: "forbid", allowed: RoomState.allCases.filter { $0 != .forbidden })
+        ) {
+            try await test.registry.forbid(grant.path, untilMs: until + 1, reason: "", by: Actor("t"))
+        }
+        await test.advance(59_999)
+        #expect(test.registry.playRefusal("live/cam1") == .forbidden)
+        await test.advance(1)
+        #expect(test.registry.playRefusal("live/cam1") == nil)
+        let room = try await test.registry.room("cam1")
+        #expect(room.state == .created && room.reason == .resumeTime)
+        #expect(try await test.registry.ban(of: grant.path) == nil)
+        #expect(Array(test.kinds.suffix(2)) == [.streamResumed, .roomUnforbidden])
+        _ = try await test.push("live/cam1").get()
+    }
+
+    @Test func forbiddingTheRoomForbidsAllItsStreams() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1") { $0.slots = 3 }
+        let until = test.now + 60_000
+        try await test.apply(.forbid(untilMs: until, reason: "why"), "cam1")
+        #expect(
+            try await test.registry.bans(after: nil, limit: 10).list.map(\.path.description) == ["live/cam1", "live/cam1-2", "live/cam1-3"])
+        for name in ["live/cam1", "live/cam1-2", "live/cam1-3"] {
+            #expect(await test.push(name) == .failure(.forbidden(untilMs: until, reason: "why")))
+            #expect(test.registry.playRefusal(name) == .forbidden)
+        }
+        try await test.apply(.resume, "cam1")
+        #expect(try await test.registry.bans(after: nil, limit: 10).total == 0)
+        #expect(test.registry.playRefusal("live/cam1-2") == nil)
+        await #expect(throws: RegistryError.notForbidden(StreamPath(app: "live", name: "cam1"))) {
+            try await test.registry.resume(StreamPath(app: "live", name: "cam1"), by: Actor("t"))
+        }
+    }
+
+    @Test func oneCameraOfTwoIsForbidden() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1") { $0.slots = 2 }
+        _ = try await test.goLive("live/cam1")
+        let second = try await test.goLive("live/cam1-2")
+        _ = try await test.registry.forbid(second.path, untilMs: test.now + 1_000, reason: "", by: Actor("t"))
+        #expect(try await test.registry.room("cam1").state == .live)
+        #expect(test.registry.playRefusal("live/cam1-2") == .forbidden && test.registry.playRefusal("live/cam1") == nil)
+        try await test.registry.resume(second.path, by: Actor("t"))
+        #expect(test.registry.playRefusal("live/cam1-2") == nil)
+        #expect(Array(test.kinds.suffix(3)) == [.streamEnd, .streamForbidden, .streamResumed])
+    }
+
+    @Test func namesWithoutRoomAreForbiddenToo() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let path = StreamPath(app: "live", name: "ghost")
+        _ = try await test.registry.forbid(path, untilMs: test.now + 5_000, reason: "r", by: Actor("token:ops"))
+        #expect(test.events.map(\.roomID) == [nil])
+        #expect(test.cuts == ["live/ghost - forbidden viewers"])
+        #expect(await test.push("live/ghost", mayCreateRoom: true) == .failure(.forbidden(untilMs: test.now + 5_000, reason: "r")))
+        // A room with that stream begins forbidden.
+        let room = try await test.create("ghost")
+        #expect(room.state == .forbidden && room.forbiddenUntil == test.now + 5_000)
+        #expect(await test.push("live/ghost") == .failure(.forbidden(untilMs: test.now + 5_000, reason: "r")))
+        // Deleting the room does not lift the ban.
+        try await test.registry.delete("ghost", by: Actor("t"))
+        #expect(test.registry.playRefusal("live/ghost") == .forbidden)
+        #expect(await test.push("live/ghost", mayCreateRoom: true) == .failure(.forbidden(untilMs: test.now + 5_000, reason: "r")))
+        await test.advance(5_000)
+        #expect(test.registry.playRefusal("live/ghost") == nil)
+        #expect(test.kinds.last == .streamResumed)
+        #expect(try await test.push("live/ghost", mayCreateRoom: true).get().roomID.rawValue == "ghost")
+        // By a call.
+        let other = StreamPath(app: "live", name: "other")
+        _ = try await test.registry.forbid(other, untilMs: test.now + 5_000, reason: "r", by: Actor("t"))
+        try await test.registry.resume(other, by: Actor("t"))
+        await #expect(throws: RegistryError.notForbidden(other)) { try await test.registry.resume(other, by: Actor("t")) }
+    }
+
+    @Test func bansHaveLimits() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let path = StreamPath(app: "live", name: "x")
+        let cases: [(StreamPath, Int64, String, String)] = [
+            (path, test.now, "", "resumeTime"), (path, test.now + StreamBan.longestMs + 1, "", "resumeTime"),
+            (path, .min, "", "resumeTime"),
+            (path, test.now + 1, String(repeating: "r", count: 2_049), "reason"), (path, test.now + 1, "a\u{0}", "reason"),
+            (StreamPath(app: "live", name: String(repeating: "n", count: 257)), test.now + 1, "", "name"),
+            (StreamPath(app: "", name: "x"), test.now + 1, "", "app"),
+        ]
+        for (path, until, reason, field) in cases {
+            #expect(
+                await fieldError { try await test.registry.forbid(path, untilMs: until, reason: reason, by: Actor("t")) }?.field == field)
+        }
+        _ = try await test.registry.forbid(
+            path, untilMs: test.now + StreamBan.longestMs, reason: String(repeating: "r", count: 2_048), by: Actor("t"))
+        #expect(try await test.registry.bans(after: nil, limit: 1).total == 1)
+    }
+
+    @Test func bansAndPushesAreListedInPages() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        var sequences: [Int64] = []
+        for index in 0..<7 {
+            _ = try await test.registry.forbid(
+                StreamPath(app: index < 3 ? "a" : "live", name: "ban\(index)/x"), untilMs: test.now + 1_000, reason: "", by: Actor("t"))
+            let grant = try await test.push("live/p\(index % 2)", mayCreateRoom: true).get()
+            sequences.append(grant.sequence.rawValue)
+            test.registry.pushEnded(grant.sequence, .clientStopped)
+            test.pass(10)
+        }
+        await test.settle()
+        var seen: [String] = []
+        var after: String?
+        repeat {
+            let page = try await test.registry.bans(after: after, limit: 3)
+            #expect(page.total == 7)
+            seen += page.list.map(\.path.description)
+            after = page.next
+        } while after != nil
+        #expect(seen == (0..<7).map { $0 < 3 ? "a/ban\($0)/x" : "live/ban\($0)/x" })
+        for bad in ["", "!", "YQ", "YWI", "Lw"] {
+            await #expect(throws: RegistryError.self) { try await test.registry.bans(after: bad, limit: 3) }
+        }
+        let registry = test.registry
+        #expect(
+            try await registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 3).map(\.sequence)
+                == Array(sequences.reversed().prefix(3)))
+        #expect(
+            try await registry.published(path: nil, fromMs: nil, toMs: nil, before: sequences[4], limit: 10).map(\.sequence)
+                == Array(sequences[..<4].reversed()))
+        #expect(
+            try await registry.published(path: StreamPath(app: "live", name: "p1"), fromMs: nil, toMs: nil, before: nil, limit: 10)
+                .map(\.sequence) == [sequences[5], sequences[3], sequences[1]])
+        #expect(
+            try await registry.published(
+                path: nil, fromMs: TestRegistry.start + 10, toMs: TestRegistry.start + 30, before: nil, limit: 10
+            ).map(\.sequence)
+                == [sequences[2], sequences[1]])
+    }
+}
