@@ -49,6 +49,7 @@ extension RTMPConnection {
             guard self.closeReason == nil, !self.isGone else {
                 // The connection went while it was being let in.
                 self.core.admission.leavePublisher()
+                self.core.activePushes.remove(admission.grant)
                 return self.core.rooms.pushEnded(admission.grant.sequence, .connectionLost)
             }
             self.claim(streamID, request, admission)
