@@ -79,16 +79,17 @@ extension RelayLoop {
     package func evict(_ stream: Stream, endsViewers: Bool) -> (delegate: any PublisherDelegate, token: StreamState.Token)? {
         self.eventLoop.preconditionInEventLoop()
         guard let home = self.homes[stream.id] else { return nil }
-        let publisher = home.state.publisherToken.flatMap { token in home.delegate.map { ($0, token) } }
+        let delegate = home.delegate
         home.delegate = nil
-        if let token = home.state.publisherToken { home.state.leave(token: token, clean: false, nowMs: self.nowMs) }
+        let token = home.state.evict(nowMs: self.nowMs)
         if endsViewers {
             var items: [StreamState.Item] = []
             let wasUsed = home.state.endNow(items: &items)
             self.perform(items, for: home)
             if wasUsed { home.registry.release(stream) }
         }
-        return publisher
+        guard let delegate, let token else { return nil }
+        return (delegate, token)
     }
 
     /// Encodes once, then one update to this loop's fanout and one task per other loop that has viewers.

@@ -208,6 +208,13 @@ package struct StreamState: Sendable {
         self.phase = .grace(deadlineMs: nowMs + (clean ? self.grace.cleanStopMs : self.grace.brokenPipeMs))
     }
 
+    /// Takes the stream from its publisher, as if its connection had broken. Whose it was, if anyone's.
+    package mutating func evict(nowMs: Int64) -> Token? {
+        guard let token = self.publisherToken else { return nil }
+        self.leave(token: token, clean: false, nowMs: nowMs)
+        return token
+    }
+
     /// The stream ends now, whoever publishes. `false`: it was over already.
     package mutating func endNow(items: inout [Item]) -> Bool {
         guard self.phase != .idle else { return false }

@@ -1,10 +1,5 @@
 import ArgumentParser
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import EarshotServer
 
 /// A length of time as it is written on the command line: `30s`, `5m`, `2h`, `7d`, `1h30m`.
 struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
@@ -68,11 +63,7 @@ struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomSt
 
     init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    static var now: Instant {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Instant(milliseconds: Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000)
-    }
+    static var now: Instant { Instant(milliseconds: WallClock.ms) }
 
     static func + (left: Instant, right: Span) -> Instant { Instant(milliseconds: left.milliseconds + right.milliseconds) }
     static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
