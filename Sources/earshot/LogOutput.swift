@@ -33,7 +33,7 @@ struct LineLogHandler: LogHandler {
         let first = ["conn", "remote", "role", "app", "stream", "reason"]
         let keys = first.filter { all[$0] != nil } + all.keys.filter { !first.contains($0) }.sorted()
         let pairs = keys.map { ($0, all[$0]?.description ?? "") }
-        let time = Self.time()
+        let time = WallClock.text(WallClock.ms)
         let line: String
         switch self.format {
         case .text:
@@ -49,20 +49,6 @@ struct LineLogHandler: LogHandler {
             // A log that cannot be written has nowhere to say so.
             _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
         }
-    }
-
-    private static func time() -> String {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        var parts = tm()
-        gmtime_r(&now.tv_sec, &parts)
-        func pad(_ value: Int, _ width: Int = 2) -> String {
-            let digits = String(value)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
-        }
-        let date = "\(parts.tm_year + 1900)-\(pad(Int(parts.tm_mon) + 1))-\(pad(Int(parts.tm_mday)))"
-        let clock = "\(pad(Int(parts.tm_hour))):\(pad(Int(parts.tm_min))):\(pad(Int(parts.tm_sec)))"
-        return "\(date)T\(clock).\(pad(now.tv_nsec / 1_000_000, 3))Z"
     }
 
     private static func quoteIfNeeded(_ value: String) -> String {

@@ -132,16 +132,5 @@ struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomSt
         return y * 365 + y / 4 - y / 100 + y / 400 + (fromMarch * 153 + 2) / 5 + day - 1 - 719_468
     }
 
-    var description: String {
-        var seconds = time_t(self.milliseconds / 1_000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func pad(_ value: Int64, _ width: Int = 2) -> String {
-            let digits = String(value)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
-        }
-        let date = "\(pad(Int64(parts.tm_year) + 1900, 4))-\(pad(Int64(parts.tm_mon) + 1))-\(pad(Int64(parts.tm_mday)))"
-        let clock = "\(pad(Int64(parts.tm_hour))):\(pad(Int64(parts.tm_min))):\(pad(Int64(parts.tm_sec)))"
-        return "\(date)T\(clock).\(pad(self.milliseconds % 1_000, 3))Z"
-    }
+    var description: String { WallClock.text(self.milliseconds) }
 }
