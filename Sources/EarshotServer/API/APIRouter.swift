@@ -6,10 +6,10 @@ struct APIRouter {
     let core: ServerCore
 
     func router() -> Router<APIContext> {
-        let router = Router(context: APIContext.self)
-        router.add(middleware: AnswerHeaders())
+        let router = Router(context: APIContext.self, options: .autoGenerateHeadEndpoints)
         let core = self.core
         let service = APIService(core: core)
+        router.add(middleware: AnswerHeaders(service: service))
         // Health checks answer everybody: they tell nothing but that the server is there.
         router.get("/healthz") { _, _ in "ok\n" }
         router.get("/readyz") { _, _ in
@@ -31,14 +31,15 @@ extension String {
 
 /// What every answer says.
 private struct AnswerHeaders: RouterMiddleware {
+    let service: APIService
+
     func handle(_ request: Request, context: APIContext, next: (Request, APIContext) async throws -> Response) async throws -> Response {
         var response: Response
         do {
             response = try await next(request, context)
-        } catch let error as any HTTPResponseError {
-            // A method that HTTP knows and we do not.
-            let known = APIError(error.status, .notFound, "No \(request.method) here.")
-            response = APIService.response(known, context)
+        } catch is any HTTPResponseError {
+            // A method that the router has not: the table says which ones there are.
+            response = await self.service.respond(to: request, context)
         }
         response.headers[.cacheControl] = "no-store"
         response.headers[.xContentTypeOptions] = "nosniff"

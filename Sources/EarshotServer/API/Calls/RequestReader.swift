@@ -23,7 +23,8 @@ enum RequestReader {
     static func value(_ text: String, _ schema: Schema?) -> JSONValue {
         switch schema?.type {
         case "integer"?, "number"?, "boolean"?:
-            guard let value = try? JSONParser.parse(text.utf8) else { return .string(text) }
+            // JSON may have space around a value; a parameter may not.
+            guard !text.utf8.contains(where: { $0 <= 0x20 }), let value = try? JSONParser.parse(text.utf8) else { return .string(text) }
             return value
         default: return .string(text)
         }

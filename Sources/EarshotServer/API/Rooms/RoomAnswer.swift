@@ -65,7 +65,13 @@ extension RoomAnswer {
     private static let times: [Field<RoomAnswer>] = [
         .field("createdAt", .instant, "When this instance was created.", \.room.createdAt),
         .field("since", .instant, "Since when it is live, or else in its state.") {
-            $0.room.liveSince ?? $0.room.interruptedAt ?? $0.room.endedAt ?? $0.room.waitingSince
+            let room = $0.room
+            switch room.state {
+            case .live: return room.liveSince ?? room.createdAt
+            case .interrupted: return room.interruptedAt ?? room.createdAt
+            case .expired, .closed: return room.endedAt ?? room.createdAt
+            case .created, .forbidden: return room.waitingSince
+            }
         },
         .field("liveSince", .nullable(.instant), "Since when it is live, or was before the present interruption.", \.room.liveSince),
         .field("interruptedAt", .nullable(.instant), "When the present interruption began.", \.room.interruptedAt),

@@ -27,7 +27,8 @@ extension Kind<String> {
     private enum Part { case app, name }
 
     private static func address(_ rule: String, part: Part) -> Kind {
-        let longest = Limits().nameBytes
+        // Of app and name together.
+        let longest = Limits().nameBytes - 1
         return Kind(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {
             (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json else { throw BrokenRule(rule) }

@@ -1,0 +1,162 @@
+@testable import EarshotServer
+import HTTPTypes
+import NIOCore
+import Rooms
+import Testing
+
+/// What requests may hold: each kind's limits, and what is said when they are crossed.
+@Suite struct APIFormTests {
+    private func accepts<Value>(_ kind: Kind<Value>, _ json: JSONValue) -> Bool { (try? kind.read(json)) != nil }
+
+    @Test func textIsBoundedInBytesAndPlain() throws {
+        let kind = Kind<String>.text(bytes: 1...5)
+        #expect(try kind.read("a") == "a")
+        #expect(try kind.read("\u{1F600}a") == "\u{1F600}a")
+        #expect(throws: BrokenRule("expected 1 to 5 bytes of text; these are 6")) { try kind.read("\u{1F600}aa") }
+        #expect(throws: BrokenRule("expected 1 to 5 bytes of text; these are 0")) { try kind.read("") }
+        for json: JSONValue in [1, true, .null, [], .object([]), .number(1.5)] { #expect(!self.accepts(kind, json), "\(json)") }
+        for text in ["\0", "\n", "\u{7F}", "\u{85}", "a\u{1B}"] { #expect(!self.accepts(kind, .string(text)), "\(text.utf8.map { $0 })") }
+    }
+
+    @Test func idsAreShortAndSimple() {
+        for text in ["a", "A-z_0", String(repeating: "x", count: 64)] { #expect(self.accepts(.id, .string(text))) }
+        for text in ["", " ", "a b", "a/b", "..", "a.b", "é", "a\0", "'", "%", String(repeating: "x", count: 65)] {
+            #expect(!self.accepts(.id, .string(text)), "\(text)")
+        }
+        #expect(!self.accepts(.id, 5))
+    }
+
+    @Test func wholeNumbersAreWholeAndInRange() throws {
+        let kind = Kind<Int64>.whole(1...8)
+        #expect(try kind.read(8) == 8)
+        #expect(try kind.read(.number(2)) == 2)
+        for json: JSONValue in [0, 9, -1, .number(1.5), .number(1e300), "1", true, .null, .integer(.max)] {
+            #expect(!self.accepts(kind, json))
+        }
+    }
+
+    @Test func secondsAreMilliseconds() throws {
+        let kind = Kind<Int64>.seconds(1...60_000)
+        #expect(try kind.read(30) == 30_000)
+        #expect(try kind.read(.number(0.5)) == 500)
+        #expect(try kind.read(.number(0.001)) == 1)
+        for json: JSONValue in [0, 61, -1, .number(60.001), .number(0.0001), .number(1e300), .number(-1e300), "30", true, .null] {
+            #expect(!self.accepts(kind, json), "\(json)")
+        }
+    }
+
+    @Test func nullIsAValueOnlyWhereItIsAllowed() throws {
+        let owner = Input("owner", .nullable(.id), "")
+        let form = Form([owner.erased])
+        let given = try form.read([.init(name: "owner", value: .null)], what: "field")
+        #expect(given[owner] == .some(.none))
+        let absent = try form.read([], what: "field")
+        #expect(absent[owner] == .none)
+        let named = try form.read([.init(name: "owner", value: "u1")], what: "field")
+        #expect(named[owner] == .some(.some("u1")))
+    }
+
+    @Test func unknownFieldsAreNamedWithASuggestion() {
+        let form = Form([Input("title", .text(bytes: 0...9), "").erased, Input("owner", .id, "").erased])
+        func problem(_ name: String) -> FieldError? {
+            do {
+                _ = try form.read([.init(name: name, value: 1)], what: "field")
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(problem("titl")?.rule.contains("did you mean title?") == true)
+        #expect(problem("zzz")?.rule.contains("known are title, owner") == true)
+        #expect(problem(String(repeating: "x", count: 5_000))?.field.utf8.count == 60)
+        #expect(problem("titl")?.value == "1")
+    }
+
+    @Test func whatIsRequiredIsMissed() {
+        let form = Form([Input("userId", .id, "").required.erased])
+        #expect(throws: FieldError("userId", "", "is required")) { try form.read([], what: "field") }
+        #expect(throws: FieldError.self) { try form.read([.init(name: "userId", value: .null)], what: "field") }
+    }
+
+    @Test func policySettingsAreNamedWithTheirPath() throws {
+        #expect(try Kind<[String: Int64]>.policy.read(["grace": 5, "heartbeatMisses": 7]) == ["grace": 5_000, "heartbeatMisses": 7])
+        #expect(try Kind<[String: Int64]>.policy.read(.object([])) == [:])
+        func problem(_ json: JSONValue) -> FieldError? {
+            do {
+                _ = try Kind<[String: Int64]>.policy.read(json)
+                return nil
+            } catch {
+                return error.error("policy", json)
+            }
+        }
+        #expect(problem(["grace": -1])?.field == "policy.grace")
+        #expect(problem(["grace": -1])?.value == "-1")
+        #expect(problem(["grce": 1])?.rule.contains("did you mean grace?") == true)
+        #expect(problem(["heartbeatMisses": .number(1.5)])?.field == "policy.heartbeatMisses")
+        #expect(problem([])?.field == "policy")
+        // Each setting takes its bounds and nothing beyond.
+        for field in RoomPolicy.fields {
+            let unit: Double = field.isDuration ? 1_000 : 1
+            for (value, isGood) in [
+                (field.range.lowerBound, true), (field.range.upperBound, true), (field.range.lowerBound - 1, false),
+                (field.range.upperBound + 1, false),
+            ] {
+                let json: JSONValue = .object([.init(name: field.name, value: .number(Double(value) / unit))])
+                #expect((problem(json) == nil) == isGood, "\(field.name) \(value)")
+            }
+        }
+    }
+
+    @Test func queriesAreReadByTheirSchemas() throws {
+        let form = Form([
+            Input("page", .whole(1...9), "").erased, Input("public", .flag, "").erased, Input("q", .text(bytes: 0...50), "").erased,
+            Input("lifetime", .seconds(1...60_000), "").erased,
+        ])
+        let page = Input("page", .whole(1...9), "")
+        let flag = Input("public", .flag, "")
+        let text = Input("q", .text(bytes: 0...50), "")
+        let values = try RequestReader.query("page=3&public=true&q=a+b%20%26%3D&lifetime=0.5", form)
+        #expect(values[page] == 3)
+        #expect(values[flag] == true)
+        #expect(values[text] == "a b &=")
+        #expect(values[Input("lifetime", Kind<Int64>.seconds(1...60_000), "")] == 500)
+        // A number is a text where a text is meant.
+        #expect(try RequestReader.query("q=12", form)[text] == "12")
+        #expect(try RequestReader.query(nil, form)[page] == nil)
+        #expect(try RequestReader.query("", form)[page] == nil)
+        for query in [
+            "page=x", "page=", "page=1.5", "page=0x1", "page=+1", "page=1&page=1", "pgae=1", "public=1", "public=yes", "q=%", "q=%zz",
+            "q=%ff", "q=%00", "page",
+        ] {
+            #expect(throws: APIError.self, "\(query)") { try RequestReader.query(query, form) }
+        }
+    }
+
+    @Test func bodiesAreObjectsInJSON() throws {
+        let form = Form([Input("title", .text(bytes: 0...9), "").erased])
+        let title = Input("title", .text(bytes: 0...9), "")
+        let json: HTTPFields = [.contentType: "application/json"]
+        #expect(try RequestReader.body(.init(), [:], form)[title] == nil)
+        #expect(try RequestReader.body(.init(string: "{}"), json, form)[title] == nil)
+        #expect(
+            try RequestReader.body(.init(string: #"{"title":"x"}"#), [.contentType: "Application/JSON; charset=\"UTF-8\""], form)[title]
+                == "x")
+        for body in ["[]", "1", "null", "\"x\"", "{", "{}{}", " "] {
+            #expect(throws: APIError.self, "\(body)") { try RequestReader.body(.init(string: body), json, form) }
+        }
+        for type in [
+            "text/plain", "application/jsonx", "application/x-www-form-urlencoded", "application/json; charset=latin1",
+            "multipart/form-data",
+        ] {
+            do {
+                _ = try RequestReader.body(.init(string: "{}"), [.contentType: type], form)
+                Issue.record("\(type) was taken")
+            } catch {
+                #expect(error.status == .unsupportedMediaType)
+            }
+        }
+        #expect(throws: APIError.self) { try RequestReader.body(.init(string: "{}"), [:], form) }
+        // Nothing at all is no body where something is required.
+        #expect(throws: APIError.self) { try RequestReader.body(.init(), [:], Form([title.required.erased])) }
+    }
+}

@@ -1,0 +1,191 @@
+@testable import EarshotServer
+import Foundation
+import Rooms
+import Testing
+
+/// Streams through the API, with real pushes.
+@Suite struct APIStreamTests {
+    @Test func aPushIsDroppedForbiddenAndResumed() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201)
+            let idle = try await api.ok("GET", "streams/live/cam1")
+            #expect(idle["state"].string == "inactive")
+            #expect(idle["roomId"].string == "cam1")
+            #expect(idle["stream"].isNull && idle["forbid"].isNull)
+            #expect(try await api.ok("GET", "streams/live/nobody")["roomId"].isNull)
+            #expect(try await api.ok("POST", "streams/live/cam1/drop")["wasDropped"].bool == false)
+
+            let url = "\(server.rtmp)/live/cam1"
+            let viewer = try await TagClient.play(from: server, "live/cam1")
+            let first = try ClientProcess(FFmpeg.push(source, to: url))
+            defer { first.send(SIGKILL) }
+            try await server.wait("rooms/cam1") { $0["state"].string == "live" }
+            let room = try await api.ok("GET", "rooms/cam1")
+            #expect(room["liveStatus"].int == 1)
+            #expect(room["online"].int == 1)
+            #expect(room["streams"][0]["isActive"].bool == true)
+            #expect(room["streams"][0]["viewers"].int == 1)
+            #expect(room["since"].string == room["liveSince"].string)
+            let active = try await api.ok("GET", "streams/live/cam1")
+            #expect(active["state"].string == "active")
+            #expect(active["stream"]["roomId"].string == "cam1")
+            #expect(active["stream"]["publisher"]["address"].string?.hasPrefix("127.0.0.1:") == true)
+            #expect(try await api.ok("GET", "streams?state=live&app=live")["total"].int == 1)
+            #expect(try await api.ok("GET", "streams?app=other")["total"].int == 0)
+            let pushes = try await api.ok("GET", "streams/published?app=live&name=cam1")["list"]
+            #expect(pushes.count == 1)
+            #expect(pushes[0]["endedAt"].isNull && pushes[0]["stopReason"].isNull)
+            #expect(pushes[0]["sequence"].int == room["streams"][0]["sequence"].int)
+            try await server.wait("streams/live/cam1/stats") { $0["list"].count >= 2 }
+            let stats = try await api.ok("GET", "streams/live/cam1/stats?seconds=1")
+            #expect(stats["list"].count == 1)
+            #expect(stats["list"][0]["viewers"].int == 1)
+            #expect((stats["list"][0]["videoBitsPerSecond"].int ?? 0) > 0)
+            #expect(try await api.ok("GET", "selfcheck")["ok"].bool == true)
+
+            // Dropped: cut, and back again.
+            #expect(try await api.ok("POST", "streams/live/cam1/drop")["wasDropped"].bool == true)
+            #expect(try await first.outcome(within: 10).status != 0)
+            try await server.wait("rooms/cam1") { $0["state"].string == "interrupted" }
+            #expect(try await api.ok("GET", "rooms/cam1")["stateReason"].string == "dropped")
+            let second = try ClientProcess(FFmpeg.push(source, to: url))
+            defer { second.send(SIGKILL) }
+            try await server.wait("rooms/cam1") { $0["state"].string == "live" }
+
+            // Forbidden: cut, and refused until it is resumed.
+            let until = Instant.text(Int64(Date().timeIntervalSince1970 + 3_600) * 1_000)
+            let ban = try await api.ok("POST", "streams/live/cam1/forbid", #"{"resumeTime":"\#(until)","reason":"testing"}"#)
+            #expect(ban["resumeAt"].string == until)
+            #expect(ban["reason"].string == "testing")
+            #expect(try await second.outcome(within: 10).status != 0)
+            #expect(try await api.ok("GET", "rooms/cam1")["state"].string == "forbidden")
+            #expect(try await api.ok("GET", "streams/live/cam1")["state"].string == "forbid")
+            let refused = try await ClientProcess.run(FFmpeg.push(source, to: url), within: 10)
+            #expect(refused.status != 0)
+            try await eventually("the refusal") { server.lines.contains("reason=forbidden") }
+            let listed = try await api.ok("GET", "streams/forbidden")
+            #expect(listed["total"].int == 1 && listed["list"][0]["name"].string == "cam1")
+            let resumed = try await api.ok("POST", "streams/live/cam1/resume")
+            #expect(resumed["state"].string == "inactive")
+            let twice = try await api.refused(409, "POST", "streams/live/cam1/resume")
+            #expect(twice["state"].string == "inactive")
+            #expect(twice["allowed"].list.map(\.string) == ["forbid"])
+            let third = try ClientProcess(FFmpeg.push(source, to: url))
+            defer { third.send(SIGKILL) }
+            try await server.wait("rooms/cam1") { $0["state"].string == "live" }
+            let all = try await api.ok("GET", "streams/published?limit=2")
+            #expect(all["list"].count == 2)
+            #expect(all["list"][1]["stopReason"].string == "forbidden")
+            let older = try await api.ok("GET", "streams/published?before=\(all["next"].int.orThrow())")
+            #expect(older["list"].list.map(\.["stopReason"].string) == ["dropped"])
+            await viewer.close()
+        }
+    }
+
+    /// A stream that never was can be forbidden, and a name with slashes is one name.
+    @Test func namesWithSlashesAndWithoutRooms() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            for name in ["talk%2Froom1", "a%20b%27--", "%E2%98%83", "100%25", "semi%3Bcolon%26and%3D", "%2e.%2e"] {
+                let ban = try await api.ok("POST", "streams/live/\(name)/forbid", #"{"seconds":60,"reason":"r"}"#)
+                let plain = try name.removingPercentEncoding.orThrow()
+                #expect(ban["name"].string == plain)
+                #expect(try await api.ok("GET", "streams/live/\(name)")["state"].string == "forbid")
+            }
+            let first = try await api.ok("GET", "streams/forbidden?limit=4")
+            #expect(first["total"].int == 6 && first["list"].count == 4)
+            let rest = try await api.ok("GET", "streams/forbidden?limit=4&after=\(first["next"].string.orThrow())")
+            #expect(rest["list"].count == 2 && rest["next"].isNull)
+            let push = try await TagClient.connect(to: server, .publish, "live/talk/room1")
+            try await eventually("the refusal") { push.current.isClosed }
+            #expect(try await api.ok("POST", "streams/live/talk%2Froom1/resume")["state"].string == "inactive")
+        }
+    }
+
+    @Test func sessionsAreListedAndEnded() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            let push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+            defer { push.send(SIGKILL) }
+            var viewers: [TagClient] = []
+            for _ in 0..<3 { viewers.append(try await TagClient.play(from: server, "live/cam1")) }
+            try await server.wait("sessions?role=publisher") { $0["total"].int == 1 }
+            try await server.wait("sessions") { $0["total"].int == 4 }
+            let players = try await api.ok("GET", "sessions?role=player&stream=live%2Fcam1")
+            #expect(players["total"].int == 3)
+            #expect(try await api.ok("GET", "sessions?role=publisher")["total"].int == 1)
+            #expect(try await api.ok("GET", "sessions?stream=live%2Fother")["total"].int == 0)
+            let page = try await api.ok("GET", "sessions?limit=3")
+            #expect(page["list"].count == 3)
+            let rest = try await api.ok("GET", "sessions?limit=3&after=\(page["next"].int.orThrow())")
+            #expect(rest["list"].count == 1 && rest["next"].isNull)
+            let id = try players["list"][0]["id"].int.orThrow()
+            #expect(try await api.ok("DELETE", "sessions/\(id)").isNull)
+            try await server.wait("sessions") { $0["total"].int == 3 }
+            try await api.refused(404, "DELETE", "sessions/\(id)")
+            #expect(server.lines.contains("reason=kicked"))
+            let check = try await api.ok("GET", "selfcheck")
+            #expect(check["ok"].bool == true, "\(check)")
+            #expect(check["list"].count == 10)
+            let viewersVerdict = try check["list"].list.first { $0["name"].string == "viewers" }.orThrow()
+            #expect(viewersVerdict["expected"].int == 2 && viewersVerdict["actual"].int == 2)
+            for viewer in viewers { await viewer.close() }
+        }
+    }
+
+    /// A counter that is wrong is found: the check can fail.
+    @Test func theSelfCheckFindsAWrongCounter() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            #expect(try await api.ok("GET", "selfcheck")["ok"].bool == true)
+            server.server.core.counters.update { $0.connectionsAccepted += 1 }
+            _ = server.server.core.admission.enterPublisher(limit: 10)
+            let check = try await api.ok("GET", "selfcheck")
+            #expect(check["ok"].bool == false)
+            let wrong = check["list"].list.filter { $0["ok"].bool == false }
+            #expect(wrong.map(\.["name"].string) == ["connections", "publishers"])
+            #expect(wrong[0]["expected"].int == 0 && wrong[0]["actual"].int == 1)
+            server.server.core.admission.leavePublisher()
+        }
+    }
+
+    /// A member who is thrown out loses its connection.
+    @Test func kickedMembersStopPlaying() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            try await api.ok("POST", "rooms/r1/join", #"{"userId":"u1"}"#)
+            try await api.ok("POST", "rooms/r1/join", #"{"userId":"u2"}"#)
+            var clients: [TagClient] = []
+            for user in ["u1", "u2"] {
+                let play = try await api.ok("GET", "rooms/r1/play-urls?userId=\(user)")["streams"][0]["rtmp"].string.orThrow()
+                let query = try play.split(separator: "?").last.map(String.init).orThrow()
+                clients.append(try await TagClient.play(from: server, "live/r1?\(query)"))
+            }
+            try await server.wait("sessions") { $0["total"].int == 2 }
+            try await api.ok("POST", "rooms/r1/members/u1/kick")
+            try await eventually("the kick") { clients[0].current.isClosed }
+            #expect(!clients[1].current.isClosed)
+            await clients[1].close()
+        }
+    }
+
+    @Test func ticketsAreForTheFeed() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            let ticket = try await api.ok("POST", "events/ticket", #"{"roomId":"r1"}"#)["ticket"].string.orThrow()
+            let holder = server.server.core.tickets.redeem(ticket)
+            #expect(holder?.room == "r1" && holder?.role == .admin)
+            #expect(server.server.core.tickets.redeem(ticket) == nil)
+            let events = try await api.ok("GET", "events?limit=1")
+            #expect(events["list"][0]["kind"].string == "room.created")
+            #expect(events["last"].int == events["list"][0]["id"].int)
+            #expect(try await api.ok("GET", "events?room=r1")["isComplete"].bool == true)
+            #expect(try await api.ok("GET", "events?after=\(events["last"].int.orThrow())")["list"].count == 0)
+        }
+    }
+}

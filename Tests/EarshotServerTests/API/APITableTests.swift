@@ -1,0 +1,166 @@
+@testable import EarshotServer
+import HTTPTypes
+import Testing
+
+/// Which call a request means, and that the document says what the table does.
+@Suite struct APITableTests {
+    private let table = APITable(APIRoute.all)
+
+    private func match(_ method: HTTPRequest.Method, _ path: String) -> (name: String, path: [String])? {
+        guard case .route(let route, let members) = self.table.match(method, path[...]) else { return nil }
+        return (route.name, members.map(\.value.shown))
+    }
+
+    @Test func everyCallIsReached() {
+        for route in APIRoute.all {
+            let path =
+                "/"
+                + route.parts.map { part in
+                    switch part {
+                    case .literal(let text): text
+                    case .parameter: "x1"
+                    }
+                }.joined(separator: "/")
+            #expect(self.match(route.method, path)?.name == route.name, "\(route.method) \(path)")
+        }
+    }
+
+    @Test func encodedSlashesStayInTheirPart() {
+        #expect(self.match(.get, "/streams/live/room1%2Falice")! == ("getStream", ["live", "room1/alice"]))
+        #expect(self.match(.get, "/streams/live/room1/alice") == nil)
+        #expect(self.match(.get, "/streams/live/%E2%98%83")! == ("getStream", ["live", "☃"]))
+        #expect(self.match(.get, "/rooms/..%2f..%2fetc")! == ("getRoom", ["../../etc"]))
+        #expect(self.match(.get, "/streams/published/stats/stats")?.name == "getStreamStats")
+        #expect(self.match(.head, "/rooms")?.name == "listRooms")
+    }
+
+    @Test(arguments: [
+        "", "/", "rooms", "/rooms/", "//rooms", "/Rooms", "/rooms/a/", "/rooms//close", "/rooms/a/close/", "/rooms/a/b", "/streams/live/",
+    ])
+    func otherPathsAreNotFound(_ path: String) {
+        guard case .noSuchPath = self.table.match(.get, path[...]) else {
+            Issue.record("\(path) was found")
+            return
+        }
+    }
+
+    @Test(arguments: ["/rooms/%", "/rooms/%4", "/rooms/%zz", "/rooms/%ff", "/rooms/%c3", "/rooms/%ed%a0%80"])
+    func badEncodingIsSaid(_ path: String) {
+        guard case .badEncoding = self.table.match(.get, path[...]) else {
+            Issue.record("\(path) was read")
+            return
+        }
+    }
+
+    @Test func otherMethodsNameTheKnownOnes() {
+        guard case .noSuchMethod(let methods) = self.table.match(.put, "/rooms/a") else {
+            Issue.record("PUT was found")
+            return
+        }
+        #expect(Set(methods) == [.get, .patch, .delete])
+    }
+
+    @Test func namesAreUniqueAndPathsDeclared() {
+        #expect(Set(APIRoute.all.map(\.name)).count == APIRoute.all.count)
+        #expect(Set(APIRoute.all.map { "\($0.method) \($0.path)" }).count == APIRoute.all.count)
+        for route in APIRoute.all {
+            let inPath = route.parts.compactMap { part -> String? in if case .parameter(let name) = part { name } else { nil } }
+            #expect(inPath == route.pathForm.inputs.map(\.name), "\(route.name)")
+            #expect(!route.pathForm.inputs.contains { !$0.isRequired }, "\(route.name)")
+            let all = (route.pathForm.inputs + route.query.inputs + (route.body?.inputs ?? [])).map(\.name)
+            #expect(Set(all).count == all.count, "\(route.name) has two inputs of one name")
+            if route.method == .get || route.method == .delete { #expect(route.body == nil, "\(route.name)") }
+        }
+    }
+
+    /// Both ways: what is served is documented, and what is documented is served.
+    @Test func theDocumentListsTheTable() throws {
+        let document = try JSONParser.parse(OpenAPIDocument.bytes)
+        #expect(document["openapi"] == "3.1.0")
+        guard case .object(let paths)? = document["paths"] else {
+            Issue.record("no paths")
+            return
+        }
+        var documented: Set<String> = []
+        for path in paths {
+            guard case .object(let operations) = path.value else { continue }
+            for operation in operations {
+                documented.insert("\(operation.name.uppercased()) \(path.name)")
+                let served = path.name.replacing(/\{[a-zA-Z]+\}/) { _ in "x1" }
+                let name = self.match(.init(operation.name.uppercased()) ?? .trace, served)?.name
+                #expect(name == operation.value["operationId"]?.shown, "\(operation.name) \(path.name)")
+            }
+        }
+        #expect(documented == Set(APIRoute.all.map { "\($0.method.rawValue) \($0.path)" }))
+        for reference in Self.references(document) {
+            #expect(SchemaCheck(document: document).resolve(reference) != nil, "\(reference)")
+        }
+        #expect(!document.text.contains("null,null"))
+    }
+
+    private static func references(_ value: JSONValue) -> [String] {
+        switch value {
+        case .object(let members):
+            members.flatMap { member in
+                if member.name == "$ref", case .string(let text) = member.value { [text] } else { Self.references(member.value) }
+            }
+        case .array(let values): values.flatMap(Self.references)
+        default: []
+        }
+    }
+
+    @Test func percentCodingGoesBothWays() {
+        let text = "a/b ?&=%é☃😀~-._"
+        #expect(PercentCoding.decode(PercentCoding.encode(text).utf8) == text)
+        #expect(PercentCoding.encode("a/b é") == "a%2Fb%20%C3%A9")
+    }
+}
+
+/// How many calls a token has.
+@Suite struct APIRateTests {
+    private let second: UInt64 = 1_000_000_000
+
+    /// Takes one at each of these times.
+    private func takes(_ bucket: inout TokenBucket, at times: [UInt64]) -> [Bool] { times.map { bucket.take(nowNs: $0).isAllowed } }
+
+    @Test func aBucketLetsABurstThroughAndThenItsRate() {
+        var bucket = TokenBucket(rate: 2, burst: 4, nowNs: 0)
+        #expect(self.takes(&bucket, at: [0, 0, 0, 0]) == [true, true, true, true])
+        let empty = bucket.take(nowNs: 0)
+        #expect(empty == .init(isAllowed: false, remaining: 0, waitSeconds: 0.5))
+        #expect(self.takes(&bucket, at: [self.second / 2 - 1, self.second / 2, self.second / 2]) == [false, true, false])
+        // No more than the burst is saved up.
+        #expect(self.takes(&bucket, at: Array(repeating: 100 * self.second, count: 5)) == [true, true, true, true, false])
+        // A clock that goes back gives nothing.
+        #expect(self.takes(&bucket, at: [50 * self.second]) == [false])
+    }
+
+    @Test func lookingTakesNothing() {
+        var bucket = TokenBucket(rate: 1, burst: 1, nowNs: 0)
+        let looks = [bucket.look(nowNs: 0), bucket.look(nowNs: 0), bucket.take(nowNs: 0), bucket.look(nowNs: 0)]
+        #expect(looks.map(\.isAllowed) == [true, true, true, false])
+        let isFull = [bucket.isFull(nowNs: 0), bucket.isFull(nowNs: self.second)]
+        #expect(isFull == [false, true])
+    }
+
+    @Test func tokensDoNotShareTheirCalls() {
+        let limits = RateLimits(rate: 1)
+        #expect(limits.call(token: 1, nowNs: 0).isAllowed && limits.call(token: 1, nowNs: 0).isAllowed)
+        #expect(!limits.call(token: 1, nowNs: 0).isAllowed)
+        #expect(limits.call(token: 2, nowNs: 0).isAllowed)
+    }
+
+    @Test func addressesAreHeldBackAfterManyFailures() {
+        let limits = RateLimits(rate: 1)
+        for _ in 0..<20 {
+            #expect(limits.mayTry(address: "a", nowNs: 0) == nil)
+            limits.failed(address: "a", nowNs: 0)
+        }
+        #expect(limits.mayTry(address: "a", nowNs: 0).map { $0 > 0 } == true)
+        #expect(limits.mayTry(address: "b", nowNs: 0) == nil)
+        #expect(limits.mayTry(address: "a", nowNs: 5 * self.second) == nil)
+        // However many there are, memory stays bounded and old ones are forgotten.
+        for index in 0..<30_000 { limits.failed(address: "x\(index)", nowNs: 6 * self.second) }
+        #expect(limits.mayTry(address: "y", nowNs: 6 * self.second) == nil)
+    }
+}

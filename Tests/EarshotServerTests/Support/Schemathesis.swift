@@ -1,0 +1,44 @@
+import Foundation
+
+/// PyPI's schemathesis, which calls an API as its OpenAPI document allows and as it does not. Installed once, then kept.
+enum Schemathesis {
+    static let version = "4.32.5"
+
+    /// Why there is none on this machine; nil when there is one.
+    static func missing() async -> String? {
+        do {
+            _ = try await Self.installation.value
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// Runs it against this document to its end.
+    static func run(_ document: String, token: String, _ arguments: [String], within seconds: Double) async throws -> ClientProcess.Outcome
+    {
+        let folder = try await Self.installation.value
+        return try await Fixture.withDirectory { directory in
+            // What it writes beside itself (its examples' database) goes with the test. The token is not on the command line.
+            let settings = directory.appendingPathComponent("schemathesis.toml")
+            try "headers = { Authorization = \"Bearer \(token)\" }\n".write(to: settings, atomically: true, encoding: .utf8)
+            let command = ["--chdir=\(directory.path)", "PYTHONPATH=\(folder.path)", "NO_COLOR=1", "python3", "\(folder.path)/bin/st"]
+            return try await ClientProcess.run(
+                command + ["--config-file", settings.path, "run", document] + arguments, within: seconds)
+        }
+    }
+
+    private static let installation = Task { try await Self.install() }
+
+    private static func install() async throws -> URL {
+        let folder = try Fixture.directory().appendingPathComponent("schemathesis-\(Self.version)")
+        if FileManager.default.fileExists(atPath: folder.appendingPathComponent("bin/st").path) { return folder }
+        let partial = folder.appendingPathExtension(UUID().uuidString)
+        let install = ["python3", "-m", "pip", "install", "--quiet", "--target", partial.path, "schemathesis==\(Self.version)"]
+        let installed = try await ClientProcess.run(install, within: 240)
+        guard installed.status == 0 else { throw TimedOut(description: "pip could not install schemathesis: \(installed.errors)") }
+        // Another process may have been first.
+        if rename(partial.path, folder.path) != 0 { try FileManager.default.removeItem(at: partial) }
+        return folder
+    }
+}
