@@ -158,20 +158,3 @@ import Testing
         #expect(WebhookLog.shown("https://a.example") == "https://a.example")
     }
 }
-
-@Suite struct JSONTextTests {
-    @Test(arguments: ["", "plain", "\"\\/\u{8}\u{c}\n\r\t", "\u{0}\u{1}\u{1f}\u{7f}", "é漢🎧\u{2028}\u{2029}", "</script>"])
-    func quotedTextReadsBack(_ text: String) throws {
-        let read = try JSONSerialization.jsonObject(with: Data("[\(JSONText.quoted(text))]".utf8)) as? [String]
-        #expect(read == [text])
-    }
-
-    /// date -u -d @… +%FT%TZ
-    @Test(
-        arguments: [
-            (0, "1970-01-01T00:00:00.000Z"), (951_782_399_999, "2000-02-28T23:59:59.999Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-            (1_795_255_200_123, "2026-11-21T10:00:00.123Z"), (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
-            (-1, "1969-12-31T23:59:59.999Z"),
-        ] as [(Int64, String)])
-    func instants(_ ms: Int64, _ text: String) { #expect(JSONText.instant(ms) == text) }
-}

@@ -54,6 +54,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     private var isPumping = false
     private var failures = 0
     private var retryMs: Int64 = 0
+    private var isRetryDue = false
     private var lastFrameMs: Int64 = 0
     private var lastPingMs: Int64 = 0
     private var stuckSinceMs: Int64?
@@ -155,7 +156,10 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
                 self.lastPingMs = nowMs
                 context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.ping()), promise: nil)
             }
-            if self.failures > 0 { self.pump() }
+            if self.failures > 0, nowMs >= self.retryMs {
+                self.isRetryDue = true
+                self.pump()
+            }
         }
     }
 
@@ -187,10 +191,11 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     private func writeFromRing(_ feed: LoopFeed, _ context: ChannelHandlerContext) -> Bool {
         var wrote = false
         while context.channel.isWritable {
-            if self.failures > 0, !self.cursor.isReading, self.nowMs < self.retryMs { break }
+            if self.failures > 0, !self.isRetryDue { break }
             switch self.cursor.next(feed.ring) {
             case .wait: return wrote
             case .readStore(let after):
+                self.isRetryDue = false
                 self.readStore(after, context)
                 return wrote
             case .takeFromRing:

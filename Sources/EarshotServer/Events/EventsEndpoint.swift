@@ -1,5 +1,7 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import NIOHTTPTypesHTTP1
 import Rooms
 
 /// `GET /events?ticket=&after=&room=`: opens the event feed, a WebSocket. Everything that speaks against it is an ordinary HTTP answer.
@@ -10,6 +12,7 @@ struct EventsEndpoint: HTTPTakeover {
     private let core: ServerCore
     private let hello: EventsHello
     private let tokens: TokenWatch
+    private let authentication: Authentication
     private let sweepers: LoopSweepers
     private let clock = RoomClock()
 
@@ -18,107 +21,69 @@ struct EventsEndpoint: HTTPTakeover {
         self.sweepers = sweepers
         self.hello = EventsHello(core.rooms)
         self.tokens = TokenWatch(core.rooms)
+        self.authentication = Authentication(registry: core.rooms, limits: RateLimits(rate: core.config.api.rateLimit))
     }
 
     func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }
 
     func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
-        do throws(Refusal) {
+        do {
             return try await self.open(request)
+        } catch let error as APIError {
+            return .refuse(error)
+        } catch let error as RegistryError {
+            return .refuse(APIError(error))
+        } catch let error as FieldError {
+            return .refuse(APIError(error))
         } catch {
-            return .answer(error.answer)
+            return .refuse(APIError(.internalServerError, .internal, "The server failed."))
         }
     }
 
-    private struct Refusal: Error {
-        let answer: HTTPPlainAnswer
-        init(_ answer: HTTPPlainAnswer) { self.answer = answer }
-        init(_ error: FieldError) {
-            self.answer = .error(.badRequest, "invalid", error.rule, field: error.field, value: error.value.isEmpty ? nil : error.value)
-        }
-    }
-
-    private func open(_ request: HTTPTakeoverRequest) async throws(Refusal) -> HTTPTakeoverDecision {
+    private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
         guard let remote = request.remote, self.core.config.access.apiFrom.contains(address: remote) else {
-            throw Refusal(
-                .error(
-                    .forbidden, "forbidden",
-                    "The API does not answer this address; the server's setting access.apiFrom says which ones it does."))
+            throw APIError(
+                .forbidden, .forbidden,
+                "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
         }
-        let query: EventsQuery
-        do throws(FieldError) { query = try EventsQuery(request.head.query ?? "") } catch { throw Refusal(error) }
+        let query = try EventsQuery(request.head.query ?? "")
         // Before a ticket is used up.
-        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw Refusal(refusal) }
-        let holder = try await self.holder(query, request.head)
+        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
+        let holder = try await self.holder(query, request)
         let room = query.room ?? holder.room
         guard holder.room == nil || room == holder.room else {
-            throw Refusal(.error(.forbidden, "forbidden", "This ticket is for another room."))
+            throw APIError(.forbidden, .forbidden, "This ticket is for another room.")
         }
         guard let place = self.core.events.takePlace() else {
-            throw Refusal(.error(.serviceUnavailable, "unavailable", "There are \(EventHub.subscriberLimit) subscribers already."))
+            throw APIError.unavailable("The event feed has its \(EventHub.subscriberLimit) subscribers already.")
         }
-        let start: EventsStart
-        do throws(RegistryError) {
-            start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
-        } catch {
-            throw Refusal(Self.answer(error))
-        }
+        let start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
         return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
-    private func holder(_ query: EventsQuery, _ head: HTTPRequestHead) async throws(Refusal) -> TicketOffice.Holder {
-        if let ticket = query.ticket {
-            guard let holder = self.core.tickets.redeem(ticket) else {
-                throw Self.unauthorized("This ticket is not known, was used, or is older than a minute.")
-            }
-            return holder
+    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> TicketOffice.Holder {
+        guard let ticket = query.ticket else {
+            let headers = HTTPFields(request.head.headers, splitCookie: false)
+            let token = try await self.authentication.token(headers, from: request.remote)
+            return TicketOffice.Holder(tokenID: token.id, role: token.role, room: nil)
         }
-        guard let secret = Self.bearer(head) else {
-            throw Self.unauthorized(
-                "The event feed needs a ticket (POST /api/v1/events/ticket) or a token: Authorization: Bearer earshot_….")
+        guard let holder = self.core.tickets.redeem(ticket) else {
+            throw APIError(.unauthorized, .unauthorized, "This ticket is not known, was used, or is older than a minute.")
         }
-        let token: APIToken?
-        do throws(RegistryError) { token = try await self.core.rooms.token(secret: secret) } catch { throw Refusal(Self.answer(error)) }
-        guard let token, token.revokedAt == nil else { throw Self.unauthorized("This token is not known, or it was revoked.") }
-        return TicketOffice.Holder(tokenID: token.id, role: token.role, room: nil)
+        return holder
     }
 
-    /// RFC 6750 §2.1.
-    private static func bearer(_ head: HTTPRequestHead) -> String? {
-        let headers = head.headers["authorization"]
-        guard headers.count == 1, let parts = headers.first?.split(separator: " ", maxSplits: 1), parts.count == 2,
-            parts[0].lowercased() == "bearer", (1...256).contains(parts[1].utf8.count)
-        else { return nil }
-        return String(parts[1])
-    }
-
-    private static func unauthorized(_ message: String) -> Refusal {
-        var answer = HTTPPlainAnswer.error(.unauthorized, "unauthorized", message)
-        answer.headers.add(name: "www-authenticate", value: "Bearer realm=\"earshot\"")
-        return Refusal(answer)
-    }
-
-    private static func answer(_ error: RegistryError) -> HTTPPlainAnswer {
-        switch error {
-        case .noSuchRoom(let id): .error(.notFound, "not_found", "There is no room \"\(id.prefix(80))\".", field: "room")
-        default: .error(.serviceUnavailable, "unavailable", "The room registry cannot be read now.")
-        }
-    }
-
-    private func start(_ room: String?, after: Int64?, tokenID: Int64) async throws(RegistryError) -> EventsStart {
+    private func start(_ room: String?, after: Int64?, tokenID: Int64) async throws -> EventsStart {
         let hello = try await self.hello.message(room: room, atLeast: after ?? 0)
-        var frames = [WebSocketWriter.text(hello.text)]
+        var frames = [hello.frame]
         var position = after ?? hello.lastEventID
         if let after, let gap = try await self.gap(after: after, last: hello.lastEventID) {
             frames.append(WebSocketWriter.text(EventMessage.gap(from: gap.lowerBound, to: gap.upperBound)))
             // A client from the future has seen events of a store that is no more: it starts over.
             position = min(gap.upperBound, hello.lastEventID)
         }
-        var filter: RoomID?
-        if let room {
-            do throws(FieldError) { filter = try RoomID(checking: room) } catch { throw .invalid(error) }
-        }
-        return EventsStart(frames: frames, position: position, room: filter, tokenID: tokenID)
+        return EventsStart(
+            frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, tokenID: tokenID)
     }
 
     /// The ids after `after` that nobody can be told of any more.

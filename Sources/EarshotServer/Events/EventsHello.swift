@@ -7,7 +7,8 @@ import Synchronization
 /// The position is read before the rooms: an event may be in both, none is in neither.
 final class EventsHello: Sendable {
     struct Message: Sendable {
-        let text: String
+        /// Shared by all who get it.
+        let frame: ByteBuffer
         let lastEventID: Int64
     }
 
@@ -57,17 +58,26 @@ final class EventsHello: Sendable {
     }
 
     private static func message(_ last: Int64, _ rooms: [Room], isTruncated: Bool) -> Message {
-        let list = rooms.map(self.text).joined(separator: ",")
-        let text =
-            #"{"type":"hello","lastEventId":\#(last),"heartbeatSeconds":\#(EventsConnection.heartbeatSeconds),"#
-            + #""roomsTruncated":\#(isTruncated),"rooms":[\#(list)]}"#
-        return Message(text: text, lastEventID: last)
+        let hello: JSONValue = [
+            "type": "hello", "lastEventId": .integer(last), "heartbeatSeconds": .integer(Int64(EventsConnection.heartbeatSeconds)),
+            "roomsTruncated": .bool(isTruncated), "rooms": .array(rooms.map(Self.snapshot.write)),
+        ]
+        return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last)
     }
 
-    private static func text(_ room: Room) -> String {
-        #"{"roomId":\#(JSONText.quoted(room.id.rawValue)),"instance":\#(room.instance),"state":"\#(room.state.rawValue)","#
-            + #""stateReason":"\#(room.reason.rawValue)","title":\#(JSONText.quoted(room.title)),"owner":\#(JSONText.quoted(room.owner)),"#
-            + #""liveStatus":\#(room.liveStatus(isRecording: false)),"createdAt":"\#(JSONText.instant(room.createdAt))","#
-            + #""liveSince":\#(room.liveSince.map { "\"\(JSONText.instant($0))\"" } ?? "null"),"number":\#(room.lastEvent)}"#
-    }
+    /// What events change; the rest of a room is for `GET /rooms/{id}` to tell. `number` is that of its newest event.
+    private static let snapshot = Shape<Room>.object(
+        nil,
+        [
+            .field("roomId", .text, "", \.id.rawValue),
+            .field("instance", .count, "", \.instance),
+            .field("state", .choice(), "", \.state),
+            .field("stateReason", .choice(), "", \.reason),
+            .field("liveStatus", .count, "") { $0.liveStatus(isRecording: false) },
+            .field("title", .text, "", \.title),
+            .field("owner", .nullable(.text), "", \.owner),
+            .field("createdAt", .instant, "", \.createdAt),
+            .field("liveSince", .nullable(.instant), "", \.liveSince),
+            .field("number", .count, "", \.lastEvent),
+        ])
 }

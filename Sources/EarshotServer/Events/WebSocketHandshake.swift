@@ -1,5 +1,7 @@
 import Crypto
+import HTTPTypes
 import NIOHTTP1
+import Rooms
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -10,21 +12,23 @@ import Foundation
 /// RFC 6455 §4.2: what a request must be to open a WebSocket, and what opens it. Pure.
 enum WebSocketHandshake {
     /// Nil: the request is as it must be.
-    static func refusal(of head: HTTPRequestHead) -> HTTPPlainAnswer? {
+    static func refusal(of head: HTTPRequestHead) -> APIError? {
         guard head.list("upgrade", contains: "websocket"), head.list("connection", contains: "upgrade"), head.version == .http1_1 else {
-            var answer = HTTPPlainAnswer.error(
-                .upgradeRequired, "invalid", "This is a WebSocket: expected the headers Upgrade: websocket and Connection: Upgrade.")
-            answer.headers.add(name: "upgrade", value: "websocket")
-            return answer
+            var error = APIError(
+                .upgradeRequired, .invalid, "This is a WebSocket: expected the headers Upgrade: websocket and Connection: Upgrade.")
+            error.headers[.upgrade] = "websocket"
+            return error
         }
         guard head.headers["sec-websocket-version"] == ["13"] else {
             // §4.4
-            var answer = HTTPPlainAnswer.error(.upgradeRequired, "invalid", "expected WebSocket version 13", field: "Sec-WebSocket-Version")
-            answer.headers.add(name: "sec-websocket-version", value: "13")
-            return answer
+            var error = APIError(.upgradeRequired, .invalid, "Sec-WebSocket-Version: expected 13")
+            error.field = "Sec-WebSocket-Version"
+            error.rule = "expected 13"
+            error.headers[.secWebSocketVersion] = "13"
+            return error
         }
         guard self.key(of: head) != nil else {
-            return .error(.badRequest, "invalid", "expected one key of 16 bytes in base64", field: "Sec-WebSocket-Key")
+            return APIError(FieldError("Sec-WebSocket-Key", "", "expected one key of 16 bytes in base64"))
         }
         return nil
     }

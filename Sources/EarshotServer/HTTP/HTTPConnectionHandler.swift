@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
@@ -8,7 +9,7 @@ import NIOHTTP1
 ///
 /// ```
 /// http --a takeover's request--> claimed --earlier answers written--> deciding --take--> switching --HTTP's handlers gone--> taken
-///                                                                     deciding --answer--> closing
+///                                                                     deciding --refuse--> closing
 /// ```
 /// Loop-bound.
 final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler, Sweepable {
@@ -69,7 +70,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
-        if self.isRefused { self.answer(.error(.serviceUnavailable, "unavailable", "Too many HTTP connections."), context) }
+        if self.isRefused { self.answer(.unavailable("The server has too many HTTP connections (limits.httpConnections)."), context) }
     }
 
     func sweep(nowMs: Int64) {
@@ -170,8 +171,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             let isTooLarge = !(error is HTTPParserError) || (error as? HTTPParserError) == .headerOverflow
             self.answer(
                 isTooLarge
-                    ? .error(.requestHeaderFieldsTooLarge, "too_large", "The request's head is too large.")
-                    : .error(.badRequest, "invalid", "This is not an HTTP/1.1 request."), context)
+                    ? APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large.")
+                    : APIError(.badRequest, .invalid, "This is not an HTTP/1.1 request."), context)
         case .claimed, .deciding, .switching, .taken, .closing:
             context.close(promise: nil)
         }
@@ -239,7 +240,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     /// Writes a whole answer and ends the connection.
-    private func answer(_ answer: HTTPPlainAnswer, _ context: ChannelHandlerContext) {
+    private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
+        let answer = HTTPPlainAnswer(error)
         context.write(self.wrapOutboundOut(.head(answer.head)), promise: nil)
         context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.body)))), promise: nil)
         context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
@@ -278,10 +280,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         // Gone meanwhile: by its peer, or its deadline.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
-        case .answer(let answer):
-            self.answer(answer, context)
+        case .refuse(let error):
+            self.answer(error, context)
         case .take where self.state.isQuiescing:
-            self.answer(.error(.serviceUnavailable, "unavailable", "The server is shutting down."), context)
+            self.answer(.unavailable("The server is shutting down."), context)
         case .take(let head, let handlers):
             self.mode = .switching
             // Ends Hummingbird's loop over requests; its task stays until the connection closes.

@@ -1,5 +1,7 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import NIOHTTPTypesHTTP1
 
 /// Something that takes connections out of HTTP by the request for its path: WebSockets, and media that is sent for as long as somebody
 /// looks. Asked before the router; every request of a connection may be the one.
@@ -19,38 +21,27 @@ enum HTTPTakeoverDecision: Sendable {
     /// Send this head, then put the handlers in HTTP's place. They are made on the connection's loop, get `handlerAdded` when the head
     /// has been written, and deal in ByteBuffers from there on. When the connection is gone already, none are made.
     case take(HTTPResponseHead, handlers: @Sendable () -> [any ChannelHandler])
-    /// An ordinary answer; the connection closes after it.
-    case answer(HTTPPlainAnswer)
+    /// An ordinary answer, after which the connection closes.
+    case refuse(APIError)
 }
 
 /// A whole answer outside the router.
 struct HTTPPlainAnswer: Sendable, Equatable {
-    var status: HTTPResponseStatus
-    /// Besides content type and length.
-    var headers = HTTPHeaders()
-    var contentType = "application/json; charset=utf-8"
-    var body = ""
+    let head: HTTPResponseHead
+    let body: String
 
-    /// An error in the form that the API's errors have.
-    static func error(_ status: HTTPResponseStatus, _ type: String, _ message: String, field: String? = nil, value: String? = nil) -> Self {
-        var error = #"{"type":\#(JSONText.quoted(type))"#
-        if let field { error += #","field":\#(JSONText.quoted(field))"# }
-        if let value { error += #","value":\#(JSONText.quoted(value))"# }
-        if field != nil { error += #","rule":\#(JSONText.quoted(message))"# }
-        error += "}"
-        let requestID = JSONText.hex((0..<8).map { _ in UInt8.random(in: 0...255) })
-        return Self(
-            status: status,
-            body: #"{"code":\#(status.code),"message":\#(JSONText.quoted(message)),"requestId":"\#(requestID)","error":\#(error)}"#)
-    }
-
-    /// The head, for a connection that closes after it.
-    var head: HTTPResponseHead {
-        var headers = self.headers
-        headers.replaceOrAdd(name: "content-type", value: self.contentType)
-        headers.replaceOrAdd(name: "content-length", value: String(self.body.utf8.count))
-        headers.replaceOrAdd(name: "connection", value: "close")
-        return HTTPResponseHead(version: .http1_1, status: self.status, headers: headers)
+    /// An error in the form that all of the API's errors have, for a connection that closes after it.
+    init(_ error: APIError) {
+        let requestID = SecretText.hex((0..<8).map { _ in UInt8.random(in: 0...255) })
+        self.body = error.body(requestID: requestID).text
+        var headers = HTTPHeaders(error.headers)
+        headers.add(name: "content-type", value: "application/json")
+        headers.add(name: "content-length", value: String(self.body.utf8.count))
+        headers.add(name: "cache-control", value: "no-store")
+        headers.add(name: "x-request-id", value: requestID)
+        headers.add(name: "connection", value: "close")
+        headers.add(name: "server", value: "earshot")
+        self.head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: error.status.code), headers: headers)
     }
 }
 

@@ -50,29 +50,29 @@ struct TencentNotice {
     func body(_ sender: WebhookRequest.Sender, atSeconds: Int64) -> String {
         let stream = self.stream
         let t = atSeconds + Self.lifetimeSeconds
-        var fields: [(String, String)] = [
-            ("event_type", self.isBegin ? "1" : "0"),
+        var fields: [(String, JSONValue)] = [
+            ("event_type", .integer(self.isBegin ? 1 : 0)),
             // There are no accounts here.
-            ("appid", "0"),
-            ("app", JSONText.quoted(sender.domain)),
-            ("appname", JSONText.quoted(stream.app)),
-            ("stream_id", JSONText.quoted(stream.name)),
-            ("channel_id", JSONText.quoted(stream.name)),
-            ("event_time", String(self.at / 1_000)),
-            ("sequence", JSONText.quoted(String(stream.sequence))),
-            ("node", JSONText.quoted(sender.node)),
-            ("user_ip", JSONText.quoted(Self.host(stream.clientAddress ?? ""))),
-            ("stream_param", JSONText.quoted(stream.parameters ?? "")),
-            ("errcode", String(self.isBegin ? 0 : stream.code ?? 0)),
-            ("errmsg", JSONText.quoted(self.isBegin ? "ok" : Self.words(stream.end))),
-            ("set_id", "1"),
-            ("width", String(stream.width ?? 0)),
-            ("height", String(stream.height ?? 0)),
+            ("appid", 0),
+            ("app", .string(sender.domain)),
+            ("appname", .string(stream.app)),
+            ("stream_id", .string(stream.name)),
+            ("channel_id", .string(stream.name)),
+            ("event_time", .integer(self.at / 1_000)),
+            ("sequence", .string(String(stream.sequence))),
+            ("node", .string(sender.node)),
+            ("user_ip", .string(Self.host(stream.clientAddress ?? ""))),
+            ("stream_param", .string(stream.parameters ?? "")),
+            ("errcode", .integer(Int64(self.isBegin ? 0 : stream.code ?? 0))),
+            ("errmsg", .string(self.isBegin ? "ok" : Self.words(stream.end))),
+            ("set_id", 1),
+            ("width", .integer(Int64(stream.width ?? 0))),
+            ("height", .integer(Int64(stream.height ?? 0))),
         ]
-        if !self.isBegin { fields.append(("push_duration", JSONText.quoted(String(stream.durationMs ?? 0)))) }
-        fields.append(("t", String(t)))
-        fields.append(("sign", JSONText.quoted(Self.sign(key: sender.key, t: t))))
-        return "{" + fields.map { "\(JSONText.quoted($0)):\($1)" }.joined(separator: ",") + "}"
+        if !self.isBegin { fields.append(("push_duration", .string(String(stream.durationMs ?? 0)))) }
+        fields.append(("t", .integer(t)))
+        fields.append(("sign", .string(Self.sign(key: sender.key, t: t))))
+        return JSONValue.object(fields.map(JSONValue.Member.init)).text
     }
 
     static func sign(key: String, t: Int64) -> String { SecretText.hex(Insecure.MD5.hash(data: Array("\(key)\(t)".utf8))) }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -41,17 +42,33 @@ final class WebhookReceiver: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Bound, and not listening until `start`: the port is nobody else's, and connections to it are refused.
+    private let socket: CInt
     let port: Int
 
-    private init(port: Int) { self.port = port }
+    private init(socket: CInt, port: Int) {
+        self.socket = socket
+        self.port = port
+    }
 
     /// A port of its own, nobody listening yet.
-    static func make() async throws -> WebhookReceiver {
-        WebhookReceiver(port: try await FreePort.take())
+    static func make() throws -> WebhookReceiver {
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0
+            }
+        }
+        guard socket >= 0, isBound else { throw TimedOut(description: "no port: \(errno)") }
+        return WebhookReceiver(socket: socket, port: Int(UInt16(bigEndian: address.sin_port)))
     }
 
     static func start(_ rule: @escaping Rule = { _, _ in .ok }) async throws -> WebhookReceiver {
-        let receiver = try await self.make()
+        let receiver = try self.make()
         receiver.answer(rule)
         try await receiver.start()
         return receiver
@@ -68,7 +85,6 @@ final class WebhookReceiver: Sendable {
 
     func start() async throws {
         let channel = try await ServerBootstrap(group: RawClient.group)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
@@ -76,11 +92,11 @@ final class WebhookReceiver: Sendable {
                     self.state.withLock { $0.children.append(channel) }
                 }
             }
-            .bind(host: "127.0.0.1", port: self.port).get()
+            .withBoundSocket(self.socket).get()
         self.state.withLock { $0.channel = channel }
     }
 
-    /// Down: connections are refused, and those that were are reset.
+    /// For good. Only of one that was started.
     func stop() async {
         let (channel, children) = self.state.withLock { state in
             defer {
