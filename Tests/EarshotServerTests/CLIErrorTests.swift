@@ -1,3 +1,4 @@
+import EarshotServer
 import Foundation
 import Testing
 
@@ -80,6 +81,32 @@ import Testing
                 Self.expectFailure(outcome, 6, "cannot reach \(gone): connection refused", "earshot serve", "--server")
             }
             Self.expectFailure(try await CLI(server: "http://nobody.invalid", token: token)("rooms"), 6, "no such host")
+        }
+    }
+
+    /// A certificate that nobody vouches for: neither calls nor the feed hand their token to whoever shows it.
+    @Test func untrustedCertificates() async throws {
+        try await Self.withToken { token, directory in
+            let certificate = try await Certificate.make("localhost", in: directory)
+            try await TestServer.run({ config in
+                config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
+                (config.rtmps.certificate, config.rtmps.key) = (certificate.certificate, certificate.key)
+            }) { server in
+                let cli = CLI(server: "https://localhost:\(server.addresses.rtmps?.port ?? 0)", token: token)
+                for command in [["rooms", "list"], ["events", "follow"]] {
+                    let outcome = try await ClientProcess.run(try cli.line(command))
+                    Self.expectFailure(outcome, 6, "cannot reach https://localhost", "certificate is not one that this machine trusts")
+                }
+            }
+        }
+    }
+
+    @Test func plainServersByHTTPS() async throws {
+        try await CannedServer.run({ _ in .close }) { _, url in
+            let cli = CLI(server: url.replacingOccurrences(of: "http://", with: "https://"))
+            for command in [["rooms", "list"], ["events", "follow"]] {
+                Self.expectFailure(try await ClientProcess.run(try cli.line(command)), 6, "does not speak TLS")
+            }
         }
     }
 

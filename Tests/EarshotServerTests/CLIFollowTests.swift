@@ -131,7 +131,7 @@ import Testing
                 for index in 0..<3 { try await Self.makeRoom("r\(index)", server) }
                 let command =
                     "\(try EarshotProcess.binary()) events follow --after 0 -q --server \(server.http) --token-file \(token) | head -n 1; echo ${PIPESTATUS[0]}"
-                let outcome = try await ClientProcess.run(["bash", "-c", command], within: 10)
+                let outcome = try await ClientProcess.run(["bash", "-c", command], within: 20)
                 #expect(outcome.lines == ["1", "0"], "\(outcome.errors)")
             }
         }

@@ -32,9 +32,9 @@ import Testing
     @Test func aFollowerOutlivesKilledServers() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let address = try await CannedServer.run({ _ in .close }) { _, url in url }
-            let listen = ["--http", address.replacingOccurrences(of: "http://", with: "")]
-            let cli = CLI(server: address, variables: ["EARSHOT_DATA_DIRECTORY": data])
+            let address = "127.0.0.1:\(try await FreePort.take())"
+            let listen = ["--http", address]
+            let cli = CLI(server: "http://\(address)", variables: ["EARSHOT_DATA_DIRECTORY": data])
             var follower: ClientProcess?
             defer { follower?.send(SIGKILL) }
             for round in 0..<4 {

@@ -44,7 +44,7 @@ struct APIClient: Sendable {
         } catch let failure as CommandFailure {
             throw failure
         } catch {
-            throw CommandFailure.unreachable(self.server, self.explain(error))
+            throw self.unreachable(error)
         }
         guard let answer = try? JSONValue(parsing: bytes.readableBytesView), case .object = answer else {
             throw CommandFailure(.failed, "\(self.server) answered \(status.code), but not as an Earshot server does; check --server")
@@ -83,6 +83,14 @@ struct APIClient: Sendable {
         return try outcome.get()
     }
 
+    /// Nobody answered, or not in time, or something else than an Earshot server.
+    func unreachable(_ error: any Error) -> CommandFailure {
+        // Whoever fails at TLS is there.
+        let isTLS = error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError
+        let advice = isTLS ? "" : "\nIs the server running? Start it with `earshot serve`, or give --server URL."
+        return CommandFailure(.unreachable, "cannot reach \(self.server): \(DisplayText.escaped(self.explain(error)))\(advice)")
+    }
+
     /// In words; errors of the libraries print as code.
     func explain(_ error: any Error) -> String {
         switch error {
@@ -96,8 +104,16 @@ struct APIClient: Sendable {
             return "no answer within \(self.timeout)"
         case let error as HTTPClientError where error == .remoteConnectionClosed: return "the connection was closed without an answer"
         case is HTTPParserError: return "what answers there does not speak HTTP"
-        case let error as NIOSSLError: return "TLS failed: \(error)"
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname: return "its certificate is for another name"
+        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: return Self.explainTLS("\(error)")
         default: return "\(error)"
         }
+    }
+
+    /// BoringSSL's own words are in its errors' descriptions only.
+    private static func explainTLS(_ text: String) -> String {
+        if text.contains("CERTIFICATE_VERIFY_FAILED") { return "its certificate is not one that this machine trusts" }
+        if text.contains("WRONG_VERSION_NUMBER") { return "it does not speak TLS; is it http:// ?" }
+        return "TLS failed: \(text)"
     }
 }

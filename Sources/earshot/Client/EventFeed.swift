@@ -11,6 +11,8 @@ struct EventFeed {
     let room: String?
     /// The last event that was told; nil before the first answer of the server.
     private(set) var position: Int64?
+    /// The server's newest event when it was connected to.
+    private var newest: Int64 = 0
 
     init(_ api: APIClient, room: String?, after: Int64?) {
         self.api = api
@@ -38,7 +40,7 @@ struct EventFeed {
             } catch let failure as CommandFailure where !wasConnected || ![.unreachable, .failed].contains(failure.status) {
                 throw failure
             } catch let lost as Lost {
-                if !wasConnected { throw CommandFailure.unreachable(self.api.server, lost.why) }
+                if !wasConnected { throw CommandFailure(.unreachable, "cannot follow \(self.api.server): \(lost.why)") }
                 if !isAway { Console.complain("lost the connection (\(lost.why)); connecting again …") }
             } catch let failure as CommandFailure {
                 if !isAway { Console.complain("lost the connection (\(failure.message.prefix { $0 != "\n" })); connecting again …") }
@@ -64,6 +66,7 @@ struct EventFeed {
         switch message["type"].string {
         case "hello":
             guard let last = message["lastEventId"].integer else { return }
+            self.newest = last
             if let position = self.position, position > last {
                 Console.complain("the server's events begin anew (it has \(last), we had \(position)): is its data new?")
                 self.position = last
@@ -71,7 +74,10 @@ struct EventFeed {
                 self.position = last
             }
         case "gap":
-            if let from = message["from"].plain, let to = message["to"].plain {
+            // What lies ahead of the server's newest has been said; whoever asked for all that is kept knows that there is a first.
+            if let from = message["from"].integer, let to = message["to"].integer, let position = self.position, position > 0,
+                from <= self.newest
+            {
                 Console.complain("the server no longer has events \(from) to \(to)")
             }
         case "event":
@@ -159,7 +165,7 @@ struct EventFeed {
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw CommandFailure.unreachable(server, self.api.explain(error))
+            throw self.api.unreachable(error)
         }
     }
 
@@ -214,7 +220,7 @@ struct EventFeed {
                 return (status, bytes)
             }
         } catch {
-            throw CommandFailure.unreachable(self.api.server, self.api.explain(error))
+            throw self.api.unreachable(error)
         }
         let body = (try? JSONValue(parsing: bytes.readableBytesView)) ?? .null
         return CommandFailure.refused(status, body: body, server: self.api.server, token: self.api.token)

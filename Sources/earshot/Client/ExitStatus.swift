@@ -77,12 +77,4 @@ extension CommandFailure {
             return CommandFailure(.failed, message)
         }
     }
-
-    /// Nobody answered, or not in time, or something else than HTTP.
-    static func unreachable(_ server: ServerAddress, _ why: String) -> CommandFailure {
-        CommandFailure(
-            .unreachable,
-            "cannot reach \(server): \(DisplayText.escaped(why))\nIs the server running? Start it with `earshot serve`, or give --server URL."
-        )
-    }
 }

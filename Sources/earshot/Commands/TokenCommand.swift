@@ -19,7 +19,7 @@ struct TokenCommand: AsyncParsableCommand {
             A token's role: admin may do everything; ops lists, ends, drops and forbids; app creates rooms, looks them up, makes URLs.
 
             EXAMPLES
-              earshot token create shop-backend --role app > shop.token
+              (umask 077; earshot token create shop-backend --role app > shop.token)
               earshot rooms list --token-file shop.token
               earshot token revoke shop-backend
 

@@ -38,6 +38,8 @@ final class ClientProcess: @unchecked Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, out.write, 1)
         posix_spawn_file_actions_adddup2(&actions, err.write, 2)
+        // NIO's sockets are not closed on exec: a child that kept them would keep ports taken and connections open.
+        _ = Self.closeFrom?(&actions, 3)
         // The threads that tests run on block most signals; the child must not.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -66,6 +68,12 @@ final class ClientProcess: @unchecked Sendable {
         Thread.detachNewThread { self.collect(err.read) { $0.errors.append(contentsOf: $1) } }
         Thread.detachNewThread { self.awaitEnd() }
     }
+
+    /// glibc 2.34 and later have it, but Swift's module of glibc does not show it.
+    private static let closeFrom: CloseFrom? = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map {
+        unsafeBitCast($0, to: CloseFrom.self)
+    }
+    private typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, CInt) -> CInt
 
     private static func pipe() throws -> (read: CInt, write: CInt) {
         var ends: [CInt] = [0, 0]
