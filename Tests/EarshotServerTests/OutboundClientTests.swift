@@ -223,6 +223,26 @@ import Testing
         }
     }
 
+    /// A name with an allowed and a forbidden address, where a server waits at each.
+    @Test func onlyAllowedAddressesOfANameAreConnectedTo() async throws {
+        try await ScriptedServer.run { _ in
+            .status(200, "0")
+        } _: { server in
+            try await ScriptedServer.run(host: "127.0.0.2", port: server.port) { _ in
+                .status(200, "0")
+            } _: { forbidden in
+                let client = Self.client([try CIDR(parsing: "127.0.0.1/32")], ["two.test": .success([[127, 0, 0, 2], [127, 0, 0, 1]])])
+                for _ in 0..<3 {
+                    let status = try await self.post(client, "http://two.test:\(server.port)/").get().status
+                    #expect(status == 200)
+                }
+                #expect(server.requests.count == 3)
+                #expect(forbidden.connectionCount == 0)
+                await client.shutdown()
+            }
+        }
+    }
+
     /// The system's resolver knows `localhost`; this name it does not: had it been asked, nothing would have arrived.
     @Test func theConnectionGoesToTheCheckedAddress() async throws {
         try await ScriptedServer.run { _ in

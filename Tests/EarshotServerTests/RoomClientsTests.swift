@@ -122,7 +122,7 @@ import Testing
 
     /// Silence on a live socket, an announced pause and a dead socket are three things.
     @Test func silencePauseAndDeath() async throws {
-        try await TestServer.run({ $0.rooms.policy.mediaIdleMs = 300 }) { server in
+        try await TestServer.run({ $0.rooms.policy.mediaIdleMs = 2_000 }) { server in
             let client = try await server.livePublisher("cam1")
             #expect(try await server.waitFor("cam1", .interrupted).reason == .mediaIdle)
             client.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)

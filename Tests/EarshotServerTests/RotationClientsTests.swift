@@ -10,7 +10,7 @@ import Testing
 @Suite struct RotationClientsTests {
     /// A device is turned: the same connection goes on with another size.
     @Test func newSequenceHeadersArriveInOrder() async throws {
-        let landscape = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2, size: "320x240")
+        let landscape = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6, size: "320x240")
         let portrait = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 3, size: "240x320")
         try await Fixture.withDirectory { directory in
             let joined = directory.appendingPathComponent("joined.flv").path

@@ -131,7 +131,8 @@ package final class OutboundClient: Service, Sendable {
         request.body = .bytes(ByteBuffer(bytes: body))
         guard let lease = self.pool.lease(target, address: address, lane: lane) else { throw .cancelled }
         defer { self.pool.giveBack(lease) }
-        let deadline = NIODeadline.now() + .nanoseconds(Int64(timeout / .nanoseconds(1)))
+        // The caller's clock is `post`'s, which cancels this; the client wants one of its own, and must not be first.
+        let deadline = NIODeadline.now() + .nanoseconds(Int64((min(timeout, .seconds(86_400)) + .seconds(5)) / .nanoseconds(1)))
         let response: HTTPClientResponse
         do {
             response = try await lease.client.execute(request, deadline: deadline)

@@ -26,6 +26,12 @@ extension ServerCore {
             mayCreateRoom: self.mayCreateRoom(request))
         switch await self.rooms.admitPush(push) {
         case .success(let grant):
+            // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
+            if let room = pass.room, room != grant.roomID.rawValue {
+                self.rooms.pushEnded(grant.sequence, .refused)
+                return .failure(
+                    AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's."))
+            }
             self.activePushes.add(grant)
             return .success(PublishAdmission(pass: pass, grant: grant))
         case .failure(let refusal):

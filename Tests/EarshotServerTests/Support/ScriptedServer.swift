@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// A real HTTP server on 127.0.0.1 that does what a test wants of it, well-behaved or not.
+/// A real HTTP server on a loopback address that does what a test wants of it, well-behaved or not.
 final class ScriptedServer: Sendable {
     struct Request: Sendable {
         /// "POST /path HTTP/1.1"
@@ -44,7 +44,7 @@ final class ScriptedServer: Sendable {
 
     /// Serves while the body runs. The answer may take its time: each request is a task of its own.
     static func run<Result: Sendable>(
-        tls: NIOSSLContext? = nil, _ answer: @escaping @Sendable (Request) async -> Answer,
+        tls: NIOSSLContext? = nil, host: String = "127.0.0.1", port: Int = 0, _ answer: @escaping @Sendable (Request) async -> Answer,
         _ body: @Sendable (ScriptedServer) async throws -> Result
     ) async throws -> Result {
         let seen = NIOLockedList<Request>()
@@ -58,7 +58,7 @@ final class ScriptedServer: Sendable {
                     try channel.pipeline.syncOperations.addHandler(ScriptedHandler(seen: seen, answer: answer))
                 }
             }
-            .bind(host: "127.0.0.1", port: 0).get()
+            .bind(host: host, port: port).get()
         let server = ScriptedServer(channel: channel, seen: seen, connections: connections)
         let outcome: Swift.Result<Result, any Error>
         do {
