@@ -16,8 +16,8 @@ run: ## build and start the server; it prints its addresses
 test: ## lint, build and run all tests
 	@exec scripts/test.sh $(ARGS)
 
-soak: ## the long forms of tests that are short in `make test`: 200 kills of the server under load
-	@EARSHOT_KILLS=200 exec scripts/test.sh --filter KillRestartTests
+soak: ## the long forms of tests that are short in `make test`: 200 kills under load, a webhook target down for three minutes
+	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 exec scripts/test.sh --filter 'KillRestartTests|aTargetThatIsDownForMinutes'
 
 demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
 	@exec scripts/demo.sh

@@ -20,8 +20,11 @@ struct Pages: AsyncParsableCommand {
 
     func validate() throws {
         guard (100...10_000).contains(self.few), (1_000...1_000_000).contains(self.many), RoomQuery.sizes.contains(self.size),
-            (10...100_000).contains(self.samples)
-        else { throw ValidationError("a number is out of range") }
+            (10...100_000).contains(self.samples), self.many > self.few
+        else {
+            throw ValidationError(
+                "expected --few 100...10000, --many 1000...1000000 and above --few, --size \(RoomQuery.sizes), --samples 10...100000")
+        }
     }
 
     struct Row: Codable {

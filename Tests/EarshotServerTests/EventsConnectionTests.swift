@@ -55,7 +55,8 @@ import Testing
             let connection = EventsConnection(
                 EventsStart(frames: [WebSocketWriter.text("hello")], position: 0, room: nil, tokenID: token.id),
                 place: try hub.takePlace().orThrow(), hub: hub, sweepers: LoopSweepers(channel.testingEventLoop),
-                tokens: TokenWatch(rooms), clock: RoomClock(), events: StoredEvents(rooms: rooms, room: nil))
+                tokens: TokenWatch(rooms), clock: RoomClock(), events: StoredEvents(rooms: rooms, room: nil),
+                counters: Counters())
             return NIOLoopBound(connection, eventLoop: channel.testingEventLoop)
         }
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))

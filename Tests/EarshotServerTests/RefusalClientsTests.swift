@@ -133,6 +133,38 @@ import Testing
         }
     }
 
+    /// A token for a room opens that room's streams, and not those of a room whose name looks like one of them.
+    @Test func aRoomsTokenOpensThatRoomOnly() async throws {
+        try await Self.run { server in
+            for (id, slots) in [("cam", 1), ("cam-2", 1), ("duo", 2)] {
+                var new = NewRoom(policy: RoomPolicy())
+                new.id = try RoomID(checking: id)
+                new.slots = slots
+                _ = try await server.rooms.create(new, by: Actor("test"))
+            }
+            func key(_ stream: String, room: String) throws -> String {
+                let token = AccessToken(expires: WallClock.seconds + 60, room: room, act: ["play", "publish"])
+                return "\(stream)?token=\(try token.signed(with: server.server.core.keys))"
+            }
+            for isPublish in [true, false] {
+                let client = try await RawClient.connected(server.port)
+                _ = try await client.createStream()
+                let name = try key("cam-2", room: "cam")
+                if isPublish { try? await client.publish(name) } else { try? await client.play(name) }
+                try await server.expectClosed(client, .credentialWrong)
+                #expect(client.statuses.last?.description.contains("another room's") == true)
+            }
+            for (name, room) in [("cam", "cam"), ("cam-2", "cam-2"), ("duo", "duo"), ("duo-2", "duo")] {
+                let viewer = try await RawClient.playing(server.port, try key(name, room: room))
+                let publisher = try await server.livePublisher(try key(name, room: room))
+                publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20)
+                try await eventually("media of \(name)", within: 10) { !viewer.media().isEmpty }
+                await viewer.close()
+                await publisher.close()
+            }
+        }
+    }
+
     static let policies: [(ServerConfig.Rooms.DuplicatePublish, isSame: Bool, takesOver: Bool)] = [
         (.identity, true, true), (.identity, false, false), (.reject, true, false), (.reject, false, false), (.takeover, true, true),
         (.takeover, false, true),

@@ -30,7 +30,7 @@ import Testing
     ]
 
     @Test(arguments: media) func earlyAndLateViewersGetEveryPacket(_ media: Recording) async throws {
-        let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 4)
+        let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 8)
         let expected = try await PacketList.of(file: source)
         let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in

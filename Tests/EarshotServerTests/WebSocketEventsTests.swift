@@ -247,9 +247,11 @@ import Testing
             #expect(try fast.eventIDs == stored)
             // Kernel buffers, the channel's mark and a page: not the whole.
             #expect(try slow.eventIDs.count < stored.count / 2)
+            #expect(server.server.core.counters.current.eventFeedsBehind == 0)
             try await slow.socket.reads(true)
             try await eventually("the slow one to have all") { try slow.eventIDs.count >= stored.count }
             #expect(try slow.eventIDs == stored)
+            #expect(server.server.core.counters.current.eventFeedsBehind >= 1)
             await slow.close()
             await fast.close()
         }
@@ -323,6 +325,37 @@ import Testing
         }
         try await eventually("the end", within: 5) { feed.socket.isClosed }
         #expect(try feed.closeCode == 1001)
+    }
+
+    /// Events are kept for a time only. Whoever was away for longer is told what it cannot be told.
+    @Test func eventsThatAreNotKeptAnyMore() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-gap-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await TestServer.run(data: folder.path) { server in
+            for number in 1...9 { _ = try await server.server.core.rooms.newRoom("r\(number)") }
+        }
+        let forget = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1]); db.execute('DELETE FROM events WHERE id <= 5'); db.commit()"
+        let forgot = try await ClientProcess.run(["python3", "-c", forget, folder.appendingPathComponent("earshot.db").path], within: 20)
+        #expect(forgot.status == 0, "\(forgot.errors)")
+        try await TestServer.run(data: folder.path) { server in
+            let port = server.addresses.http.port
+            let token = server.token
+            for (after, from) in [(0, 1), (2, 3), (4, 5)] {
+                let feed = try await WebSocketClient.open(port, "/events?after=\(after)", token: token)
+                try await eventually("what is kept") { try feed.eventIDs == [6, 7, 8, 9] }
+                let messages = try feed.messages
+                #expect(messages.map { $0["type"].string }.prefix(3) == ["hello", "gap", "event"])
+                #expect(messages[1]["from"].int == from)
+                #expect(messages[1]["to"].int == 5)
+                await feed.close()
+            }
+            for after in [5, 7] {
+                let feed = try await WebSocketClient.open(port, "/events?after=\(after)", token: token)
+                try await eventually("what is kept") { try feed.eventIDs == Array((after + 1)...9) }
+                #expect(try !feed.messages.contains { $0["type"].string == "gap" })
+                await feed.close()
+            }
+        }
     }
 
     @Test func helloHasAThousandRoomsAtMost() async throws {

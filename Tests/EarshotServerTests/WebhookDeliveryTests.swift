@@ -104,6 +104,42 @@ import Testing
         for receiver in [down, up, tencent] { await receiver.stop() }
     }
 
+    private static let outageSeconds = ProcessInfo.processInfo.environment["EARSHOT_OUTAGE_SECONDS"].flatMap(Int.init)
+
+    /// The same at its true length and with the settings as they are out of the box: rooms change all the while.
+    @Test(.enabled(if: outageSeconds != nil, "set EARSHOT_OUTAGE_SECONDS, for example to 180"), .timeLimit(.minutes(15)))
+    func aTargetThatIsDownForMinutes() async throws {
+        let seconds = try #require(Self.outageSeconds)
+        let down = try WebhookReceiver.make()
+        let up = try await WebhookReceiver.start()
+        let usual = ServerConfig.Webhooks()
+        try await TestServer.run({
+            Self.configure(
+                &$0, urls: [down.url, up.url], retries: usual.retries, intervalMs: usual.retryIntervalMs, timeoutMs: usual.timeoutMs)
+        }) { server in
+            let rooms = server.server.core.rooms
+            for second in 0..<seconds {
+                _ = try await rooms.newRoom("room\(second)")
+                _ = try await Self.push(rooms, "cam\(second % 6)", session: UInt64(second))
+                try await Task.sleep(for: .seconds(1))
+            }
+            let stored = try await rooms.events(after: 0, room: nil, limit: 10_000)
+            try await eventually("the target that is up to have all") { up.accepted.count >= stored.count }
+            #expect(down.deliveries.isEmpty)
+            try await down.start()
+            // Whoever failed last is tried again an interval later, and the rest follow.
+            try await eventually("the other to have all", within: Double(usual.retryIntervalMs) / 1_000 + 60) {
+                down.accepted.count >= stored.count
+            }
+            for receiver in [down, up] {
+                #expect(Set(receiver.deliveries.map(\.key)).count == stored.count)
+                for (room, numbers) in Self.numbers(receiver.accepted) { #expect(numbers == Array(1...numbers.count), "\(room)") }
+            }
+            #expect(try await rooms.notices(state: .failed, room: nil, before: nil, limit: 1).isEmpty)
+        }
+        for receiver in [down, up] { await receiver.stop() }
+    }
+
     @Test func anEndpointThatAnswers500() async throws {
         let receiver = try await WebhookReceiver.start { body, _ in
             WebhookReceiver.Answer(status: (body["attempt"].int ?? 0) < 3 ? 500 : 200)
@@ -163,6 +199,10 @@ import Testing
             #expect(failed.first?.lastError?.contains("404") == true)
             try await eventually("the line") { server.lines.contains("A webhook was given up", "room=cam1", "attempts=3") }
             #expect(server.lines.all.filter { $0.contains("A webhook was given up") }.count == 1)
+            try await eventually("the counters") {
+                let counters = server.server.core.counters.current
+                return counters.webhooksGivenUp == 1 && counters.webhookAttemptsFailed == 3 && counters.webhooksDelivered == 1
+            }
             // On demand, once more, under the same key.
             receiver.answer { _, _ in .ok }
             _ = try await rooms.redeliver(try failed.first.orThrow().id)

@@ -70,6 +70,8 @@ struct FeedCursor: Equatable {
     /// The first read brings what was stored between the hello and the subscription.
     private var mustRead = true
     private(set) var isReading = false
+    /// Once it has: what it reads from the store is what it was too slow for.
+    var hasCaughtUp: Bool { !self.mustRead }
     /// The ring's head when the read began: everything up to there is in the store.
     private var headBefore: Int64?
 

@@ -41,6 +41,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     private let place: EventHub.Place
     private let hub: EventHub
     private let events: StoredEvents
+    private let counters: Counters
     private let sweepers: LoopSweepers
     private let tokens: TokenWatch
     private let clock: RoomClock
@@ -65,7 +66,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
 
     init(
         _ start: EventsStart, place: EventHub.Place, hub: EventHub, sweepers: LoopSweepers, tokens: TokenWatch, clock: RoomClock,
-        events: StoredEvents
+        events: StoredEvents, counters: Counters
     ) {
         self.start = start
         self.place = place
@@ -74,6 +75,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         self.tokens = tokens
         self.clock = clock
         self.events = events
+        self.counters = counters
         self.cursor = FeedCursor(after: start.position)
     }
 
@@ -196,6 +198,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
             case .wait: return wrote
             case .readStore(let after):
                 self.isRetryDue = false
+                if self.cursor.hasCaughtUp { self.counters.update { $0.eventFeedsBehind += 1 } }
                 self.readStore(after, context)
                 return wrote
             case .takeFromRing:

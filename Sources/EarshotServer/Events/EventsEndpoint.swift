@@ -55,6 +55,7 @@ struct EventsEndpoint: HTTPTakeover {
             throw APIError(.forbidden, .forbidden, "This ticket is for another room.")
         }
         guard let place = self.core.events.takePlace() else {
+            self.core.counters.update { $0.eventFeedsRefused += 1 }
             throw APIError.unavailable("The event feed has its \(EventHub.subscriberLimit) subscribers already.")
         }
         let start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
@@ -98,7 +99,7 @@ struct EventsEndpoint: HTTPTakeover {
         [
             EventsConnection(
                 start, place: place, hub: self.core.events, sweepers: self.sweepers, tokens: self.tokens, clock: self.clock,
-                events: StoredEvents(rooms: self.core.rooms, room: start.room))
+                events: StoredEvents(rooms: self.core.rooms, room: start.room), counters: self.core.counters)
         ]
     }
 }

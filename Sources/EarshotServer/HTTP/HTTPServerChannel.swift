@@ -19,16 +19,23 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
         let limits: HTTPLimits
         let takeovers: [any HTTPTakeover]
         let sweepers: LoopSweepers
+        private let counters: Counters
         private let connections = Atomic<Int>(0)
 
-        init(limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers) {
+        init(limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, counters: Counters) {
             self.limits = limits
             self.takeovers = takeovers
             self.sweepers = sweepers
+            self.counters = counters
         }
 
         /// False: too many. Pair with `leave` either way.
-        func enter() -> Bool { self.connections.add(1, ordering: .relaxed).newValue <= self.limits.connections }
+        func enter() -> Bool {
+            if self.connections.add(1, ordering: .relaxed).newValue <= self.limits.connections { return true }
+            self.counters.update { $0.httpConnectionsRefused += 1 }
+            return false
+        }
+
         func leave() { self.connections.subtract(1, ordering: .relaxed) }
     }
 

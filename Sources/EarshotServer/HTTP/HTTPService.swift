@@ -32,7 +32,8 @@ final class HTTPService: Service, Sendable {
         let sweepers = LoopSweepers(self.group)
         // Media over HTTP joins the event feed here.
         let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: self.core, sweepers: sweepers)]
-        let shared = HTTPServerChannel.Shared(limits: HTTPLimits(self.core.config.limits), takeovers: takeovers, sweepers: sweepers)
+        let shared = HTTPServerChannel.Shared(
+            limits: HTTPLimits(self.core.config.limits), takeovers: takeovers, sweepers: sweepers, counters: self.core.counters)
         let application = Application(
             router: APIRouter(core: self.core).router(),
             server: HTTPServerBuilder { HTTPServerChannel(responder: $0, shared: shared) },

@@ -7,6 +7,16 @@ package final class Counters: Sendable {
         package var publishesStarted: UInt64 = 0
         package var playsStarted: UInt64 = 0
         package var closed: [CloseReason: UInt64] = [:]
+        /// Beyond limits.httpConnections.
+        package var httpConnectionsRefused: UInt64 = 0
+        /// Beyond the event feed's places.
+        package var eventFeedsRefused: UInt64 = 0
+        /// Times that a subscriber was behind the events kept in memory and read the store.
+        package var eventFeedsBehind: UInt64 = 0
+        package var webhooksDelivered: UInt64 = 0
+        /// Attempts without success.
+        package var webhookAttemptsFailed: UInt64 = 0
+        package var webhooksGivenUp: UInt64 = 0
     }
 
     private let values = Mutex(Values())

@@ -20,12 +20,12 @@ extension RTMPConnection {
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):
             // At once when nobody else is to be asked: a thousand joins must not be a thousand tasks.
-            guard self.core.admissions.hasHook(.play) else { return self.play(streamID, request, pass) }
+            guard self.core.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
             self.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let core = self.core
             Task {
-                let answer = await core.admissions.ask(request, pass: pass)
+                let answer = await core.admitPlay(request, pass)
                 connection.eventLoop.execute { connection.value.playAdmitted(streamID, request, answer) }
             }
         }

@@ -24,6 +24,7 @@ final class WebhookDispatcher: Service, Sendable {
     private let eventLoop: any EventLoop
     private let targets: Set<String>
     private let log: WebhookLog
+    private let counters: Counters
     private let schedule = Mutex(WebhookSchedule())
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
@@ -34,7 +35,8 @@ final class WebhookDispatcher: Service, Sendable {
     private static let longestSleepMs: Int64 = 2_000
 
     init(
-        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, eventLoop: any EventLoop, clock: RoomClock, log: Logger,
+        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, eventLoop: any EventLoop, clock: RoomClock, counters: Counters,
+        log: Logger,
         post: @escaping Post
     ) {
         self.config = config.webhooks
@@ -48,6 +50,7 @@ final class WebhookDispatcher: Service, Sendable {
             (config.webhooks.urls.map { WebhookTarget(url: $0, format: .earshot) }
                 + config.webhooks.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }).map(WebhookSchedule.lane))
         self.log = WebhookLog(log)
+        self.counters = counters
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -55,7 +58,8 @@ final class WebhookDispatcher: Service, Sendable {
     convenience init(core: ServerCore, eventLoop: any EventLoop) {
         let outbound = core.outbound
         self.init(
-            config: core.config, rooms: core.rooms, keys: core.keys, eventLoop: eventLoop, clock: RoomClock(), log: core.log,
+            config: core.config, rooms: core.rooms, keys: core.keys, eventLoop: eventLoop, clock: RoomClock(), counters: core.counters,
+            log: core.log,
             post: { url, headers, body, timeout, lane in
                 await outbound.post(url: url, headers: headers, body: body, timeout: timeout, lane: lane)
             })
@@ -138,6 +142,10 @@ final class WebhookDispatcher: Service, Sendable {
             status: status, attempt: entry.attempts + 1, isHopeless: isHopeless, now: self.clock.now(), self.config)
         if await self.record(entry, status: status, problem: problem, durationMs: durationMs, verdict) {
             self.log.attempted(entry, verdict, problem: problem, now: self.clock.now())
+            self.counters.update { counters in
+                if verdict == .delivered { counters.webhooksDelivered += 1 } else { counters.webhookAttemptsFailed += 1 }
+                if verdict == .givenUp { counters.webhooksGivenUp += 1 }
+            }
             self.schedule.withLock { $0.ended(entry.id) }
             self.waker.yield()
         }

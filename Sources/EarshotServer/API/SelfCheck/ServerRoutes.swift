@@ -29,5 +29,11 @@ extension Counters.Values {
             .field("closed", .map(.count), "Connections that ended, by reason.") { values in
                 Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
             },
+            .field("httpConnectionsRefused", .count, "HTTP connections beyond the limit.", \.httpConnectionsRefused),
+            .field("eventFeedsRefused", .count, "Subscribers of /events beyond the limit.", \.eventFeedsRefused),
+            .field("eventFeedsBehind", .count, "Times that a subscriber was too slow for memory and read the store.", \.eventFeedsBehind),
+            .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),
+            .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.webhookAttemptsFailed),
+            .field("webhooksGivenUp", .count, "Notices that were given up.", \.webhooksGivenUp),
         ])
 }

@@ -3,7 +3,7 @@ import RTMP
 package import Rooms
 import Synchronization
 
-/// Letting publishers into rooms.
+/// Letting publishers and viewers into rooms.
 extension ServerCore {
     /// A publisher that was let in: who it is and what for.
     struct PublishAdmission: Sendable {
@@ -29,14 +29,33 @@ extension ServerCore {
             // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
             if let room = pass.room, room != grant.roomID.rawValue {
                 self.rooms.pushEnded(grant.sequence, .refused)
-                return .failure(
-                    AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's."))
+                return .failure(.otherRoom(of: path, than: room))
             }
             self.activePushes.add(grant)
             return .success(PublishAdmission(pass: pass, grant: grant))
         case .failure(let refusal):
             return .failure(AdmissionRefusal(refusal, path))
         }
+    }
+
+    /// Whether letting this viewer in takes more than what is in memory.
+    func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
+        self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
+    }
+
+    /// Asks whose room the stream is, when the credential is for a room, and then the hook, if there is one.
+    func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
+        let path = StreamPath(app: request.address.app, name: request.address.name)
+        if let room = pass.room, room != path.name {
+            do {
+                if let owner = try await self.rooms.room(ofStream: path), owner.id.rawValue != room {
+                    return .failure(.otherRoom(of: path, than: room))
+                }
+            } catch {
+                return .failure(AdmissionRefusal(.unavailable("\(error)"), path))
+            }
+        }
+        return self.admissions.hasHook(.play) ? await self.admissions.ask(request, pass: pass) : .success(pass)
     }
 
     private func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
@@ -49,6 +68,10 @@ extension ServerCore {
 }
 
 extension AdmissionRefusal {
+    fileprivate static func otherRoom(of path: StreamPath, than room: String) -> Self {
+        AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's.")
+    }
+
     fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
         switch refusal {
         case .noRoom:
