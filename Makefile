@@ -22,7 +22,7 @@ soak: ## the long forms of tests that are short in `make test`: 200 kills under 
 demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
 	@exec scripts/demo.sh
 
-bench: ## measure beside nginx-rtmp
+bench: ## measure beside nginx-rtmp and a bare C program (half an hour; QUICK=1 for a look)
 	@scripts/packages.sh bench && exec Benchmarks/run.sh $(ARGS)
 
 release: ## optimised build; prints where the binary is

@@ -3,7 +3,8 @@
 #
 #   ROUNDS=3             rounds; in each, the servers take turns, and who goes first changes
 #   QUICK=1              one short round, to see that everything works; its figures are not worth much
-#   SCENARIOS="…"        only these, of: fanout-500x2M fanout-500x800k idle-2000 join-500 stall-100
+#   SCENARIOS="…"        only these, of: fanout-500x800k fanout-300x2M window-300x2M rooms-200 talk-1000 idle-2000 join-1000 stall-500 stall-none
+#   CAPACITY=0           without the search for how many viewers fit on a core
 #   RTMP_PORT, HTTP_PORT where the servers listen on 127.0.0.1
 #   EARSHOT_BIN, LOAD_BIN  binaries to use instead of a release build
 # Arguments go to `earshot-load compare`, for example --strict.
@@ -28,10 +29,20 @@ if [[ -z ${EARSHOT_BIN:-} || -z ${LOAD_BIN:-} ]]; then
     LOAD_BIN=${LOAD_BIN:-$bin/earshot-load}
 fi
 
+work=$(mktemp -d)
+servers=(earshot)
+# Swift's toolchain brings clang with it.
+cc=$(command -v cc || command -v clang || true)
+if [[ -n $cc ]]; then
+    "$cc" -O2 -o "$work/bare" Benchmarks/Bare/bare.c
+    servers+=("bare C")
+else
+    say "there is no C compiler: the bare floor is not measured"
+fi
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx || true)
 module=${NGINX_RTMP_MODULE:-/usr/lib/nginx/modules/ngx_rtmp_module.so}
-servers=(earshot)
-if [[ -n $nginx && -e $module ]]; then servers+=(nginx-rtmp); else say "nginx-rtmp is missing: earshot alone is measured"; fi
+if [[ -n $nginx && -e $module ]]; then servers+=(nginx-rtmp); else say "nginx-rtmp is missing: it is not measured"; fi
+has() { local name; for name in "${servers[@]}"; do [[ $name != "$1" ]] || return 0; done; return 1; }
 
 # The server on one core and the load on another; on one core alone the figures mix the two.
 on_server_core=() on_load_core=()
@@ -43,7 +54,6 @@ else
 fi
 say "load average $(cut -d ' ' -f 1-3 /proc/loadavg); other work on this machine shows in the figures"
 
-work=$(mktemp -d)
 server='' load=''
 gone() { [[ -z $1 ]] || ! kill -0 "$1" 2>/dev/null; }
 # stop PID: asks it to end, and makes it after 8 s.
@@ -65,7 +75,17 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# Sets `server` to what must be stopped and `measured` to the process whose CPU and memory count.
+# start NAME: sets `server` to what must be stopped and `measured` to the process whose CPU and memory count.
+start() {
+    case $1 in
+    earshot) start_earshot ;;
+    "earshot, 100 ms") EARSHOT_RELAY_COALESCE=100ms start_earshot ;;
+    "bare C") start_bare 0 ;;
+    "bare C, 100 ms") start_bare 100 ;;
+    nginx-rtmp) start_nginx ;;
+    esac
+}
+
 start_earshot() {
     "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp "127.0.0.1:$rtmp_port" --http "127.0.0.1:$http_port" --data "$work/data" \
         >"$work/server.log" 2>&1 &
@@ -74,7 +94,14 @@ start_earshot() {
     measured=$server
 }
 
-start_nginx-rtmp() {
+start_bare() {
+    "${on_server_core[@]}" "$work/bare" "$rtmp_port" "$1" >"$work/server.log" 2>&1 &
+    server=$!
+    wait_for_port
+    measured=$server
+}
+
+start_nginx() {
     cat >"$work/nginx.conf" <<CONF
 load_module $module;
 $([[ $(id -u) != 0 ]] || echo "user root;")
@@ -115,48 +142,92 @@ wait_for_port() {
     sleep 0.5
 }
 
+# What each scenario asks of the load generator, and of which servers.
+hd="--video-kbps 1936 --fps 30 --gop 60 --audio-kbps 64"
+small="--video-kbps 136 --fps 25 --gop 50 --audio-kbps 64"
+steady="--seconds $seconds --warmup $warmup"
 arguments() {
-    local hd="--video-kbps 1936 --fps 30 --gop 60 --audio-kbps 64"
     case $1 in
-    fanout-500x2M) echo "--mode fanout --viewers 500 $hd --seconds $seconds --warmup $warmup" ;;
-    fanout-500x800k) echo "--mode fanout --viewers 500 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 --seconds $seconds --warmup $warmup" ;;
+    fanout-500x800k) echo "--mode fanout --viewers 500 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 $steady" ;;
+    fanout-300x2M | window-300x2M) echo "--mode fanout --viewers 300 $hd $steady" ;;
+    rooms-200) echo "--mode fanout --rooms 200 --viewers 1 $small $steady" ;;
+    talk-1000) echo "--mode fanout --viewers 1000 --video-kbps 0 --audio-kbps 40 $steady" ;;
     idle-2000) echo "--mode idle --viewers 2000 --seconds 3" ;;
-    join-500) echo "--mode join --viewers 500 $hd --join-interval-us 1000 --seconds 1 --warmup 1" ;;
+    join-1000) echo "--mode join --viewers 1000 --players 100 $hd --join-interval-us 1000 --seconds 5 --warmup 1" ;;
     # Longer than a viewer that has stopped may keep up: the server must have decided about it.
-    stall-100) echo "--mode stall --viewers 100 --stalled 20 $hd --seconds $((seconds + 5)) --warmup $warmup" ;;
+    stall-500) echo "--mode stall --viewers 500 --stalled 50 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 --seconds $((seconds + 5)) --warmup $warmup" ;;
+    stall-none) echo "--mode fanout --viewers 450 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 --seconds $((seconds + 5)) --warmup $warmup" ;;
     *) fail "there is no scenario \"$1\"" ;;
+    esac
+}
+contenders() {
+    case $1 in
+    window-300x2M) printf '%s\n' "earshot, 100 ms" "bare C, 100 ms" ;;
+    idle-2000 | join-1000 | stall-500) printf '%s\n' earshot nginx-rtmp ;;
+    stall-none) printf '%s\n' earshot ;;
+    *) printf '%s\n' earshot "bare C" nginx-rtmp ;;
     esac
 }
 
 results=Benchmarks/results/$(date -u +%Y%m%dT%H%M%SZ)
 mkdir -p "$results"
 files=()
+# measure SCENARIO SERVER ROUND OPTIONS…: one run. Its result is 2 when the viewers were not served as --max-behind-ms demands.
 measure() {
-    local scenario=$1 name=$2 round=$3 options file
-    options=$(arguments "$scenario")
-    file=$results/$scenario.$name.$round.json
+    local scenario=$1 name=$2 round=$3 file code=0
+    shift 3
+    file=$results/$scenario.${name//[ ,]/}.$round.json
     say "round $round/$rounds  $scenario  $name"
-    "start_$name"
-    # shellcheck disable=SC2086 # the options are words
+    start "$name"
     "${on_load_core[@]}" "$LOAD_BIN" run --url "rtmp://127.0.0.1:$rtmp_port/live" --server "$name" --server-pid "$measured" \
-        --scenario "$scenario" --json "$file" $options >"$work/load.log" 2>&1 &
+        --scenario "$scenario" --json "$file" "$@" >"$work/load.log" 2>&1 &
     load=$!
-    wait "$load" || fail "the load generator failed" "$work/load.log"
+    wait "$load" || code=$?
     load=''
+    [[ $code == 0 || $code == 2 ]] || fail "the load generator failed" "$work/load.log"
     cat "$work/load.log" >>"$results/runs.txt"
     echo >>"$results/runs.txt"
     stop "$server"
     server=''
     files+=("$file")
+    return "$code"
 }
 
 for ((round = 1; round <= rounds; round++)); do
-    order=("${servers[@]}")
-    if ((round % 2 == 0 && ${#servers[@]} == 2)); then order=("${servers[1]}" "${servers[0]}"); fi
-    for scenario in ${SCENARIOS:-fanout-500x2M fanout-500x800k idle-2000 join-500 stall-100}; do
-        for name in "${order[@]}"; do measure "$scenario" "$name" "$round"; done
+    for scenario in ${SCENARIOS-fanout-500x800k fanout-300x2M window-300x2M rooms-200 talk-1000 idle-2000 join-1000 stall-500 stall-none}; do
+        order=()
+        while read -r name; do
+            has "${name%%,*}" || continue
+            if ((round % 2)); then order+=("$name"); else order=("$name" "${order[@]}"); fi
+        done < <(contenders "$scenario")
+        options=$(arguments "$scenario")
+        for name in "${order[@]}"; do
+            # shellcheck disable=SC2086 # the options are words
+            measure "$scenario" "$name" "$round" $options
+        done
     done
 done
 
+# How many viewers of 200 kbit/s the rival carries before one of them is a second behind, and how earshot does with six times as many, with a
+# tenth of that, and on the way there.
+if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
+    served() { # served SCENARIO SERVER VIEWERS
+        # shellcheck disable=SC2086
+        measure "$1" "$2" 1 --mode fanout --viewers "$3" $small --seconds 8 --warmup 3 --max-behind-ms 1000
+    }
+    low=${CAPACITY_FROM:-1000} high=${CAPACITY_TO:-4000}
+    while ((high - low > 200)); do
+        middle=$(((low + high) / 2))
+        if served "capacity-probe" nginx-rtmp "$middle"; then low=$middle; else high=$middle; fi
+        unset 'files[-1]'
+    done
+    say "nginx-rtmp carries $low viewers of 200 kbit/s"
+    echo "$low" >"$results/capacity-nginx-rtmp.txt"
+    served capacity-1x nginx-rtmp "$low" || true
+    for point in capacity-6x:60 capacity-0.6x:6 curve-1x:10 curve-2x:20 curve-3x:30 curve-4x:40 curve-5x:50; do
+        served "${point%:*}" earshot "$((low * ${point#*:} / 10))" || true
+    done
+fi
+
 echo "Medians of $rounds round(s) [least … most]; server on one core, load generator on another; every figure in $results"
-"$LOAD_BIN" compare "$@" "${files[@]}" | tee "$results/table.txt"
+"$LOAD_BIN" compare --svg "$results/chart.svg" "$@" "${files[@]}" | tee "$results/table.txt"

@@ -20,6 +20,6 @@ step lint swift format lint --strict --parallel --recursive Package.swift Source
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 # Hundreds of servers and clients at once would only wait for one another; a few more than the cores keep these busy.
-step tests swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --experimental-maximum-parallelization-width "${TEST_WIDTH:-4}" \
+step tests swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --experimental-maximum-parallelization-width "${TEST_WIDTH:-6}" \
     "$@" 9>&-
 say "all passed in $SECONDS s"

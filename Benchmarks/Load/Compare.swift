@@ -8,80 +8,61 @@ struct Compare: ParsableCommand {
 
     @Argument(help: "Files that `run --json` wrote.")
     var files: [String]
-    @Option(help: "The server whose targets these are.")
-    var subject = "earshot"
-    @Option(help: "The server to compare with.")
-    var rival = "nginx-rtmp"
+    @Option(help: "Draw the figures into this SVG file.")
+    var svg: String?
     @Flag(help: "Exit with 1 when a target is missed.")
     var strict = false
 
     func run() throws {
         let decoder = JSONDecoder()
         let results = try self.files.map { try decoder.decode(RunResult.self, from: Data(contentsOf: URL(filePath: $0))) }
-        var scenarios: [String] = []
-        for result in results where !scenarios.contains(result.scenario) { scenarios.append(result.scenario) }
-        var verdicts: [Verdict] = []
-        for scenario in scenarios {
-            let subject = Rounds(results.filter { $0.scenario == scenario && $0.server == self.subject })
-            let rival = Rounds(results.filter { $0.scenario == scenario && $0.server == self.rival })
-            guard let mode = (subject.first ?? rival.first)?.mode else { continue }
-            print("\n\(RunResult.pad(scenario, 34))\(RunResult.pad(self.subject, 26))\(self.rival)")
-            for measure in Measure.of(mode) where subject.has(measure) || rival.has(measure) {
-                print("  \(RunResult.pad(measure.name, 32))\(RunResult.pad(subject.text(measure), 26))\(rival.text(measure))")
-            }
-            verdicts += Verdict.all(scenario, mode, subject: subject, rival: rival, rivalName: self.rival)
-        }
-        print("\nTargets")
-        for verdict in verdicts { print("  \(verdict.isMet ? "met   " : "MISSED")  \(verdict.text)") }
+        let figures = Figures(results)
+        for scenario in figures.scenarios { self.print(scenario, figures) }
+        let verdicts = Verdict.all(figures)
+        Swift.print("\nTargets")
+        for verdict in verdicts { Swift.print("  \(verdict.isMet ? "met   " : "MISSED")  \(verdict.text)") }
+        if let svg = self.svg { try Data(Chart(figures).svg.utf8).write(to: URL(filePath: svg)) }
         if self.strict && verdicts.contains(where: { !$0.isMet }) { throw ExitCode(1) }
+    }
+
+    private func print(_ scenario: String, _ figures: Figures) {
+        let servers = figures.servers(in: scenario)
+        guard let first = servers.first, let mode = figures.rounds(scenario, first).first?.mode else { return }
+        func row(_ name: String, _ cells: [String]) {
+            Swift.print(RunResult.pad(name, 36) + cells.map { RunResult.pad($0, 26) }.joined())
+        }
+        Swift.print("")
+        row(scenario, servers)
+        for measure in Measure.of(mode) {
+            let cells = servers.map { figures.rounds(scenario, $0) }
+            if cells.contains(where: { $0.has(measure) }) { row("  \(measure.name)", cells.map { $0.text(measure) }) }
+        }
     }
 }
 
-/// One figure of a result.
-struct Measure: Sendable {
-    let name: String
-    let value: @Sendable (RunResult) -> Double?
+/// All results, by scenario and server, in the order in which they came.
+struct Figures {
+    private let results: [RunResult]
+    let scenarios: [String]
 
-    init(name: String, value: @escaping @Sendable (RunResult) -> Double?) {
-        self.name = name
-        self.value = value
+    init(_ results: [RunResult]) {
+        self.results = results
+        var scenarios: [String] = []
+        for result in results where !scenarios.contains(result.scenario) { scenarios.append(result.scenario) }
+        self.scenarios = scenarios
     }
 
-    static let cpu = Measure(name: "server CPU, µs/message") { $0.serverCPUMicrosecondsPerMessage }
-    static let medianViewer = Measure(name: "median viewer behind live, ms") { $0.medianViewerMs }
-    static let joinP99 = Measure(name: "join p99, ms") { $0.join.p99 }
-    static let perViewer = Measure(name: "memory per viewer, KiB") { $0.memory.perViewerKiB }
-    static let perStalled = Measure(name: "memory per stalled viewer, KiB") { $0.stall?.growthPerStalledViewerKiB }
-    static let missing = Measure(name: "frames missing") { Double($0.loss.missing) }
-    static let broken = Measure(name: "twice, disordered or damaged") {
-        Double($0.loss.duplicates + $0.loss.outOfOrder + $0.loss.damaged)
+    func servers(in scenario: String) -> [String] {
+        var servers: [String] = []
+        for result in self.results where result.scenario == scenario && !servers.contains(result.server) { servers.append(result.server) }
+        return servers.sorted { Self.rank($0) < Self.rank($1) }
     }
-    static let failed = Measure(name: "viewers failed") { Double($0.loss.failedViewers) }
-    private static let generator = [
-        Measure(name: "load generator, % of a core") { $0.generatorCPUPercent },
-        Measure(name: "anything else, % of a core") { $0.othersCPUPercent },
-    ]
-    private static let latency = [
-        Measure(name: "latency p50, ms") { $0.latency.p50 }, Measure(name: "latency p99, ms") { $0.latency.p99 },
-        Measure(name: "latency max, ms") { $0.latency.max },
-    ]
-    private static let loss = [Self.missing, Self.broken, Self.failed]
 
-    static func of(_ mode: RunResult.Mode) -> [Measure] {
-        switch mode {
-        case .fanout: [self.cpu] + self.latency + [self.medianViewer, self.perViewer] + self.loss + self.generator
-        case .idle: [self.perViewer, self.failed]
-        case .join:
-            [Measure(name: "join p50, ms") { $0.join.p50 }, self.joinP99, Measure(name: "join max, ms") { $0.join.max }]
-                + [
-                    Measure(name: "play answered p50, ms") { $0.playAnswer.p50 },
-                    Measure(name: "play answered p99, ms") { $0.playAnswer.p99 },
-                ]
-                + [Measure(name: "server CPU, µs/join") { $0.serverCPUMicrosecondsPerJoin }] + self.loss + self.generator
-        case .stall:
-            [self.perStalled, Measure(name: "stalled viewers disconnected") { ($0.stall?.disconnected).map(Double.init) }, self.cpu]
-                + self.latency + self.loss + self.generator
-        }
+    /// Ours first, then the floor, then rivals.
+    private static func rank(_ server: String) -> Int { server.hasPrefix("earshot") ? 0 : server.hasPrefix("bare") ? 1 : 2 }
+
+    func rounds(_ scenario: String, _ server: String) -> Rounds {
+        Rounds(self.results.filter { $0.scenario == scenario && $0.server == server })
     }
 }
 
@@ -104,8 +85,6 @@ struct Rounds {
         return values.count % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2
     }
 
-    func worst(_ measure: Measure) -> Double? { self.sorted(measure).last }
-
     /// `median [least … most]`
     func text(_ measure: Measure) -> String {
         let values = self.sorted(measure)
@@ -116,49 +95,4 @@ struct Rounds {
 
     /// Whether every viewer of every round has every byte.
     var isLossless: Bool { self.results.allSatisfy(\.loss.isNone) }
-}
-
-/// A target and whether it is met.
-struct Verdict {
-    var isMet: Bool
-    var text: String
-
-    // The targets, in the units of their measures.
-    private static let behindLiveMs = 50.0
-    private static let cpuRatio = 1.2
-    private static let stalledKiB = 1024.0
-    private static let idleKiB = 12.0
-    private static let joinMs = 10.0
-
-    static func all(_ scenario: String, _ mode: RunResult.Mode, subject: Rounds, rival: Rounds, rivalName: String) -> [Verdict] {
-        guard subject.first != nil else { return [] }
-        var verdicts: [Verdict] = []
-        func below(_ measure: Measure, _ limit: Double, orEqual: Bool = false) {
-            guard let value = subject.median(measure) else { return }
-            let isMet = orEqual ? value <= limit : value < limit
-            verdicts.append(
-                Verdict(
-                    isMet: isMet,
-                    text:
-                        "\(scenario): \(measure.name) \(RunResult.format(value)), target \(orEqual ? "≤" : "<") \(RunResult.format(limit))")
-            )
-        }
-        switch mode {
-        case .fanout:
-            below(Measure.medianViewer, self.behindLiveMs)
-            if let own = subject.median(Measure.cpu), let other = rival.median(Measure.cpu), other > 0 {
-                verdicts.append(
-                    Verdict(
-                        isMet: own / other <= self.cpuRatio,
-                        text: "\(scenario): CPU per message \(RunResult.format(own / other)) × \(rivalName)'s, "
-                            + "target ≤ \(RunResult.format(self.cpuRatio))"))
-            }
-        case .idle: below(Measure.perViewer, self.idleKiB, orEqual: true)
-        case .join: below(Measure.joinP99, self.joinMs)
-        case .stall: below(Measure.perStalled, self.stalledKiB)
-        }
-        let what = mode == .idle ? "every viewer stays" : mode == .stall ? "the others lose no byte" : "no viewer loses a byte"
-        verdicts.append(Verdict(isMet: subject.isLossless, text: "\(scenario): \(what)"))
-        return verdicts
-    }
 }

@@ -18,7 +18,8 @@ struct Run: ParsableCommand {
         discussion: """
             fanout  rooms × viewers play live streams
             idle    viewers play a name that nobody publishes
-            join    viewers join one live stream, evenly paced; join time is connect() to the first whole keyframe
+            join    viewers join one live stream, evenly paced; join time is connect() to the first whole keyframe.
+                    --players play it already, and their latency before and during the joins is measured too
             stall   some of a live stream's viewers stop reading
             """)
 
@@ -30,7 +31,9 @@ struct Run: ParsableCommand {
     var rooms = 1
     @Option(help: "Viewers of each stream.")
     var viewers = 500
-    @Option(help: "Video of each stream, kbit/s.")
+    @Option(help: "Viewers that play already when the joins begin, in mode join.")
+    var players = 0
+    @Option(help: "Video of each stream, kbit/s; 0 for none.")
     var videoKbps = 1800
     @Option(help: "Frames a second.")
     var fps = 30
@@ -48,6 +51,8 @@ struct Run: ParsableCommand {
     var stalled = 10
     @Option(help: "Receive buffer of the viewers that will stop reading, KiB.")
     var stalledBufferKib = 32
+    @Option(help: "Exit with 2 when a viewer failed, lacks a frame, or was ever more than this many milliseconds behind.")
+    var maxBehindMs: Double?
     @Option(help: "The server's process: its CPU and memory are measured.")
     var serverPid: Int32?
     @Option(help: "What to call the server in the report.")
@@ -63,17 +68,19 @@ struct Run: ParsableCommand {
         let bounds: [(String, ClosedRange<Double>, Double)] = [
             ("--rooms", 1...2_000, Double(self.rooms)), ("--viewers", 1...20_000, Double(self.viewers)),
             ("--rooms × --viewers", 1...20_000, Double(self.rooms) * Double(self.viewers)),
-            ("--video-kbps", 1...100_000, Double(self.videoKbps)), ("--fps", 1...240, Double(self.fps)),
+            ("--video-kbps", 0...100_000, Double(self.videoKbps)), ("--fps", 1...240, Double(self.fps)),
             ("--gop", 1...3_600, Double(self.gop)), ("--audio-kbps", 0...1_000, Double(self.audioKbps)),
             ("--seconds", 0.1...600, self.seconds), ("--warmup", 0...60, self.warmup),
             ("--join-interval-us", 0...1_000_000, Double(self.joinIntervalUs)),
             ("--stalled", 0...Double(max(0, self.viewers - 1)), Double(self.mode == .stall ? self.stalled : 0)),
-            ("--stalled-buffer-kib", 4...65_536, Double(self.stalledBufferKib)),
+            ("--players", 0...5_000, Double(self.players)), ("--stalled-buffer-kib", 4...65_536, Double(self.stalledBufferKib)),
         ]
         for (name, range, value) in bounds where !range.contains(value) {
             throw ValidationError("\(name) is \(value); expected \(range.lowerBound) to \(range.upperBound)")
         }
         if self.mode == .stall && self.rooms != 1 { throw ValidationError("--mode stall takes one room") }
+        if self.videoKbps + self.audioKbps == 0 { throw ValidationError("there must be video or audio") }
+        if self.mode == .join && self.videoKbps == 0 { throw ValidationError("--mode join waits for a keyframe, so it needs video") }
         let shape = self.shape
         guard shape.videoBytes(isKeyframe: true) <= Pattern.longestMessage else {
             throw ValidationError("a keyframe would have \(shape.videoBytes(isKeyframe: true)) bytes; at most \(Pattern.longestMessage)")
@@ -92,7 +99,7 @@ struct Run: ParsableCommand {
         let scenario = Scenario(
             target: try Target(url: self.url, allowRemote: self.allowRemote), mode: self.mode, rooms: self.rooms,
             viewersPerRoom: self.viewers, shape: self.shape, joinIntervalUs: self.joinIntervalUs, warmupSeconds: self.warmup,
-            seconds: self.seconds, stalledViewers: self.mode == .stall ? self.stalled : 0,
+            seconds: self.seconds, players: self.mode == .join ? self.players : 0, stalledViewers: self.mode == .stall ? self.stalled : 0,
             stalledReceiveBufferBytes: self.stalledBufferKib << 10,
             // A name of this run's own: what an earlier run left behind does not count.
             namePrefix: "load-\(Clock.now() / 1_000_000)", server: self.serverPid.map { ProcessStats(pid: $0) })
@@ -106,5 +113,6 @@ struct Run: ParsableCommand {
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
             try encoder.encode(result).write(to: URL(filePath: json))
         }
+        if let limit = self.maxBehindMs, !result.loss.isNone || (result.latency.max ?? .infinity) > limit { throw ExitCode(2) }
     }
 }

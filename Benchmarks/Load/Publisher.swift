@@ -92,7 +92,7 @@ final class Publisher: @unchecked Sendable {
         var video = 0
         var audio = 0
         while !self.shared.withLock({ $0.isStopping }) {
-            let videoDue = start + UInt64(Double(video) * videoInterval)
+            let videoDue = self.shape.videoKbps > 0 ? start + UInt64(Double(video) * videoInterval) : UInt64.max
             // Half an interval beside the video, so that the two do not fall together more often than they must.
             let audioDue = self.shape.audioKbps > 0 ? start + UInt64((Double(audio) + 0.5) * audioInterval) : UInt64.max
             let due = min(videoDue, audioDue)
@@ -109,6 +109,7 @@ final class Publisher: @unchecked Sendable {
                 let (frame, room) = audio.quotientAndRemainder(dividingBy: rooms)
                 let timestamp = UInt32(truncatingIfNeeded: Int(Double(frame) * audioFrameNs / 1e6))
                 try self.connections[room].sendAudio(self.shape, timestamp: timestamp)
+                if self.shape.videoKbps == 0 { try self.connections[room].answer() }
                 audio += 1
             }
             let delay = Clock.now() - due

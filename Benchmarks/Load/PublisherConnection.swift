@@ -26,7 +26,7 @@ struct PublisherConnection {
             try self.establish(name)
             self.session.setDataFrame(SyntheticMedia.metadata(shape), on: self.streamID)
             try self.flush()
-            try self.send(.video, SyntheticMedia.videoHeader, timestamp: 0)
+            if shape.videoKbps > 0 { try self.send(.video, SyntheticMedia.videoHeader, timestamp: 0) }
             if shape.audioKbps > 0 { try self.send(.audio, SyntheticMedia.audioHeader, timestamp: 0) }
         } catch {
             Glibc.close(self.descriptor)

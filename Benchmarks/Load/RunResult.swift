@@ -34,6 +34,7 @@ struct RunResult: Codable {
     var loss = Loss()
     var memory = Memory()
     var stall: Stall?
+    var players: Players?
 
     enum Mode: String, Codable, CaseIterable { case fanout, idle, join, stall }
 
@@ -68,6 +69,13 @@ struct RunResult: Codable {
         /// With all viewers connected, at the end of the measured seconds.
         var withViewersKiB: Double?
         var perViewerKiB: Double?
+    }
+
+    /// Viewers who played while others joined.
+    struct Players: Codable {
+        var count: Int
+        var before: Spread
+        var meanwhile: Spread
     }
 
     struct Stall: Codable {
@@ -120,6 +128,12 @@ struct RunResult: Codable {
                     "\(stall.stalledViewers), growth \(Self.optional(stall.growthPerStalledViewerKiB)) KiB each, "
                         + "\(stall.disconnected) disconnected"
                 ))
+        }
+        if let players = self.players {
+            rows += [
+                ("\(players.count) players", "before: " + Self.spread(players.before)),
+                ("", "meanwhile: " + Self.spread(players.meanwhile)),
+            ]
         }
         rows.append(
             (

@@ -9,6 +9,8 @@ struct Scenario {
     var joinIntervalUs: Int
     var warmupSeconds: Double
     var seconds: Double
+    /// Viewers that play already when the joins of mode join begin.
+    var players: Int
     var stalledViewers: Int
     /// Of viewers that will stall: small, so that the server feels the stall and not this machine's receive buffers.
     var stalledReceiveBufferBytes: Int
@@ -58,6 +60,7 @@ struct Scenario {
         if self.mode == .join {
             // A whole GOP, so that a joiner finds one cached whenever it comes.
             Clock.sleep(untilNs: Clock.now() + Self.nanoseconds(gopSeconds + self.warmupSeconds))
+            if self.players > 0 { try self.playAlone(loop, names, into: &result) }
         }
         let lastJoin = self.plan(loop, names: names)
         if self.mode != .join { try loop.run(untilNs: lastJoin + Self.nanoseconds(self.warmupSeconds)) }
@@ -69,6 +72,7 @@ struct Scenario {
         loop.endWindow(Clock.now())
         self.account(reading, into: &result)
         self.recordMemory(into: &result)
+        if self.players > 0 { result.players?.meanwhile = Self.spread(self.playersLatency(loop)) }
         // A server without a cache shows its first keyframe only now.
         if self.mode == .join { try loop.run(untilNs: lastJoin + Self.nanoseconds(gopSeconds + 1)) }
         if self.mode == .stall { try self.resume(loop, into: &result) }
@@ -78,14 +82,30 @@ struct Scenario {
         self.summarise(loop, publisher, into: &result)
     }
 
+    /// The players' latency while nobody joins.
+    private func playAlone(_ loop: ViewerLoop, _ names: [String], into result: inout RunResult) throws(LoadError) {
+        let joined = self.plan(loop, names: names, viewers: self.players)
+        try loop.run(untilNs: joined + Self.settleNs)
+        loop.beginWindow(Clock.now())
+        try loop.run(untilNs: Clock.now() + Self.nanoseconds(self.seconds))
+        result.players = RunResult.Players(
+            count: self.players, before: Self.spread(self.playersLatency(loop)), meanwhile: RunResult.Spread())
+    }
+
+    private func playersLatency(_ loop: ViewerLoop) -> Histogram {
+        var all = Histogram()
+        for viewer in loop.viewers.prefix(self.players) { all.add(viewer.check.takeLatency()) }
+        return all
+    }
+
     /// Plans all joins, evenly; returns when the last is due.
-    private func plan(_ loop: ViewerLoop, names: [String]) -> UInt64 {
+    private func plan(_ loop: ViewerLoop, names: [String], viewers: Int? = nil) -> UInt64 {
         let start = Clock.now()
         let interval = UInt64(self.joinIntervalUs) * 1000
-        let joins = (0..<names.count * self.viewersPerRoom).map { index in
+        let joins = (0..<names.count * (viewers ?? self.viewersPerRoom)).map { index in
             ViewerLoop.Plan(
                 dueNs: start + UInt64(index) * interval, name: names[index % names.count], room: index % names.count,
-                receiveBufferBytes: index < self.stalledViewers ? self.stalledReceiveBufferBytes : nil)
+                hasVideo: self.shape.videoKbps > 0, receiveBufferBytes: index < self.stalledViewers ? self.stalledReceiveBufferBytes : nil)
         }
         loop.plan(joins)
         return joins.last?.dueNs ?? start
@@ -165,12 +185,14 @@ struct Scenario {
         var join = Histogram()
         var answer = Histogram()
         var medians: [Double] = []
-        for viewer in loop.viewers.dropFirst(self.stalledViewers) {
+        for (index, viewer) in loop.viewers.enumerated().dropFirst(self.stalledViewers) {
             let check = viewer.check
             latency.add(check.latency)
             if let median = check.latency.milliseconds(at: 0.5) { medians.append(median) }
-            if let time = viewer.check.firstKeyframeNs { join.record(microseconds: (time - viewer.startedNs) / 1000) }
-            if let time = viewer.answeredNs { answer.record(microseconds: (time - viewer.startedNs) / 1000) }
+            if let time = viewer.check.firstKeyframeNs, index >= self.players {
+                join.record(microseconds: (time - viewer.startedNs) / 1000)
+            }
+            if let time = viewer.answeredNs, index >= self.players { answer.record(microseconds: (time - viewer.startedNs) / 1000) }
             result.loss.missing += check.video.missing + check.audio.missing + self.tail(viewer, publisher)
             result.loss.duplicates += check.video.duplicates + check.audio.duplicates
             result.loss.outOfOrder += check.video.outOfOrder + check.audio.outOfOrder
@@ -190,7 +212,7 @@ struct Scenario {
         result.medianViewerMs = medians.isEmpty ? nil : medians[medians.count / 2]
         if let seconds = result.serverCPUSeconds, result.messages > 0 {
             result.serverCPUMicrosecondsPerMessage = seconds * 1e6 / Double(result.messages)
-            if self.mode == .join { result.serverCPUMicrosecondsPerJoin = seconds * 1e6 / Double(loop.viewers.count) }
+            if self.mode == .join { result.serverCPUMicrosecondsPerJoin = seconds * 1e6 / Double(loop.viewers.count - self.players) }
         }
     }
 

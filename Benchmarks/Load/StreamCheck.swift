@@ -18,6 +18,12 @@ struct StreamCheck {
     private(set) var latency = Histogram()
     private(set) var firstKeyframeNs: UInt64?
 
+    /// The latencies so far; those that follow are counted anew.
+    mutating func takeLatency() -> Histogram {
+        defer { self.latency = Histogram() }
+        return self.latency
+    }
+
     /// One whole coded frame.
     mutating func received(
         _ stamp: Stamp?, isVideo: Bool, isKeyframe: Bool, isIntact: Bool, length: Int, timestamp: UInt32, room: Int, nowNs: UInt64

@@ -3,7 +3,7 @@ import RTMP
 
 /// What a synthetic camera sends. A plain value.
 struct StreamShape: Codable, Equatable {
-    /// Kilobits a second.
+    /// Kilobits a second; 0 leaves video out.
     var videoKbps: Int
     var framesPerSecond: Int
     /// Frames from one keyframe to the next.
@@ -50,10 +50,13 @@ enum SyntheticMedia {
     static var audioHeader: ByteBuffer { ByteBuffer(bytes: [0xAF, 0x00, 0x11, 0x88]) }
 
     static func metadata(_ shape: StreamShape) -> AMF0Value {
-        var properties: [(String, Double)] = [
-            ("width", 1280), ("height", 720), ("framerate", Double(shape.framesPerSecond)), ("videocodecid", 7),
-            ("videodatarate", Double(shape.videoKbps)),
-        ]
+        var properties: [(String, Double)] = []
+        if shape.videoKbps > 0 {
+            properties += [
+                ("width", 1280), ("height", 720), ("framerate", Double(shape.framesPerSecond)), ("videocodecid", 7),
+                ("videodatarate", Double(shape.videoKbps)),
+            ]
+        }
         if shape.audioKbps > 0 {
             properties += [("audiocodecid", 10), ("audiodatarate", Double(shape.audioKbps)), ("audiosamplerate", 48_000)]
         }

@@ -19,9 +19,12 @@ final class Viewer {
     /// When the answer to play came. Nanoseconds.
     private(set) var answeredNs: UInt64?
     var check = StreamCheck()
+    /// Whether it has what a player needs to begin: a keyframe, or any frame of a stream without video.
+    var hasJoined: Bool { self.hasVideo ? self.check.firstKeyframeNs != nil : self.check.messages > 0 }
 
     private let target: Target
     private let name: String
+    private let hasVideo: Bool
     private var handshake = ClientHandshake()
     private var session = ClientSession()
     private var wire = Wire()
@@ -32,10 +35,11 @@ final class Viewer {
     /// How often the session is asked whether an acknowledgement is due, in bytes.
     private static let reportInterval: UInt64 = 256 << 10
 
-    init(target: Target, name: String, room: Int, receiveBufferBytes: Int?) throws(LoadError) {
+    init(target: Target, name: String, room: Int, hasVideo: Bool, receiveBufferBytes: Int?) throws(LoadError) {
         self.target = target
         self.name = name
         self.room = room
+        self.hasVideo = hasVideo
         self.startedNs = Clock.now()
         self.descriptor = try Socket.open(to: target, isBlocking: false, receiveBufferBytes: receiveBufferBytes)
     }

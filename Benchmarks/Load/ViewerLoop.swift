@@ -5,7 +5,7 @@ final class ViewerLoop {
     private(set) var viewers: [Viewer] = []
     private let target: Target
     private let epoll: Epoll
-    /// Viewers without a keyframe yet. They are served between a few events of the others, so that a join's time is the server's and not
+    /// Viewers without a keyframe (or, without video, a frame) yet. They are served between a few events of the others, so that a join's time is the server's and not
     /// the time that this loop takes to read a keyframe hundreds of times.
     private let joiners: Epoll
     private var joinerCount = 0
@@ -24,6 +24,7 @@ final class ViewerLoop {
         var dueNs: UInt64
         var name: String
         var room: Int
+        var hasVideo = true
         var receiveBufferBytes: Int?
     }
 
@@ -76,7 +77,7 @@ final class ViewerLoop {
                 if viewer.phase != .closed { try self.joiners.modify(viewer.descriptor, token: event.token, [.read, .hangUp]) }
             }
             self.handle(event, viewer)
-            guard viewer.phase == .closed || viewer.check.firstKeyframeNs != nil else { return }
+            guard viewer.phase == .closed || viewer.hasJoined else { return }
             self.joinerCount -= 1
             // Closing its descriptor has taken a closed one off already.
             guard viewer.phase != .closed else { return }
@@ -98,7 +99,7 @@ final class ViewerLoop {
     func stall(_ index: Int) throws(LoadError) {
         let viewer = self.viewers[index]
         // A joiner is known to the other selector, and has nothing yet to stall on.
-        guard viewer.phase == .playing, viewer.check.firstKeyframeNs != nil else { return }
+        guard viewer.phase == .playing, viewer.hasJoined else { return }
         viewer.stall()
         try self.epoll.modify(viewer.descriptor, token: UInt64(index), .hangUp)
     }
@@ -121,7 +122,7 @@ final class ViewerLoop {
             let plan = self.planned[self.nextPlanned]
             self.nextPlanned += 1
             let viewer = try Viewer(
-                target: self.target, name: plan.name, room: plan.room, receiveBufferBytes: plan.receiveBufferBytes)
+                target: self.target, name: plan.name, room: plan.room, hasVideo: plan.hasVideo, receiveBufferBytes: plan.receiveBufferBytes)
             viewer.check.windowStartNs = self.windowStartNs
             self.viewers.append(viewer)
             try self.joiners.add(viewer.descriptor, token: UInt64(self.viewers.count - 1), [.read, .write, .hangUp])

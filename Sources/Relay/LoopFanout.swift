@@ -25,6 +25,8 @@ package final class LoopFanout {
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
     var isDirty = false
+    /// How long messages are gathered before they are sent.
+    let coalesceMs: Int64
     /// Bytes of encoded messages per second, measured between sweeps.
     private(set) var bytesPerSecond = 0
     private var bytesInWindow = 0
@@ -44,8 +46,9 @@ package final class LoopFanout {
     private static let batchLimitBytes = 1 << 20
     private static let batchLimitVectors = 64
 
-    init(stream: Stream, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, nowMs: Int64) {
+    init(stream: Stream, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy, nowMs: Int64) {
         self.stream = stream
+        self.coalesceMs = policy.coalesceMs(stream.path)
         self.ring = ring
         self.isSeeded = isSeeded
         self.encoder = encoder
@@ -344,7 +347,15 @@ package struct RelayPolicy: Sendable {
     package var maxBehindMs: Int64 = 5_000
     /// Messages are gathered for so long before they are sent; 0: at once.
     package var coalesceMs: Int64 = 0
+    /// The same for the streams of single apps.
+    package var coalesceByAppMs: [String: Int64] = [:]
     package var grace = GracePeriods()
     package var ring = FanoutRing.Bounds()
     package init() {}
+
+    /// For a stream "app/name".
+    func coalesceMs(_ path: String) -> Int64 {
+        guard !self.coalesceByAppMs.isEmpty, let slash = path.firstIndex(of: "/") else { return self.coalesceMs }
+        return self.coalesceByAppMs[String(path[..<slash])] ?? self.coalesceMs
+    }
 }

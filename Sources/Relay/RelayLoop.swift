@@ -62,7 +62,8 @@ package final class RelayLoop: @unchecked Sendable {
         let home = HomeStream(stream, registry, grace: self.policy.grace)
         self.homes[stream.id] = home
         self.fanouts[stream.id] = LoopFanout(
-            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true, encoder: self.encoder, nowMs: self.nowMs)
+            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true, encoder: self.encoder, policy: self.policy,
+            nowMs: self.nowMs)
     }
 
     /// Nobody uses the stream any more.
@@ -90,7 +91,8 @@ package final class RelayLoop: @unchecked Sendable {
         }
         // First viewer of a stream that lives on another loop: subscribe, and take its ring over as it is.
         let fanout = LoopFanout(
-            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false, encoder: self.encoder, nowMs: self.nowMs)
+            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false, encoder: self.encoder, policy: self.policy,
+            nowMs: self.nowMs)
         self.fanouts[stream.id] = fanout
         fanout.add(viewer)
         stream.home.eventLoop.execute {
@@ -148,18 +150,21 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }
-        if !fanout.isDirty {
-            fanout.isDirty = true
-            self.dirty.append(fanout)
+        guard !fanout.isDirty else { return }
+        fanout.isDirty = true
+        guard fanout.coalesceMs == 0 else {
+            self.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(fanout.coalesceMs)) { self.makeDue(fanout) }
+            return
         }
+        self.makeDue(fanout)
+    }
+
+    /// Not now but as the loop's next task: what the loop reads meanwhile goes out in the same writes (natural batching).
+    private func makeDue(_ fanout: LoopFanout) {
+        self.dirty.append(fanout)
         guard !self.isPumpScheduled else { return }
         self.isPumpScheduled = true
-        // Not now but as the loop's next task: what the loop reads meanwhile goes out in the same writes (natural batching).
-        if self.policy.coalesceMs > 0 {
-            self.eventLoop.scheduleTask(in: .milliseconds(self.policy.coalesceMs)) { self.pumpDirty() }
-        } else {
-            self.eventLoop.execute { self.pumpDirty() }
-        }
+        self.eventLoop.execute { self.pumpDirty() }
     }
 
     private func pumpDirty() {

@@ -63,6 +63,9 @@ enum ConfigChecks {
                 Finding(path: path, problem: "\(text(value)) must be less than \(other) (\(text(bound)))", paths: [path, other]))
         }
         below("relay.skipBehind", config.relay.skipBehindMs, "relay.maxBehind", config.relay.maxBehindMs)
+        for (_, coalesceMs) in config.relay.coalesceByAppMs.sorted(by: { $0.key < $1.key }) {
+            below("relay.coalesceByApp", coalesceMs, "relay.skipBehind", config.relay.skipBehindMs)
+        }
         below("relay.coalesce", config.relay.coalesceMs, "relay.skipBehind", config.relay.skipBehindMs)
         let limits = config.limits
         let messages = [

@@ -62,7 +62,8 @@ extension ConfigSetting {
             "rooms.duplicatePublish", \.rooms.duplicatePublish, .choice(ServerConfig.Rooms.DuplicatePublish.self),
             "A second push to a name: the same credential takes over (identity), none does (reject), any valid one does (takeover)."),
         .make(
-            "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp, .byApp,
+            "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp,
+            .byApp(.choice(ServerConfig.Rooms.DuplicatePublish.self), example: "live=reject"),
             "The same for single apps, e.g. [live=reject, talk=takeover]."),
         .make(
             "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
@@ -127,6 +128,9 @@ extension ConfigSetting {
         .make("relay.gopCache.maxDuration", \.relay.gopCache.maxDurationMs, .duration(100...600_000), "The same, in time."),
         .make(
             "relay.coalesce", \.relay.coalesceMs, .duration(0...1_000), "Gather messages this long before sending; 0s sends each at once."),
+        .make(
+            "relay.coalesceByApp", \.relay.coalesceByAppMs, .byApp(.duration(0...1_000), example: "talk=20ms"),
+            "The same for single apps, e.g. [live=100ms, talk=0s]."),
 
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
@@ -268,23 +272,23 @@ extension ConfigValueKind<[String]> {
     }
 }
 
-extension ConfigValueKind<[String: ServerConfig.Rooms.DuplicatePublish]> {
-    static var byApp: Self {
-        let one = ConfigValueKind<ServerConfig.Rooms.DuplicatePublish>.choice(ServerConfig.Rooms.DuplicatePublish.self)
-        return Self(
-            expected: "a list of app=policy", isList: true,
+extension ConfigValueKind {
+    /// A value for each of some apps; `example` is one of the list's items.
+    static func byApp<One: Sendable>(_ one: ConfigValueKind<One>, example: String) -> Self where Value == [String: One] {
+        Self(
+            expected: "a list such as [\(example)]", isList: true,
             read: { (values: [String]) throws(ValueProblem) in
-                var all: [String: ServerConfig.Rooms.DuplicatePublish] = [:]
+                var all: [String: One] = [:]
                 for value in values {
                     let parts = value.split(separator: "=", omittingEmptySubsequences: false)
                     guard parts.count == 2, !parts[0].isEmpty else {
-                        throw ValueProblem("\"\(value)\" is not app=policy; expected e.g. live=reject")
+                        throw ValueProblem("\"\(value)\" is not app=value; expected e.g. \(example)")
                     }
                     all[String(parts[0])] = try one.read([String(parts[1])])
                 }
                 return all
             },
-            write: { $0.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.rawValue)" } })
+            write: { $0.sorted { $0.key < $1.key }.map { "\($0.key)=\(one.write($0.value)?.joined() ?? "")" } })
     }
 }
 

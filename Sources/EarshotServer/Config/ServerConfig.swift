@@ -160,6 +160,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var gopCache = GOPCache()
         /// Milliseconds that messages are gathered before they are sent; 0 sends each at once.
         package var coalesceMs: Int64 = 0
+        package var coalesceByAppMs: [String: Int64] = [:]
         package init() {}
     }
 

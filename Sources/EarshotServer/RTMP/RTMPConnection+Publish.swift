@@ -93,8 +93,7 @@ extension RTMPConnection {
         case .success(let token):
             publishing.token = token
             self.core.counters.update { $0.publishesStarted += 1 }
-            self.log[metadataKey: "room"] = "\(publishing.admission.grant.roomID)"
-            self.noteRole("publish", address, "Publish started")
+            self.noteRole("publish", address, room: publishing.admission.grant.roomID, "Publish started")
             self.session.acceptPublish(streamID)
             self.performRequests()
         case .failure(let refusal):

@@ -3,6 +3,7 @@ import Media
 import NIOCore
 import RTMP
 import Relay
+import Rooms
 
 /// Performing what the session asks for. Publishing and playing are in files of their own.
 extension RTMPConnection {
@@ -81,10 +82,8 @@ extension RTMPConnection {
     }
 
     /// Said in every later line of this connection; of several roles the newest counts.
-    func noteRole(_ role: String, _ address: StreamAddress, _ line: Logger.Message) {
-        self.log[metadataKey: "role"] = "\(role)"
-        self.log[metadataKey: "app"] = "\(address.app)"
-        self.log[metadataKey: "stream"] = "\(address.name)"
+    func noteRole(_ role: StaticString, _ address: StreamAddress, room: RoomID? = nil, _ line: Logger.Message) {
+        self.lastRole = (role, address, room)
         guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
         self.log.info(line, metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
     }

@@ -3,6 +3,7 @@ import Media
 import NIOCore
 import RTMP
 import Relay
+import Rooms
 
 /// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline (behind TLS, when there is any).
 ///
@@ -41,7 +42,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     let isTLS: Bool
     private(set) var remote = ""
     private(set) var remoteAddress: SocketAddress?
-    var log: Logger
+    /// What the connection was last used for, for the log.
+    var lastRole: (name: StaticString, address: StreamAddress, room: RoomID?)?
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
     var handshake: ServerHandshake? = ServerHandshake()
@@ -78,7 +80,6 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         self.core = core
         self.loop = loop
         self.isTLS = isTLS
-        self.log = core.log
         let limits = RTMP.Limits(core.config.limits)
         self.decoder = ChunkDecoder(limits: limits)
         self.session = ServerSession(limits: limits)
@@ -88,6 +89,19 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     }
 
     var nowMs: Int64 { self.loop.relay.nowMs }
+
+    /// Made for each line: metadata kept for one would be most of what an idle viewer costs.
+    var log: Logger {
+        var log = self.core.log
+        log[metadataKey: "conn"] = "\(self.id)"
+        log[metadataKey: "remote"] = "\(self.remote)"
+        guard let role = self.lastRole else { return log }
+        log[metadataKey: "role"] = "\(role.name)"
+        log[metadataKey: "app"] = "\(role.address.app)"
+        log[metadataKey: "stream"] = "\(role.address.name)"
+        if let room = role.room { log[metadataKey: "room"] = "\(room)" }
+        return log
+    }
 
     // MARK: Lifecycle
 
@@ -105,8 +119,6 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         self.context = context
         self.remoteAddress = context.remoteAddress
         self.remote = context.remoteAddress.map(Self.describe) ?? "unknown"
-        self.log[metadataKey: "conn"] = "\(self.id)"
-        self.log[metadataKey: "remote"] = "\(self.remote)"
         self.core.counters.update { $0.connectionsAccepted += 1 }
         var descriptor: CInt?
         if !self.isTLS {

@@ -95,6 +95,7 @@ extension RelayPolicy {
         self.skipBehindMs = relay.skipBehindMs
         self.maxBehindMs = relay.maxBehindMs
         self.coalesceMs = relay.coalesceMs
+        self.coalesceByAppMs = relay.coalesceByAppMs
         self.grace = GracePeriods(config.rooms.policy)
         self.ring.gopBytes = relay.gopCache.maxBytes
         self.ring.gopMs = relay.gopCache.maxDurationMs

@@ -1,0 +1,77 @@
+/// A target and whether it is met.
+struct Verdict {
+    var isMet: Bool
+    var text: String
+
+    /// A figure of ours against a number, or against another figure of the same run.
+    private struct Target {
+        enum Limit {
+            case below(Double)
+            case times(Double, of: String, scenario: String? = nil)
+        }
+        var scenario: String
+        var measure: Measure
+        var limit: Limit
+        var server = "earshot"
+    }
+
+    private static let bare = "bare C"
+    private static let rival = "nginx-rtmp"
+
+    private static let targets: [Target] =
+        ["fanout-500x800k", "fanout-300x2M", "talk-1000"].flatMap { scenario in
+            [
+                Target(scenario: scenario, measure: .cpu, limit: .times(1.10, of: Self.bare)),
+                Target(scenario: scenario, measure: .cpu, limit: .times(1, of: Self.rival)),
+                Target(scenario: scenario, measure: .latencyP99, limit: .times(1, of: Self.rival)),
+            ]
+        } + [
+            Target(scenario: "rooms-200", measure: .cpu, limit: .times(1.25, of: Self.bare)),
+            Target(scenario: "rooms-200", measure: .cpu, limit: .times(1, of: Self.rival)),
+            Target(
+                scenario: "window-300x2M", measure: .cpu, limit: .times(1.25, of: "bare C, 100 ms"), server: "earshot, 100 ms"),
+            Target(scenario: "capacity-6x", measure: .latencyP99, limit: .below(250)),
+            Target(scenario: "capacity-0.6x", measure: .latencyP99, limit: .below(10)),
+            Target(scenario: "idle-2000", measure: .perViewer, limit: .below(8)),
+            Target(scenario: "join-1000", measure: .joinP99, limit: .below(20)),
+            Target(scenario: "stall-500", measure: .perStalled, limit: .below(1024)),
+            Target(scenario: "stall-500", measure: .latencyP99, limit: .times(1.2, of: "earshot", scenario: "stall-none")),
+        ]
+
+    /// Of what was measured. Nobody may lose anything in any scenario.
+    static func all(_ figures: Figures) -> [Verdict] {
+        var verdicts = self.targets.compactMap { self.judge($0, figures) }
+        for scenario in figures.scenarios {
+            let joined = figures.rounds(scenario, "earshot")
+            if let before = joined.median(.playersBefore), let meanwhile = joined.median(.playersMeanwhile), before > 0 {
+                verdicts.append(
+                    Verdict(
+                        isMet: meanwhile <= before * 2,
+                        text:
+                            "\(scenario): players' latency p99 \(RunResult.format(meanwhile / before)) × that before the joins, target ≤ 2")
+                )
+            }
+            for server in figures.servers(in: scenario) where server.hasPrefix("earshot") {
+                verdicts.append(
+                    Verdict(isMet: figures.rounds(scenario, server).isLossless, text: "\(scenario), \(server): nobody lacks a byte"))
+            }
+        }
+        return verdicts
+    }
+
+    /// Nil when one of the two figures was not measured.
+    private static func judge(_ target: Target, _ figures: Figures) -> Verdict? {
+        guard let own = figures.rounds(target.scenario, target.server).median(target.measure) else { return nil }
+        let name = "\(target.scenario): \(target.measure.name)"
+        switch target.limit {
+        case .below(let limit):
+            return Verdict(isMet: own <= limit, text: "\(name) \(RunResult.format(own)), target ≤ \(RunResult.format(limit))")
+        case .times(let limit, let other, let scenario):
+            guard let base = figures.rounds(scenario ?? target.scenario, other).median(target.measure), base > 0 else { return nil }
+            return Verdict(
+                isMet: own <= limit * base,
+                text: "\(name) \(RunResult.format(own / base)) × \(scenario.map { "that of \($0)" } ?? "that of \(other)"), "
+                    + "target ≤ \(RunResult.format(limit))")
+        }
+    }
+}
