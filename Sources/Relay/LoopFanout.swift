@@ -199,14 +199,15 @@ package final class LoopFanout {
                     to = self.batchTo
                     bytes = self.batchBytes
                 }
-                if cursor == from, cursor >= self.ring.base, bytes > 0, viewer.sink.isReady {
-                    let written = viewer.sink.write(vectors, bytes: bytes)
+                if cursor == from, bytes > 0, let line = viewer.line, line.descriptor >= 0 {
+                    let written = line.send(vectors)
                     if written == bytes {
                         self.advance(viewer, to: to, bytes: bytes, messages: to - cursor)
                         if to == head { continue }
-                    } else {
+                    } else if written > 0 {
                         viewer.cursor = self.finishCut(viewer, from: cursor, to: to, written: written)
                     }
+                    // Full or broken: the general way meets the same, and deals with it.
                 }
             }
             self.pump(viewer, scratch: scratch, policy: policy, nowMs: nowMs)

@@ -100,7 +100,7 @@ package struct StreamState: Sendable {
     private static let takeoverLimit = 3
     private static let takeoverWindowMs: Int64 = 30_000
     /// Media this long after the announcement of a pause is its end, not its tail.
-    private static let pauseTailMs: Int64 = 1_000
+    package static let pauseTailMs: Int64 = 1_000
 
     package init(grace: GracePeriods = GracePeriods()) {
         self.grace = grace

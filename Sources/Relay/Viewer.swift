@@ -2,6 +2,8 @@
 package protocol ViewerSink: AnyObject {
     /// Whether a message may be started: the connection is open, and nothing of an earlier one waits.
     var isReady: Bool { get }
+    /// The way around this protocol for most messages; open only while ``isReady`` holds. `nil` when all goes through a channel.
+    var line: DirectLine? { get }
     /// Writes what can be taken at once, starting at a message boundary. Returns the bytes taken.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int
     /// Takes over the rest of a message that `write` took only part of (or nothing, when `offset` is 0), then calls `pump` again when
@@ -18,6 +20,18 @@ package protocol ViewerSink: AnyObject {
 
 /// One player of one stream: a position in its loop's ring and a gate. Holds no queue. Loop-bound.
 package final class Viewer {
+    // First and together what the pump looks at for each message: one cache line.
+
+    /// Sequence number of the next ring message; `nil` until the loop's ring is seeded.
+    var cursor: Int?
+    /// Unsafe as `sink` is, which owns it.
+    unowned(unsafe) let line: DirectLine?
+    package internal(set) var bytesSent: UInt64 = 0
+    package internal(set) var messagesSent: UInt64 = 0
+    /// Nothing but the cursor stands between this viewer and the next batch: all messages, unchanged. Set by the pump, cleared by whatever
+    /// changes what the viewer is sent.
+    var isSteady = false
+
     package let stream: Stream
     /// Message stream id on its connection.
     package let streamID: UInt32
@@ -27,19 +41,12 @@ package final class Viewer {
     package internal(set) var gate = ViewerGate()
     package internal(set) var isPaused = false
     package internal(set) var isDetached = false
-    /// Sequence number of the next ring message; `nil` until the loop's ring is seeded.
-    var cursor: Int?
     /// What is sent before the ring: headers and metadata, shared by all who joined at the same place.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
-    /// Nothing but the cursor stands between this viewer and the next batch: all messages, unchanged. Set by the pump, cleared by whatever
-    /// changes what the viewer is sent.
-    var isSteady = false
     let joinedMs: Int64
     /// What arrived before it does not count as waiting for the viewer: when it joined, or last went on after a pause.
     var waitingSinceMs: Int64
-    package internal(set) var bytesSent: UInt64 = 0
-    package internal(set) var messagesSent: UInt64 = 0
     /// Bytes in the kernel's send queue at the last sweep.
     var unsentBytes = 0
     var lowWater = 0
@@ -48,6 +55,7 @@ package final class Viewer {
         self.stream = stream
         self.streamID = streamID
         self.sink = sink
+        self.line = sink.line
         self.joinedMs = nowMs
         self.waitingSinceMs = nowMs
     }

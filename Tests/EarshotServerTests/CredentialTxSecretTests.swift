@@ -112,6 +112,22 @@ import Testing
         #expect(try self.door.ask("txSecret=%2539992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF").refusal == .credentialWrong)
     }
 
+    /// Who may watch may not push; who may push may watch.
+    @Test(arguments: [nil, "the key of players"]) func playingHasAKeyOfItsOwn(_ playKey: String?) throws {
+        let ring = KeyRing(
+            key: "the push key", backupKey: "the old key", playKey: playKey, jwtKey: Doorkeeper.keys.jwtKey, webhookKey: "hook-key")
+        let door = Doorkeeper(ring)
+        #expect(!ring.publishKeys.contains(ring.playKey))
+        for (key, mayPush) in [(ring.playKey, false), ("the push key", true), ("the old key", true)] {
+            #expect(try door.ask(Doorkeeper.signed(key: key), action: .play).pass != nil)
+            #expect(try (door.ask(Doorkeeper.signed(key: key), action: .publish).pass != nil) == mayPush)
+        }
+        // While keys are changed, URLs for playing that the old key made are good too.
+        let before = KeyRing(key: "the old key", backupKey: nil, playKey: playKey, jwtKey: ring.jwtKey, webhookKey: "hook-key")
+        #expect(try door.ask(Doorkeeper.signed(key: before.playKey), action: .play).pass != nil)
+        #expect(try door.ask(Doorkeeper.signed(key: before.playKey), action: .publish).refusal == .credentialWrong)
+    }
+
     /// A new key comes in, the old one stays as backup for as long as its URLs live, then goes.
     @Test func keysAreChangedWithoutCuttingURLs() throws {
         let old = Doorkeeper.signed(key: "the old key")

@@ -144,6 +144,25 @@ import Testing
         }
     }
 
+    /// A publisher that announces pauses without end costs the registry next to nothing.
+    @Test func aFloodOfPauses() async throws {
+        try await TestServer.run { server in
+            let client = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            let before = server.rooms.counters.operations
+            for _ in 0..<50 {
+                try await client.perform { session in
+                    for _ in 0..<40 { session.pause(true, on: 1) }
+                }
+            }
+            #expect(try await server.waitFor("cam1", .interrupted).reason == .paused)
+            client.send(Command("getStreamLength", transaction: 58))
+            try await eventually("all of them to be read") { client.results[58] == .number(0) }
+            #expect(server.rooms.counters.operations - before < 100)
+            await client.close()
+        }
+    }
+
     /// Two cameras of one room: live while one of them is.
     @Test func twoSlots() async throws {
         try await TestServer.run { server in

@@ -38,6 +38,8 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         self.loop = loop
     }
 
+    /// Everything goes through `write`, where it can be watched.
+    var line: DirectLine? { nil }
     var isReady: Bool { self.isOpen && self.rest == nil && self.room != 0 }
     var holdsRest: Bool { self.rest != nil }
 

@@ -88,6 +88,9 @@ extension ConfigSetting {
             "credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)),
             "A second key that is accepted, for changing keys.", isSecret: true),
         .make(
+            "credentials.playKey", \.credentials.playKey, .optional(.secret(8...256)),
+            "Signs txSecret URLs that only play; derived from key when not set.", isSecret: true),
+        .make(
             "credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self),
             "Of the txSecret URLs made here; both are accepted."),
         .make(

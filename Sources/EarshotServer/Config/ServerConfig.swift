@@ -106,6 +106,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var key: String?
         /// Checks `txSecret` too, while keys are being changed.
         package var backupKey: String?
+        package var playKey: String?
         /// Of the URLs made here; both are accepted.
         package var hash = Hash.md5
         /// HMAC key of tokens, at least 32 bytes.

@@ -34,7 +34,8 @@ package struct AdmissionRules: Sendable {
         let parameters = SecretParameters.redact(address.query)
         switch try Credential(query) {
         case .txSecret(let secret, let time):
-            let until = try TxSecret.check(secret, txTime: time, streamName: address.name, keys: self.keys, nowSeconds: nowSeconds)
+            let keys = request.action == .publish ? self.keys.publishKeys : self.keys.playKeys
+            let until = try TxSecret.check(secret, txTime: time, streamName: address.name, keys: keys, nowSeconds: nowSeconds)
             return AdmissionPass(
                 identity: "signed \(address.path)", rank: until, user: nil, isVerified: true, parameters: parameters)
         case .token(let text):

@@ -1,3 +1,5 @@
+internal import Crypto
+
 /// The server's own secrets: from the configuration, or made at the first start and kept in the data directory. Never logged.
 ///
 /// A plain value, read once at start. Printing it shows no key.
@@ -6,16 +8,35 @@ package struct KeyRing: Sendable, Equatable {
     package var key: String
     /// Checks `txSecret` too, while keys are being changed.
     package var backupKey: String?
+    /// Signs and checks `txSecret` of URLs for playing; nil: derived from `key`.
+    package var ownPlayKey: String?
     /// HS256 key of tokens, at least 32 bytes; with a shorter one no token is made and none is accepted.
     package var jwtKey: String
     /// Signs webhooks and hooks.
     package var webhookKey: String
 
-    package init(key: String, backupKey: String?, jwtKey: String, webhookKey: String) {
+    package init(key: String, backupKey: String?, playKey: String? = nil, jwtKey: String, webhookKey: String) {
         self.key = key
         self.backupKey = backupKey
+        self.ownPlayKey = playKey
         self.jwtKey = jwtKey
         self.webhookKey = webhookKey
+    }
+
+    /// Signs URLs for playing. Not the key of pushes: who may watch may not take the camera's place.
+    var playKey: String { self.ownPlayKey ?? Self.playKey(from: self.key) }
+
+    /// What may have signed a URL for publishing.
+    var publishKeys: [String] { [self.key] + (self.backupKey.map { [$0] } ?? []) }
+
+    /// What may have signed a URL for playing: the keys for it, and those for publishing, which is more.
+    var playKeys: [String] {
+        let derived = self.ownPlayKey == nil ? self.publishKeys.map(Self.playKey) : []
+        return (self.ownPlayKey.map { [$0] } ?? derived) + self.publishKeys
+    }
+
+    private static func playKey(from key: String) -> String {
+        SecretText.hex(HMAC<SHA256>.authenticationCode(for: Array("earshot play".utf8), using: SymmetricKey(data: Array(key.utf8))))
     }
 
     /// Bytes. RFC 7518 §3.2: an HS256 key is as long as the hash at least.
@@ -30,13 +51,13 @@ package struct KeyRing: Sendable, Equatable {
         let set = config.credentials
         if let key = set.key, let jwtKey = set.jwtKey, let webhookKey = config.webhooks.key {
             // Nothing is missing: no file is made, so that a read-only data directory does no harm here.
-            return try KeyRing(key: key, backupKey: set.backupKey, jwtKey: jwtKey, webhookKey: webhookKey).checked()
+            return try KeyRing(key: key, backupKey: set.backupKey, playKey: set.playKey, jwtKey: jwtKey, webhookKey: webhookKey).checked()
         }
         let file = KeyFile(directory: config.data.directory)
         let stored = try file.readOrMake()
         return try KeyRing(
             key: set.key ?? stored.take("key", \.key, least: Self.leastKeyBytes),
-            backupKey: set.backupKey,
+            backupKey: set.backupKey, playKey: set.playKey,
             jwtKey: set.jwtKey ?? stored.take("jwtKey", \.jwtKey, least: Self.leastJWTKeyBytes),
             webhookKey: config.webhooks.key ?? stored.take("webhookKey", \.webhookKey, least: Self.leastKeyBytes)
         ).checked()
@@ -46,6 +67,7 @@ package struct KeyRing: Sendable, Equatable {
     private func checked() throws(KeyFileError) -> KeyRing {
         let keys: [(String, String?, Int)] = [
             ("credentials.key", self.key, Self.leastKeyBytes), ("credentials.backupKey", self.backupKey, Self.leastKeyBytes),
+            ("credentials.playKey", self.ownPlayKey, Self.leastKeyBytes),
             ("credentials.jwtKey", self.jwtKey, Self.leastJWTKeyBytes), ("webhooks.key", self.webhookKey, Self.leastKeyBytes),
         ]
         for case (let name, let key?, let least) in keys where key.utf8.count < least {

@@ -93,7 +93,8 @@ package struct StreamURLs: Sendable {
         switch signing.scheme {
         case .txSecret:
             let time = TxSecret.text(ofSeconds: expires)
-            let secret = TxSecret.signature(key: self.keys.key, streamName: path.name, txTime: time, hash: self.hash)
+            let key = act == "play" ? self.keys.playKey : self.keys.key
+            let secret = TxSecret.signature(key: key, streamName: path.name, txTime: time, hash: self.hash)
             return ("txSecret=\(secret)&txTime=\(time)", expires * 1_000)
         case .jwt:
             // A room that the stream's name does not bear out would make a token that opens nothing.

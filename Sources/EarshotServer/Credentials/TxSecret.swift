@@ -38,7 +38,7 @@ enum TxSecret {
 
     /// The time until which the URL is good, at most `nowSeconds` before it is over. Throws why it is not accepted.
     static func check(
-        _ txSecret: String, txTime: String?, streamName: String, keys: KeyRing, nowSeconds: Int64
+        _ txSecret: String, txTime: String?, streamName: String, keys: [String], nowSeconds: Int64
     ) throws(AdmissionRefusal) -> Int64 {
         guard let txTime else {
             throw AdmissionRefusal(
@@ -60,8 +60,8 @@ enum TxSecret {
                 reason: .credentialWrong, message: "txSecret has \(given.count) characters; expected 32 (MD5) or 64 (SHA-256) hex digits.")
         }
         var isRight = false
-        // Both keys always, so that time does not tell which of them is in use.
-        for key in [keys.key, keys.backupKey].compactMap({ $0 }) {
+        // All keys always, so that time does not tell which of them is in use.
+        for key in keys {
             let expected = Array(self.signature(key: key, streamName: streamName, txTime: txTime, hash: hash).utf8)
             isRight = SecretText.isEqual(given, expected) || isRight
         }

@@ -119,6 +119,9 @@ extension RTMPConnection {
     /// The client says on its publishing stream that it sends nothing for a while.
     func announcePause(_ streamID: UInt32) {
         guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) else { return }
+        // What comes so soon after a pause does not end it, so saying it again says nothing; a flood of it would fill the registry.
+        if let last = publishing.pausedMs, self.nowMs - last < StreamState.pauseTailMs { return }
+        publishing.pausedMs = self.nowMs
         self.publishBatch()
         RelayLoop.announcePause(publishing.stream)
         self.core.rooms.pauseAnnounced(publishing.admission.grant.sequence)

@@ -92,7 +92,8 @@ extension RTMPConnection {
 // MARK: - ViewerSink
 
 extension RTMPConnection: ViewerSink {
-    var isReady: Bool { self.closeReason == nil && self.writer?.isReady == true }
+    var isReady: Bool { self.writer?.isReady == true }
+    var line: DirectLine? { self.writer?.line }
 
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
         self.writer?.write(vectors, bytes: bytes) ?? 0

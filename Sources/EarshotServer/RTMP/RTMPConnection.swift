@@ -23,6 +23,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         var token: StreamState.Token?
         var unwrapper = TimestampUnwrapper()
         var hasMedia = false
+        /// When it last announced a pause.
+        var pausedMs: Int64?
         let sinceMs: Int64
 
         init(
@@ -251,6 +253,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
     private func note(_ reason: CloseReason, detail: String?) {
         guard self.closeReason == nil else { return }
         self.closeReason = reason
+        self.writer?.isEnding = true
         self.closeDetail = detail
     }
 

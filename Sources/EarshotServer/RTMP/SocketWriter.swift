@@ -28,16 +28,27 @@ final class SocketWriter {
     private var context: ChannelHandlerContext?
     /// The socket; `nil` for TLS and once the channel is inactive (the number may be reused from then on).
     private var descriptor: CInt?
-    private let isDirect: Bool
+    /// The pump's way to the socket, open exactly while ``isReady`` holds: whatever that depends on calls ``settle()``. `nil` for TLS.
+    let line: DirectLine?
+    private var isDirect: Bool { self.line != nil }
     /// Writes given to the channel on the direct path that it has not completed.
-    private var inFlight = 0
-    private var rest: Rest?
+    private var inFlight = 0 {
+        didSet { self.settle() }
+    }
+    private var rest: Rest? {
+        didSet { self.settle() }
+    }
     /// Control bytes of the current turn, and those that wait for the end of a started message.
     private var control = ByteBuffer()
     /// Control bytes that the channel was given and has not written.
     private var controlInFlight = 0
     private var isBroken = false
-    private(set) var bytesWritten: UInt64 = 0
+    /// The connection is being closed: no message is started any more.
+    var isEnding = false {
+        didSet { self.settle() }
+    }
+    private var bytesThroughChannel: UInt64 = 0
+    var bytesWritten: UInt64 { self.bytesThroughChannel &+ (self.line?.bytesWritten ?? 0) }
 
     /// What is left of a message that was cut.
     private struct Rest {
@@ -58,19 +69,29 @@ final class SocketWriter {
         self.owner = owner
         self.context = context
         self.descriptor = descriptor
-        self.isDirect = descriptor != nil
+        self.line = descriptor == nil ? nil : DirectLine()
+        self.settle()
+    }
+
+    /// Opens the line or shuts it.
+    private func settle() {
+        guard let line = self.line else { return }
+        if let descriptor = self.descriptor, self.isReady { line.open(descriptor) } else { line.shut() }
     }
 
     /// The channel is inactive: nothing may touch the descriptor any more.
     func invalidate() {
         self.descriptor = nil
         self.context = nil
-        self.rest = nil
         self.control = ByteBuffer()
+        self.rest = nil
+        self.settle()
     }
 
     var isReady: Bool {
-        guard let context = self.context, !self.isBroken, self.rest == nil, self.control.readableBytes == 0 else { return false }
+        guard let context = self.context, !self.isBroken, !self.isEnding, self.rest == nil, self.control.readableBytes == 0 else {
+            return false
+        }
         return self.isDirect ? self.inFlight == 0 : context.channel.isWritable
     }
 
@@ -78,8 +99,9 @@ final class SocketWriter {
 
     /// Starts at a message boundary; only while ``isReady``. Returns the bytes taken.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
-        let taken = self.isDirect ? self.sendNow(vectors) : self.writeToChannel(vectors, limit: Self.channelPiece)
-        self.bytesWritten &+= UInt64(taken)
+        if self.isDirect { return self.sendNow(vectors) }
+        let taken = self.writeToChannel(vectors, limit: Self.channelPiece)
+        self.bytesThroughChannel &+= UInt64(taken)
         return taken
     }
 
@@ -95,24 +117,14 @@ final class SocketWriter {
 
     /// Only what the kernel takes now; 0 when it takes nothing.
     private func sendNow(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
-        guard let descriptor = self.descriptor, let first = vectors.first else { return 0 }
-        var header = msghdr()
-        header.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
-        header.msg_iovlen = numericCast(vectors.count)
-        while true {
-            // One piece is the common case, and the cheaper call.
-            let sent =
-                vectors.count == 1
-                ? send(descriptor, first.iov_base, first.iov_len, Self.sendFlags) : sendmsg(descriptor, &header, Self.sendFlags)
-            if sent >= 0 { return sent }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN: return 0
-            default:
-                self.fail { $0.writeFailed() }
-                return 0
-            }
-        }
+        guard let line = self.line, let descriptor = self.descriptor else { return 0 }
+        // The rest of a message goes out while nothing else may be started.
+        line.open(descriptor)
+        let sent = line.send(vectors)
+        self.settle()
+        guard sent < 0 else { return sent }
+        self.fail { $0.writeFailed() }
+        return 0
     }
 
     private func writeToChannel(_ vectors: UnsafeBufferPointer<IOVector>, limit: Int) -> Int {
@@ -133,6 +145,7 @@ final class SocketWriter {
     func writeControl(_ body: (inout ByteBuffer) -> Void) {
         guard !self.isBroken else { return }
         body(&self.control)
+        self.settle()
         guard self.control.readableBytes + self.controlInFlight > Self.controlLimit else { return }
         self.fail { $0.writerOverflowed() }
     }
@@ -143,7 +156,7 @@ final class SocketWriter {
         let bytes = self.control
         let count = bytes.readableBytes
         self.control = ByteBuffer()
-        self.bytesWritten &+= UInt64(count)
+        self.bytesThroughChannel &+= UInt64(count)
         self.controlInFlight += count
         self.inFlight += 1
         let promise = context.eventLoop.makePromise(of: Void.self)
@@ -212,7 +225,7 @@ final class SocketWriter {
         piece.writeBytes(rest.header[min(rest.offset, rest.header.count)...].prefix(fromHeader))
         piece.writeBytes(UnsafeRawBufferPointer(start: start + rest.offset + fromHeader, count: count - fromHeader))
         rest.offset += count
-        self.bytesWritten &+= UInt64(count)
+        self.bytesThroughChannel &+= UInt64(count)
         self.rest = rest.offset < rest.message.length ? rest : nil
         if self.isDirect {
             self.writeThroughChannel(piece)
@@ -225,6 +238,7 @@ final class SocketWriter {
     private func fail(_ tell: @escaping (any SocketWriterOwner) -> Void) {
         guard !self.isBroken, let context = self.context else { return }
         self.isBroken = true
+        self.settle()
         context.eventLoop.assumeIsolated().execute { tell(self.owner) }
     }
 
@@ -247,5 +261,4 @@ final class SocketWriter {
     /// linux/sockios.h and linux/tcp.h; the libc headers do not carry them into Swift.
     private static let SIOCOUTQNSD = 0x894B
     private static let TCP_NOTSENT_LOWAT: CInt = 25
-    private static let sendFlags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
 }

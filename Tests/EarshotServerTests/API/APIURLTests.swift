@@ -37,10 +37,10 @@ import Testing
             let refused = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/r1"), within: 20)
             #expect(refused.status != 0)
             // A URL made for playing does not push.
-            if scheme == "jwt" {
-                let wrong = try await ClientProcess.run(FFmpeg.push(source, to: try play["rtmp"].string.orThrow()), within: 10)
-                #expect(wrong.status != 0)
-            }
+            let refusals = server.closed(.credentialWrong)
+            let wrong = try await ClientProcess.run(FFmpeg.push(source, to: try play["rtmp"].string.orThrow()), within: 10)
+            #expect(wrong.status != 0)
+            #expect(server.closed(.credentialWrong) == refusals + 1)
             let secret = try url.split(separator: "?").last.map(String.init).orThrow()
             #expect(!server.lines.all.contains { $0.contains(secret) }, "a credential is logged")
             for path in ["rooms", "rooms/r1", "streams", "sessions", "streams/published", "rooms/r1/events", "events", "callbacks"] {
