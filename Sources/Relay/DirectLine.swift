@@ -6,37 +6,65 @@ import Musl
 import Darwin
 #endif
 
-/// The short way to a plain TCP viewer: its socket, while a message may be started on it. What the pump needs of a connection per message,
-/// in one place that fits a cache line. Loop-bound; owned by the connection's writer, which opens and shuts it.
+/// The short way to a plain TCP connection's viewers: its socket, while a message may be started on it. Loop-bound; owned by the
+/// connection's writer, which opens and shuts it, and known to the lanes of the connection's viewers.
 package final class DirectLine {
-    /// The socket; negative while nothing may be started: something of an earlier message or an answer waits, or the connection is closed.
-    package fileprivate(set) var descriptor: CInt = -1
-    package private(set) var bytesWritten: UInt64 = 0
+    /// Negative while nothing may be started: something of an earlier message or an answer waits, or the connection is closed.
+    private(set) var descriptor: CInt = -1
+    private var viewers: [Viewer] = []
+    private var ownBytes: UInt64 = 0
 
     package init() {}
 
-    package func open(_ descriptor: CInt) { self.descriptor = descriptor }
-    package func shut() { self.descriptor = -1 }
+    /// A message may be started on this socket.
+    package func open(_ descriptor: CInt) {
+        guard self.descriptor != descriptor else { return }
+        self.descriptor = descriptor
+        for viewer in self.viewers { viewer.lane?.pointee.descriptor = descriptor }
+    }
 
-    /// Writes what the kernel takes now. 0 when it takes nothing, negative with `errno` set when the connection is broken.
-    package func send(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
+    package func shut() { self.open(-1) }
+
+    /// Bytes that the kernel took, all viewers of the connection together.
+    package var bytesWritten: UInt64 { self.viewers.reduce(self.ownBytes) { $0 &+ ($1.lane?.pointee.bytes ?? 0) } }
+
+    func add(_ viewer: Viewer) {
+        self.viewers.append(viewer)
+        viewer.lane?.pointee.descriptor = self.descriptor
+    }
+
+    func remove(_ viewer: Viewer) {
+        guard let index = self.viewers.firstIndex(where: { $0 === viewer }) else { return }
+        self.viewers.remove(at: index)
+        viewer.lane?.pointee.descriptor = -1
+        self.ownBytes &+= viewer.lane?.pointee.bytes ?? 0
+    }
+
+    func count(_ bytes: Int) { self.ownBytes &+= UInt64(bytes) }
+
+    /// Writes what the kernel takes now; for the rest of a started message too. 0 when it takes nothing, negative when the connection is broken.
+    package func send(_ vectors: UnsafeBufferPointer<IOVector>, to descriptor: CInt) -> Int {
+        let sent = Self.send(vectors, to: descriptor)
+        if sent > 0 { self.count(sent) }
+        return sent
+    }
+
+    /// The same without counting.
+    static func send(_ vectors: UnsafeBufferPointer<IOVector>, to descriptor: CInt) -> Int {
         guard let first = vectors.first else { return 0 }
         while true {
             let sent: Int
             if vectors.count == 1 {
                 // One piece is the common case, and the cheaper call.
-                sent = systemSend(self.descriptor, first.iov_base, first.iov_len, Self.flags)
+                sent = systemSend(descriptor, first.iov_base, first.iov_len, self.flags)
             } else {
                 var header = msghdr()
                 header.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
                 header.msg_iovlen = numericCast(vectors.count)
-                sent = sendmsg(self.descriptor, &header, Self.flags)
+                sent = sendmsg(descriptor, &header, self.flags)
             }
-            if sent > 0 {
-                self.bytesWritten &+= UInt64(sent)
-                return sent
-            }
-            if sent == 0 || errno == EAGAIN { return 0 }
+            if sent >= 0 { return sent }
+            if errno == EAGAIN { return 0 }
             if errno != EINTR { return -1 }
         }
     }
@@ -44,7 +72,7 @@ package final class DirectLine {
     private static let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
 }
 
-/// `send` within a method named `send`.
+/// `send` within a type that has a method of this name.
 private func systemSend(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _ count: Int, _ flags: CInt) -> Int {
     send(descriptor, bytes, count, flags)
 }

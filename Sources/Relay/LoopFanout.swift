@@ -22,6 +22,8 @@ package final class LoopFanout {
     package private(set) var ring: FanoutRing
     private(set) var isSeeded: Bool
     private(set) var viewers: ContiguousArray<Viewer> = []
+    /// One per viewer, in the same order.
+    private(set) var lanes = LaneTable()
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
     var isDirty = false
@@ -57,6 +59,7 @@ package final class LoopFanout {
     }
 
     deinit {
+        for viewer in self.viewers { viewer.leaveFanout() }
         self.batch.deallocate()
     }
 
@@ -109,6 +112,8 @@ package final class LoopFanout {
 
     func add(_ viewer: Viewer) {
         self.viewers.append(viewer)
+        self.lanes.append()
+        viewer.enter(self, at: self.viewers.count - 1)
         if self.isSeeded { viewer.start(in: self) }
     }
 
@@ -127,14 +132,28 @@ package final class LoopFanout {
 
     /// Marks only: the list may be being walked.
     func markDetached(_ viewer: Viewer) {
-        viewer.isDetached = true
-        viewer.isSteady = false
+        viewer.detach()
         self.hasDetached = true
     }
 
     func sweepDetached() {
         guard self.hasDetached else { return }
-        self.viewers.removeAll { $0.isDetached }
+        var kept = 0
+        for index in self.viewers.indices {
+            let viewer = self.viewers[index]
+            if viewer.isDetached {
+                viewer.leaveFanout()
+                continue
+            }
+            if kept != index {
+                self.viewers[kept] = viewer
+                self.lanes.move(from: index, to: kept)
+                viewer.move(to: kept)
+            }
+            kept += 1
+        }
+        self.viewers.removeLast(self.viewers.count - kept)
+        self.lanes.truncate(to: kept)
         self.hasDetached = false
     }
 
@@ -189,8 +208,9 @@ package final class LoopFanout {
         var bytes = 0
         // By index: a write may close a connection, which marks its viewer, and may not touch the list.
         for index in 0..<self.viewers.count {
-            let viewer = self.viewers[index]
-            if viewer.isSteady, let cursor = viewer.cursor {
+            let lane = self.lanes.base + index
+            if lane.pointee.isSteady {
+                let cursor = lane.pointee.cursor
                 if cursor == head { continue }
                 if cursor != from, cursor >= self.ring.base, self.isFresh(cursor, policy: policy, nowMs: nowMs) {
                     self.gather(from: cursor)
@@ -199,18 +219,22 @@ package final class LoopFanout {
                     to = self.batchTo
                     bytes = self.batchBytes
                 }
-                if cursor == from, bytes > 0, let line = viewer.line, line.descriptor >= 0 {
-                    let written = line.send(vectors)
+                if cursor == from, bytes > 0, lane.pointee.descriptor >= 0 {
+                    let written = DirectLine.send(vectors, to: lane.pointee.descriptor)
                     if written == bytes {
-                        self.advance(viewer, to: to, bytes: bytes, messages: to - cursor)
+                        lane.pointee.cursor = to
+                        lane.pointee.bytes &+= UInt64(bytes)
+                        lane.pointee.messages &+= UInt64(to - cursor)
                         if to == head { continue }
                     } else if written > 0 {
+                        let viewer = self.viewers[index]
+                        viewer.line?.count(written)
                         viewer.cursor = self.finishCut(viewer, from: cursor, to: to, written: written)
                     }
                     // Full or broken: the general way meets the same, and deals with it.
                 }
             }
-            self.pump(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
+            self.pump(self.viewers[index], scratch: scratch, policy: policy, nowMs: nowMs)
             // The general way gathers for itself.
             from = -1
         }
@@ -223,8 +247,7 @@ package final class LoopFanout {
 
     private func advance(_ viewer: Viewer, to cursor: Int, bytes: Int, messages: Int) {
         viewer.cursor = cursor
-        viewer.bytesSent &+= UInt64(bytes)
-        viewer.messagesSent &+= UInt64(messages)
+        viewer.count(bytes: bytes, messages: messages)
     }
 
     /// Sends the viewer what is due, as far as its connection takes it.
@@ -289,8 +312,7 @@ package final class LoopFanout {
             sequence += 1
         }
         let message = self.ring[sequence]
-        viewer.bytesSent &+= UInt64(written - rest + message.length)
-        viewer.messagesSent &+= UInt64(sequence - from + 1)
+        viewer.count(bytes: written - rest + message.length, messages: sequence - from + 1)
         viewer.sink.finish(message, header: UnsafeRawBufferPointer(start: nil, count: 0), from: rest)
         return sequence + 1
     }
@@ -298,8 +320,7 @@ package final class LoopFanout {
     /// One message with the viewer's own message stream id in its header.
     private func sendOne(_ message: EncodedMessage, to viewer: Viewer, scratch: PumpScratch) {
         guard let start = message.start else { return }
-        viewer.bytesSent &+= UInt64(message.length)
-        viewer.messagesSent &+= 1
+        viewer.count(bytes: message.length, messages: 1)
         let headerLength = Int(message.headerLength)
         let header = UnsafeMutableRawBufferPointer(rebasing: scratch.header[..<headerLength])
         header.copyMemory(from: UnsafeRawBufferPointer(start: start, count: headerLength))

@@ -113,7 +113,7 @@ package final class RelayLoop: @unchecked Sendable {
         if let fanout = self.fanouts[viewer.stream.id] {
             fanout.markDetached(viewer)
         } else {
-            viewer.isDetached = true
+            viewer.detach()
         }
     }
 

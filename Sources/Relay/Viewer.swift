@@ -20,27 +20,23 @@ package protocol ViewerSink: AnyObject {
 
 /// One player of one stream: a position in its loop's ring and a gate. Holds no queue. Loop-bound.
 package final class Viewer {
-    // First and together what the pump looks at for each message: one cache line.
-
-    /// Sequence number of the next ring message; `nil` until the loop's ring is seeded.
-    var cursor: Int?
-    /// Unsafe as `sink` is, which owns it.
-    unowned(unsafe) let line: DirectLine?
-    package internal(set) var bytesSent: UInt64 = 0
-    package internal(set) var messagesSent: UInt64 = 0
-    /// Nothing but the cursor stands between this viewer and the next batch: all messages, unchanged. Set by the pump, cleared by whatever
-    /// changes what the viewer is sent.
-    var isSteady = false
-
     package let stream: Stream
     /// Message stream id on its connection.
     package let streamID: UInt32
     /// Unsafe, for the price of a check per message and viewer: a connection detaches its viewers before it goes, and nothing is sent to a
     /// detached one.
     package unowned(unsafe) let sink: any ViewerSink
+    /// Unsafe as `sink`, which owns it.
+    unowned(unsafe) let line: DirectLine?
+    /// Where it stands in its fanout, which clears this when it goes.
+    private unowned(unsafe) var fanout: LoopFanout?
+    private var index = 0
+    /// Sent by other ways than the lane's.
+    private var otherBytes: UInt64 = 0
+    private var otherMessages: UInt64 = 0
     package internal(set) var gate = ViewerGate()
     package internal(set) var isPaused = false
-    package internal(set) var isDetached = false
+    package private(set) var isDetached = false
     /// What is sent before the ring: headers and metadata, shared by all who joined at the same place.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
@@ -59,6 +55,53 @@ package final class Viewer {
         self.joinedMs = nowMs
         self.waitingSinceMs = nowMs
     }
+
+    // MARK: Its lane
+
+    /// From its coming to a fanout to its going. Good until another viewer comes.
+    var lane: UnsafeMutablePointer<Lane>? { self.fanout.map { $0.lanes.base + self.index } }
+
+    func enter(_ fanout: LoopFanout, at index: Int) {
+        self.fanout = fanout
+        self.index = index
+        self.line?.add(self)
+    }
+
+    func move(to index: Int) { self.index = index }
+
+    /// Nothing is sent to it any more. The connection, and with it `line`, may go from now on.
+    func detach() {
+        guard !self.isDetached else { return }
+        self.isDetached = true
+        self.isSteady = false
+        self.line?.remove(self)
+    }
+
+    /// Its lane goes; what was counted there stays.
+    func leaveFanout() {
+        guard let lane = self.lane else { return }
+        self.count(bytes: Int(truncatingIfNeeded: lane.pointee.bytes), messages: Int(truncatingIfNeeded: lane.pointee.messages))
+        self.fanout = nil
+    }
+
+    /// Sequence number of the next ring message; `nil` until the loop's ring is seeded.
+    var cursor: Int? {
+        get { self.lane.flatMap { $0.pointee.cursor < 0 ? nil : $0.pointee.cursor } }
+        set { self.lane?.pointee.cursor = newValue ?? -1 }
+    }
+    var isSteady: Bool {
+        get { self.lane?.pointee.isSteady ?? false }
+        set { self.lane?.pointee.isSteady = newValue }
+    }
+    package var bytesSent: UInt64 { self.otherBytes &+ (self.lane?.pointee.bytes ?? 0) }
+    package var messagesSent: UInt64 { self.otherMessages &+ (self.lane?.pointee.messages ?? 0) }
+
+    func count(bytes: Int, messages: Int) {
+        self.otherBytes &+= UInt64(bytes)
+        self.otherMessages &+= UInt64(messages)
+    }
+
+    // MARK: Its place
 
     /// Starts at the ring's join point. What it asked for (no audio, no video) meanwhile stands.
     func start(in fanout: LoopFanout) {

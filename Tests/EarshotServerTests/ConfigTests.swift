@@ -282,18 +282,23 @@ import Testing
                   autoCreate: never
                   duplicatePublishByApp: [live=reject, talk=takeover]
                   policy: {heartbeatMisses: 5, maxDuration: 1h}
+                relay: {coalesceByApp: [live=100ms, talk=0s]}
                 webhooks: {urls: ["https://a.example.com/x?y=1", "http://b.example.com"]}
                 """)
             let config = try ServerConfig.load(file: file, environment: [:], flags: [:]).config
             #expect(config.urls.rtmp == "rtmp://live.example.com")
             #expect(config.rooms.autoCreate == .never)
             #expect(config.rooms.duplicatePublishByApp == ["live": .reject, "talk": .takeover])
+            #expect(config.relay.coalesceByAppMs == ["live": 100, "talk": 0])
             #expect(config.rooms.policy.heartbeatMisses == 5 && config.rooms.policy.maxDurationMs == 3_600_000)
             #expect(config.webhooks.urls == ["https://a.example.com/x?y=1", "http://b.example.com"])
         }
         for (name, value, problem) in [
             ("URLS_RTMP", "http://x", "is not a URL, rtmp://…"), ("HOOKS_ON_PLAY", "ftp://x", "is not a URL, http://… or https://…"),
-            ("WEBHOOKS_URLS", "https://u:p@x", "has a user name in it"), ("ROOMS_DUPLICATE_PUBLISH_BY_APP", "live", "is not app=policy"),
+            ("WEBHOOKS_URLS", "https://u:p@x", "has a user name in it"),
+            ("ROOMS_DUPLICATE_PUBLISH_BY_APP", "live", "is not app=value; expected e.g. live=reject"),
+            ("RELAY_COALESCE_BY_APP", "live=2s", "out of range"),
+            ("RELAY_COALESCE_BY_APP", "live=1s", "must be less than relay.skipBehind"),
             ("ROOMS_POLICY_HEARTBEAT_MISSES", "0", "out of range"), ("ROOMS_AUTO_CREATE", "yes", "is not one of loopback, always, never"),
         ] {
             let error = try Self.error(environment: ["EARSHOT_\(name)": value])

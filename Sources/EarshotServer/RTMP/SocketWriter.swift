@@ -118,10 +118,7 @@ final class SocketWriter {
     /// Only what the kernel takes now; 0 when it takes nothing.
     private func sendNow(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
         guard let line = self.line, let descriptor = self.descriptor else { return 0 }
-        // The rest of a message goes out while nothing else may be started.
-        line.open(descriptor)
-        let sent = line.send(vectors)
-        self.settle()
+        let sent = line.send(vectors, to: descriptor)
         guard sent < 0 else { return sent }
         self.fail { $0.writeFailed() }
         return 0
