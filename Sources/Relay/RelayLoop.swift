@@ -252,11 +252,23 @@ package final class RelayLoop: @unchecked Sendable {
     /// Streams whose home is this loop.
     package func streamSnapshots() -> [StreamSnapshot] {
         let nowMs = self.nowMs
-        return self.homes.values.map { home in
-            StreamSnapshot(
-                path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
-                viewers: home.stream.viewerCount, ringBytes: self.fanouts[home.stream.id]?.ring.bytes ?? 0)
-        }
+        return self.homes.values.map { self.snapshot(of: $0, nowMs: nowMs) }
+    }
+
+    private func snapshot(of home: HomeStream, nowMs: Int64) -> StreamSnapshot {
+        StreamSnapshot(
+            path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
+            viewers: home.stream.viewerCount, ringBytes: self.fanouts[home.stream.id]?.ring.bytes ?? 0)
+    }
+
+    /// One stream whose home is this loop, and the loops that have viewers of it; nil when it has gone.
+    package func snapshot(of stream: Stream) -> (stream: StreamSnapshot, loops: [RelayLoop])? {
+        self.homes[stream.id].map { (self.snapshot(of: $0, nowMs: self.nowMs), [self] + $0.subscribers) }
+    }
+
+    /// To the stream's present viewers on this loop.
+    package func bytesSent(of stream: Stream) -> UInt64 {
+        self.fanouts[stream.id]?.viewers.reduce(0) { $1.isDetached ? $0 : $0 + $1.bytesSent } ?? 0
     }
 
     /// The last minutes of a stream whose home is this loop, oldest first.

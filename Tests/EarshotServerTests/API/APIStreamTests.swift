@@ -1,7 +1,11 @@
-@testable import EarshotServer
+import Dispatch
 import Foundation
+import NIOCore
+import Relay
 import Rooms
 import Testing
+
+@testable import EarshotServer
 
 /// Streams through the API, with real pushes.
 @Suite struct APIStreamTests {
@@ -81,6 +85,41 @@ import Testing
             let older = try await api.ok("GET", "streams/published?before=\(all["next"].int.orThrow())")
             #expect(older["list"].list.map(\.["stopReason"].string) == ["dropped"])
             await viewer.close()
+        }
+    }
+
+    /// One stream is looked up without asking every loop: those that have nothing to do with it need not answer.
+    @Test func oneStreamIsFoundOnItsOwnLoop() async throws {
+        try await TestServer.run { server in
+            let core = server.server.core
+            let path = StreamPath(app: "live", name: "cam1")
+            #expect(await core.streamAnswer(path) == nil)
+            let publisher = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            var viewers: [RawClient] = []
+            for _ in 0..<4 { viewers.append(try await RawClient.playing(server.port, "cam1")) }
+            try await eventually("media") { viewers.allSatisfy { !$0.media().isEmpty } }
+            let answer = try await core.streamAnswer(path).orThrow()
+            let listed = try await core.streamAnswers().first { $0.path == path }.orThrow()
+            #expect(answer.publisher?.id == listed.publisher?.id && answer.publisher != nil)
+            #expect(answer.bytesOut == listed.bytesOut && answer.bytesOut > 0)
+            #expect(answer.state == .live && answer.snapshot.viewers == 4)
+            for viewer in viewers { await viewer.close() }
+            try await eventually("the viewers' end") { core.viewers(of: path) == 0 }
+            let home = try core.registry.find("live/cam1").orThrow().home
+            try await eventually("the home loop alone to have the stream") {
+                try await home.eventLoop.submit { try home.snapshot(of: core.registry.find("live/cam1").orThrow())?.loops.count }.get() == 1
+            }
+            let busy = core.allLoops.filter { $0.relay !== home }
+            let release = DispatchSemaphore(value: 0)
+            for loop in busy { loop.relay.eventLoop.execute { _ = release.wait(timeout: .now() + 10) } }
+            let start = ContinuousClock.now
+            #expect(await core.streamAnswer(path)?.publisher != nil)
+            for _ in busy { release.signal() }
+            #expect(ContinuousClock.now - start < .seconds(8), "a busy loop was asked")
+            await publisher.close()
+        }
+    }
         }
     }
 

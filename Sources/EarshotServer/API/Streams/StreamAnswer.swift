@@ -1,4 +1,5 @@
 import Media
+import NIOCore
 import Relay
 import Rooms
 
@@ -44,6 +45,28 @@ extension ServerCore {
                     snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0, roomID: nil)
             }
         }
+    }
+
+    /// One stream, without its room; nil when nobody uses it. Asks only the loops that the stream lives on.
+    func streamAnswer(_ path: StreamPath) async -> StreamAnswer? {
+        guard let stream = self.registry.find(path.description) else { return nil }
+        let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: PublishRelay?)? = await withCheckedContinuation { done in
+            stream.home.run { home in
+                done.resume(returning: home.snapshot(of: stream).map { ($0, home.publisher(of: stream) as? PublishRelay) })
+            }
+        }
+        guard let found else { return nil }
+        var bytesOut: UInt64 = 0
+        for loop in found.at.loops {
+            bytesOut += await withCheckedContinuation { done in loop.run { done.resume(returning: $0.bytesSent(of: stream)) } }
+        }
+        var publisher: SessionSnapshot?
+        if let connection = found.publisher?.connection {
+            publisher = await withCheckedContinuation { done in
+                connection.eventLoop.execute { done.resume(returning: connection.value.snapshot()) }
+            }
+        }
+        return StreamAnswer(snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, roomID: nil)
     }
 }
 

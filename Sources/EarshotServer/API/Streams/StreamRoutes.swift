@@ -99,7 +99,7 @@ extension APIRoute {
     private static func standing(of path: StreamPath, _ call: APICall) async throws -> StreamStateAnswer {
         let room = try await call.rooms.room(ofStream: path)
         let ban = try await call.rooms.ban(of: path)
-        let stream = try await call.core.streamAnswers().first { $0.path == path }?.with(roomID: room?.id)
+        let stream = await call.core.streamAnswer(path)?.with(roomID: room?.id)
         return StreamStateAnswer(
             path: path, state: ban != nil ? .forbid : stream?.state == .live ? .active : .inactive, room: room, ban: ban, stream: stream)
     }
