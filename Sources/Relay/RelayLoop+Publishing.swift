@@ -71,6 +71,19 @@ extension RelayLoop {
         }
     }
 
+    /// How much longer the stream's publisher is waited for: see ``StreamState/wait(untilMs:)``. Any thread.
+    package static func wait(for stream: Stream, ms: Int64) {
+        stream.home.run { loop in
+            // Far enough for anyone, and no number that could overflow.
+            loop.homes[stream.id]?.state.wait(untilMs: loop.nowMs + min(max(0, ms), 3_153_600_000_000))
+        }
+    }
+
+    /// Other periods for a stream that is published, or was a moment ago. Any thread.
+    package static func change(_ stream: Stream, to grace: GracePeriods) {
+        stream.home.run { $0.homes[stream.id]?.state.change(to: grace) }
+    }
+
     /// Who publishes, as its connection gave itself. On the home loop.
     package func publisher(of stream: Stream) -> (any PublisherDelegate)? { self.homes[stream.id]?.delegate }
 

@@ -96,6 +96,8 @@ package struct StreamState: Sendable {
     private var takeoversMs: [Int64] = []
     private var lastMediaMs: Int64 = 0
     private var isDry = false
+    /// Until when the stream's publisher is waited for, come what may.
+    private var waitsUntilMs: Int64?
 
     private static let takeoverLimit = 3
     private static let takeoverWindowMs: Int64 = 30_000
@@ -186,6 +188,7 @@ package struct StreamState: Sendable {
         case .paused(let sinceMs) where nowMs - sinceMs < Self.pauseTailMs: return
         case .none, .quiet, .paused:
             self.activity = .active
+            self.waitsUntilMs = nil
             items.append(.active)
         }
     }
@@ -205,7 +208,25 @@ package struct StreamState: Sendable {
     /// The publisher with this token is gone. `clean`: it said so before it went.
     package mutating func leave(token: Token, clean: Bool, nowMs: Int64) {
         guard self.publisherToken == token else { return }
-        self.phase = .grace(deadlineMs: nowMs + (clean ? self.grace.cleanStopMs : self.grace.brokenPipeMs))
+        let deadlineMs = nowMs + (clean ? self.grace.cleanStopMs : self.grace.brokenPipeMs)
+        self.phase = .grace(deadlineMs: max(deadlineMs, self.waitsUntilMs ?? deadlineMs))
+    }
+
+    /// Whoever decides how long to wait has decided: until then for a publisher that is gone, at least until then for one that is
+    /// connected and silent. Until media comes.
+    package mutating func wait(untilMs: Int64) {
+        switch self.phase {
+        case .idle: return
+        case .live: break
+        case .grace: self.phase = .grace(deadlineMs: untilMs)
+        }
+        self.waitsUntilMs = untilMs
+    }
+
+    /// Other periods from now on; a wait that has begun keeps its end.
+    package mutating func change(to grace: GracePeriods) {
+        guard self.phase != .idle else { return }
+        self.grace = grace
     }
 
     /// Takes the stream from its publisher, as if its connection had broken. Whose it was, if anyone's.
@@ -239,7 +260,7 @@ package struct StreamState: Sendable {
             let silentMs = nowMs - self.lastMediaMs
             var limitMs = self.grace.mediaIdleMs
             if case .paused = self.activity { limitMs = self.grace.pausedMs }
-            if silentMs >= limitMs {
+            if silentMs >= limitMs, nowMs >= self.waitsUntilMs ?? nowMs {
                 self.phase = .grace(deadlineMs: nowMs)
                 return .publisherIdle(token)
             }
@@ -265,6 +286,7 @@ package struct StreamState: Sendable {
         items.append(.end)
         self.phase = .idle
         self.liveSinceMs = nil
+        self.waitsUntilMs = nil
         self.heldEnd = []
         self.headers.removeAll()
         self.hasVideo = false

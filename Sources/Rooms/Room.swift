@@ -161,6 +161,15 @@ package struct Room: Sendable, Equatable {
         (1...max(1, count)).map { Slot(number: $0, app: app, name: $0 == 1 ? id.rawValue : "\(id.rawValue)-\($0)") }
     }
 
+    /// Until when the slot's viewers stay, should its publisher not come back before; nil when it is not away.
+    func waits(for slot: Slot) -> Int64? {
+        switch self.state {
+        // The end of the room is what ends them: the relay acts by itself only when word of that does not come.
+        case .interrupted: self.interruptionEnds?.later(by: 2_000)
+        case .live: slot.isActive ? nil : slot.awayUntil
+        case .created, .forbidden, .expired, .closed: nil
+        }
+    }
     package var hasActiveStream: Bool { self.slots.contains(where: \.isActive) }
     /// Another owner, whose presence is not known yet.
     package mutating func changeOwner(to owner: String?) {

@@ -21,6 +21,10 @@ package actor RoomRegistry {
         case event(RoomEvent)
         /// End the push with this sequence (nil: whatever is there) on this path.
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
+        /// The room waits for this stream's publisher until then, in milliseconds since 1970: what its viewers see goes on as long.
+        case waits(StreamPath, untilMs: Int64)
+        /// A room has another policy.
+        case policyChanged([StreamPath], RoomPolicy)
         /// The paused push counts as resumed only by media that comes later than now.
         case pauseAnnounced(StreamPath)
         /// A member was thrown out: end its sessions.

@@ -86,7 +86,16 @@ final class RoomWork {
             }
         }
         try self.save(from: old, to: room)
+        self.tellWaits(from: old, to: room)
         return true
+    }
+
+    /// How long what the viewers see must go on without its publisher, where that has changed.
+    private func tellWaits(from old: Room, to room: Room) {
+        for slot in room.slots {
+            guard let until = room.waits(for: slot), old.slot(slot.path).flatMap(old.waits(for:)) != until else { continue }
+            self.tell(.waits(slot.path, untilMs: until))
+        }
     }
 
     /// Stores the room, and what else hangs on its state and its slots' bans.

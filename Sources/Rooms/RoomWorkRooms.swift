@@ -162,6 +162,7 @@ extension RoomWork {
         data.add("changed", Self.changes(from: old, to: room))
         try self.event(.roomUpdated, of: &room, data)
         try self.save(from: old, to: room)
+        if room.policy != old.policy { self.tell(.policyChanged(room.slots.map(\.path), room.policy)) }
         return room
     }
 

@@ -1,8 +1,10 @@
-import EarshotServer
 import Foundation
 import RTMP
+import Relay
 import Rooms
 import Testing
+
+@testable import EarshotServer
 
 /// Rooms as real pushes live through them: ffmpeg at the door, killed, back, dropped, forbidden, over.
 @Suite struct RoomClientsTests {
@@ -229,6 +231,42 @@ import Testing
         }
     }
 
+    /// Viewers stay for as long as the room waits, be that longer than a broken connection's grace.
+    @Test func viewersStayThroughAnInterruption() async throws {
+        try await TestServer.run({ $0.rooms.policy.graceMs = 300 }) { server in
+            let viewer = try await RawClient.playing(server.port, "cam1")
+            let client = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            _ = try await server.rooms.apply(.pauseAnnounced(slot: nil), to: "cam1", action: "pause", by: Self.ops)
+            try await client.reset()
+            try await server.waitForGrace("cam1", ofAtLeast: 100_000)
+            _ = try await server.rooms.apply(.renew(byMs: 600_000), to: "cam1", action: "renew", by: Self.ops)
+            try await server.waitForGrace("cam1", ofAtLeast: 600_000)
+            let back = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            try await eventually("media of the second push") { viewer.media().count >= 2 }
+            #expect(!viewer.isClosed && !viewer.statuses.contains { $0.code == StatusCode.playUnpublishNotify })
+            // A broken connection has its usual grace again, and then it is over.
+            try await back.reset()
+            #expect(try await server.waitFor("cam1", .expired).reason == .graceOver)
+            try await viewer.waitForStatus(StatusCode.playUnpublishNotify)
+            await viewer.close()
+        }
+    }
+
+    /// Another policy counts for the push that runs.
+    @Test func aPolicyCanChangeDuringAPush() async throws {
+        try await TestServer.run { server in
+            let client = try await server.livePublisher("cam1")
+            try await server.waitFor("cam1", .live)
+            var patch = RoomPatch()
+            patch.policy = ["mediaIdle": 1_000]
+            _ = try await server.rooms.update("cam1", patch, by: Self.ops)
+            #expect(try await server.waitFor("cam1", .interrupted, within: 10).reason == .mediaIdle)
+            await client.close()
+        }
+    }
+
     @Test func kickedMemberIsCut() async throws {
         try await TestServer.run { server in
             let publisher = try await server.livePublisher("cam1")
@@ -264,6 +302,15 @@ extension TestServer {
             throw TimedOut(description: "\(error); it is \(last.map { "\($0.state) (\($0.reason))" } ?? "not there")")
         }
         return try last.orThrow()
+    }
+
+    /// Waits until the stream is without a publisher and waits so many milliseconds for one.
+    func waitForGrace(_ name: String, ofAtLeast ms: Int64) async throws {
+        try await eventually("a grace of \(ms) ms") {
+            let path = StreamPath(app: "live", name: name)
+            guard case .grace(let deadlineMs)? = await self.server.core.streamAnswer(path)?.snapshot.phase else { return false }
+            return deadlineMs - LoopSweeper.nowMs >= ms
+        }
     }
 
     func events(_ id: String) async throws -> [RoomEvent] { try await self.rooms.events(after: 0, room: id, limit: 1_000) }

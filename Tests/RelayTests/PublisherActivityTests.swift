@@ -148,4 +148,57 @@ import Testing
             #expect(try #require(seconds.last).arrivalJitterMs < 1, "in step with its timestamps")
         }
     }
+
+    private func grace() -> GracePeriods {
+        var grace = GracePeriods()
+        grace.brokenPipeMs = 100
+        grace.mediaIdleMs = 1_000
+        grace.pausedMs = 1_000
+        return grace
+    }
+
+    /// A publisher that is gone is waited for as long as was said, be that longer or shorter than usual.
+    @Test mutating func aWaitThatIsDecidedElsewhere() throws {
+        let token = try self.state.claim(self.me, grace: self.grace(), nowMs: 0, items: &self.items).token
+        self.feed([try Make.audio(1, at: 0)], token: token, nowMs: 0)
+        self.state.leave(token: token, clean: false, nowMs: 10)
+        self.state.wait(untilMs: 5_000)
+        #expect(self.state.tick(nowMs: 4_999, items: &self.items) == .nothing)
+        self.state.wait(untilMs: 4_999)
+        #expect(self.state.tick(nowMs: 4_999, items: &self.items) == .ended)
+        // Nobody is waited for.
+        self.state.wait(untilMs: 9_000)
+        #expect(self.state.phase == .idle)
+        _ = try self.state.claim(self.me, nowMs: 5_000, items: &self.items)
+        #expect(self.state.tick(nowMs: 6_000, items: &self.items) == .publisherIdle(2), "nor is that remembered")
+    }
+
+    /// A silent publisher is let go no sooner than was said, and its stream is waited for as long, if it goes or comes back without media.
+    @Test mutating func aSilentPublishersWait() throws {
+        let token = try self.state.claim(self.me, grace: self.grace(), nowMs: 0, items: &self.items).token
+        self.feed([try Make.audio(1, at: 0)], token: token, nowMs: 0)
+        self.state.announcePause(nowMs: 900)
+        self.state.wait(untilMs: 3_000)
+        #expect(self.state.tick(nowMs: 2_000, items: &self.items) == .nothing)
+        self.state.leave(token: token, clean: false, nowMs: 2_000)
+        #expect(self.state.phase == .grace(deadlineMs: 3_000))
+        let next = try self.state.claim(self.me, grace: self.grace(), nowMs: 2_100, items: &self.items).token
+        self.state.leave(token: next, clean: false, nowMs: 2_200)
+        #expect(self.state.phase == .grace(deadlineMs: 3_000))
+        let last = try self.state.claim(self.me, grace: self.grace(), nowMs: 2_300, items: &self.items).token
+        self.feed([try Make.audio(2, at: 0)], token: last, nowMs: 2_400)
+        self.state.leave(token: last, clean: false, nowMs: 2_500)
+        #expect(self.state.phase == .grace(deadlineMs: 2_600), "media ended that wait")
+    }
+
+    @Test mutating func periodsChangeWhileItRuns() throws {
+        let token = try self.state.claim(self.me, nowMs: 0, items: &self.items).token
+        self.feed([try Make.audio(1, at: 0)], token: token, nowMs: 0)
+        _ = self.took()
+        var grace = GracePeriods()
+        grace.quietMs = 1_000
+        self.state.change(to: grace)
+        _ = self.state.tick(nowMs: 1_000, items: &self.items)
+        #expect(self.took() == ["quiet"])
+    }
 }

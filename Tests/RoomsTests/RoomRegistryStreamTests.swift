@@ -298,4 +298,57 @@ import Testing
             ).map(\.sequence)
                 == [sequences[2], sequences[1]])
     }
+
+    /// The relay hears how long the room waits, whenever that changes.
+    @Test func theWaitIsTold() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        #expect(test.waits == [])
+        test.registry.mediaIdle(grant.sequence)
+        await test.settle()
+        #expect(test.waits == ["live/cam1 122"], "two seconds more than the room, whose own end comes first")
+        test.pass(100_000)
+        test.registry.pauseAnnounced(grant.sequence)
+        await test.settle()
+        #expect(test.waits.last == "live/cam1 222")
+        test.registry.pushEnded(grant.sequence, .connectionLost)
+        await test.settle()
+        #expect(test.waits.count == 2, "a pause goes on when its socket dies")
+        try await test.apply(.renew(byMs: 600_000), "cam1")
+        #expect(test.waits.last == "live/cam1 822")
+    }
+
+    /// A camera that is away while another one runs has its own time.
+    @Test func theWaitOfOneOfTwoStreamsIsTold() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1") { $0.slots = 2 }
+        let one = try await test.goLive("live/cam1")
+        let two = try await test.goLive("live/cam1-2")
+        test.registry.pauseAnnounced(one.sequence)
+        await test.settle()
+        #expect(test.waits == ["live/cam1 120"])
+        test.registry.pushEnded(two.sequence, .connectionLost)
+        await test.settle()
+        #expect(test.waits == ["live/cam1 120", "live/cam1 122", "live/cam1-2 122"])
+    }
+
+    @Test func anotherPolicyIsTold() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        var patch = RoomPatch()
+        patch.policy = ["mediaIdle": 2_000]
+        _ = try await test.registry.update("cam1", patch, by: Actor("test"))
+        patch = RoomPatch()
+        patch.title = "other"
+        _ = try await test.registry.update("cam1", patch, by: Actor("test"))
+        let told = test.outcomes.compactMap { outcome -> String? in
+            guard case .policyChanged(let paths, let policy) = outcome else { return nil }
+            return "\(paths) \(policy.mediaIdleMs)"
+        }
+        #expect(told == ["[live/cam1] 2000"])
+    }
 }

@@ -26,6 +26,13 @@ extension ServerCore {
                 self.logEvent(event)
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
+            case .waits(let path, let untilMs):
+                guard let stream = self.registry.find(path.description) else { continue }
+                let now = self.rooms.now
+                RelayLoop.wait(for: stream, ms: untilMs > now ? untilMs - now : 0)
+            case .policyChanged(let paths, let policy):
+                let grace = GracePeriods(policy)
+                for path in paths { if let stream = self.registry.find(path.description) { RelayLoop.change(stream, to: grace) } }
             case .pauseAnnounced(let path):
                 if let stream = self.registry.find(path.description) { self.announcePause(of: stream) }
             case .kick(let roomID, let user):

@@ -54,6 +54,14 @@ final class TestRegistry: Sendable {
         }
     }
 
+    /// How long streams are to be waited for, in seconds since the start.
+    var waits: [String] {
+        self.outcomes.compactMap { outcome in
+            guard case .waits(let path, let untilMs) = outcome else { return nil }
+            return "\(path) \((untilMs - Self.start) / 1_000)"
+        }
+    }
+
     /// Waits until everything submitted before is on disk.
     func settle() async { _ = await self.registry.result(key: nil) { _ in } }
 
