@@ -41,7 +41,13 @@ extension RoomRules {
     static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
         let event = room.enter(state, reason, telling: state == .closed ? .roomClosed : .roomExpired)
         room.endedAt = now
-        return [event] + room.cutAllPushes(.roomEnded)
+        var effects = [event]
+        for (index, slot) in room.slots.enumerated() {
+            // A room that waited in vain for a connected publisher is over because of that one's silence.
+            let isSilent = reason == .graceOver && (slot.awayReason == .mediaIdle || slot.awayReason == .paused)
+            effects += room.cutPushes(at: index, isSilent ? .mediaIdle : .roomEnded)
+        }
+        return effects
     }
 
     /// Forbids all streams; a longer ban that one of them has already is kept.

@@ -267,6 +267,19 @@ import Testing
         }
     }
 
+    /// A silence that ends the room is what the push ended by: for its client, the log and the list of pushes.
+    @Test func silenceThatEndsTheRoom() async throws {
+        try await TestServer.run({
+            $0.rooms.policy.mediaIdleMs = 1_000; $0.rooms.policy.idleGraceMs = 1_000
+        }) { server in
+            let client = try await server.livePublisher("cam1")
+            try await server.expectClosed(client, .mediaIdle)
+            try await server.waitFor("cam1", .expired)
+            let pushes = try await server.rooms.published(path: StreamPath("live/cam1"), fromMs: nil, toMs: nil, before: nil, limit: 10)
+            #expect(pushes.map(\.end) == [.mediaIdle])
+        }
+    }
+
     @Test func kickedMemberIsCut() async throws {
         try await TestServer.run { server in
             let publisher = try await server.livePublisher("cam1")

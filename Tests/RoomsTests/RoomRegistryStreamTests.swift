@@ -299,6 +299,20 @@ import Testing
                 == [sequences[2], sequences[1]])
     }
 
+    @Test func aPushThatEndsBySilenceIsToldAsThat() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        test.registry.mediaIdle(grant.sequence)
+        await test.advance(120_000)
+        #expect(try await test.registry.room("cam1").reason == .graceOver)
+        let pushes = try await test.registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 10)
+        #expect(pushes.map(\.end) == [.mediaIdle])
+        let end = try #require(test.events.first { $0.kind == .streamEnd })
+        #expect(try fields(end)["code"] == "8" && fields(end)["end"] == "mediaIdle")
+    }
+
     /// The relay hears how long the room waits, whenever that changes.
     @Test func theWaitIsTold() async throws {
         let test = try TestRegistry()

@@ -165,7 +165,19 @@ import Testing
         try work.push(5, at: 1)
         try work.at(10, .pauseAnnounced(slot: nil))
         try work.at(130, .tick)
-        #expect(work.description == "expired/graceOver [-] room.expired cut:5:roomEnded+viewers 1130")
+        #expect(work.description == "expired/graceOver [-] room.expired cut:5:mediaIdle+viewers 1130")
+    }
+
+    /// Silence is what its push ended by, if time ended the room because of it; a call is a call.
+    @Test func aSilenceThatLastsTooLongCutsThePublisherForIt() throws {
+        var work = try RoomAtWork()
+        try work.push(5, at: 1)
+        try work.at(10, .mediaIdle(slot: 1, sequence: 5))
+        var closed = work
+        try work.at(110, .tick)
+        #expect(work.description == "expired/graceOver [-] room.expired cut:5:mediaIdle+viewers 1110")
+        try closed.at(50, .close)
+        #expect(closed.description == "closed/closed [-] room.closed cut:5:roomEnded+viewers 1050")
     }
 
     @Test func maximumDurationEndsLiveAndInterruptedRooms() throws {

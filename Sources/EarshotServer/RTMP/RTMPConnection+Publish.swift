@@ -4,7 +4,6 @@ import NIOCore
 import RTMP
 import Relay
 import Rooms
-import Synchronization
 
 /// Publishing: admission, the claim on the stream, and the end.
 ///
@@ -214,7 +213,6 @@ final class PublishRelay: PublisherDelegate {
     private let streamID: UInt32
     let sequence: PushSequence
     private let rooms: RoomRegistry
-    private let isQuiet = Atomic<Bool>(false)
 
     init(connection: NIOLoopBound<RTMPConnection>, streamID: UInt32, sequence: PushSequence, rooms: RoomRegistry) {
         self.connection = connection
@@ -224,7 +222,6 @@ final class PublishRelay: PublisherDelegate {
     }
 
     func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
-        self.isQuiet.store(false, ordering: .relaxed)
         var media = PushMedia()
         media.width = meter.video?.width
         media.height = meter.video?.height
@@ -233,19 +230,14 @@ final class PublishRelay: PublisherDelegate {
         self.rooms.mediaArrived(self.sequence, media)
     }
 
-    func publisherQuiet(_ token: StreamState.Token) {
-        self.isQuiet.store(true, ordering: .relaxed)
-        self.rooms.mediaIdle(self.sequence)
-    }
+    func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }
 
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
         self.end(token, reason == .takenOver ? .takenOver : .mediaIdle)
     }
 
     /// Said to the registry here and now, before the next publisher's media; the connection's own word of it comes too late to count.
-    func end(_ token: StreamState.Token, _ asked: PushEnd) {
-        // A room that waited for this publisher in vain is over because of its silence.
-        let end = asked == .roomEnded && self.isQuiet.load(ordering: .relaxed) ? .mediaIdle : asked
+    func end(_ token: StreamState.Token, _ end: PushEnd) {
         self.rooms.pushEnded(self.sequence, end)
         let connection = self.connection
         let streamID = self.streamID
