@@ -5,7 +5,7 @@ extension RoomWork {
         if room.state == .closed { throw PushRefusal.roomClosed }
         let sequence: Int64
         do {
-            if room.state == .expired { try self.step(.reopen, on: &room, by: .publisher) }
+            if room.state == .expired { try self.reopen(&room) }
             sequence = try self.store.insertPush(request, path: slot.path, room: room.id, slot: slot.number, now: self.now)
             try self.step(.pushAdmitted(slot: slot.number, sequence: sequence), on: &room, by: .publisher)
         } catch let refusal as RoomRefusal {
@@ -20,6 +20,18 @@ extension RoomWork {
             }
         }
         return PushGrant(sequence: PushSequence(sequence), roomID: room.id, slot: slot.number, path: slot.path, policy: room.policy)
+    }
+
+    /// The next life of an expired room. Without its device, when that has another room by now: a device has one open room.
+    private func reopen(_ room: inout Room) throws {
+        if let device = room.deviceUid, var holder = try self.store.room(ofDevice: device), holder.id != room.id,
+            try self.catchUp(&holder), !holder.state.isTerminal
+        {
+            let old = room
+            room.deviceUid = nil
+            try self.save(from: old, to: room)
+        }
+        try self.step(.reopen, on: &room, by: .publisher)
     }
 
     /// The room and slot that a push is for: by stream name, else by device, else a room made for it.

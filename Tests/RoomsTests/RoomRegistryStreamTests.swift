@@ -365,4 +365,33 @@ import Testing
         }
         #expect(told == ["[live/cam1] 2000"])
     }
+
+    /// A device moves on to another room; its old one is pushed to by name.
+    @Test(arguments: [true, false]) func anExpiredRoomWhoseDeviceHasAnotherIsPushedTo(_ isCreated: Bool) async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("r1") { $0.deviceUid = "dev" }
+        try await test.apply(.expire, "r1")
+        if isCreated {
+            try await test.create("r2") { $0.deviceUid = "dev" }
+        } else {
+            try await test.create("r2")
+            var patch = RoomPatch()
+            patch.deviceUid = .some("dev")
+            _ = try await test.registry.update("r2", patch, by: Actor("test"))
+        }
+        let grant = try await test.push("live/r1").get()
+        #expect(grant.roomID.rawValue == "r1")
+        let room = try await test.registry.room("r1")
+        #expect(room.state == .created && room.instance == 2 && room.deviceUid == nil)
+        #expect(try await test.registry.room("r2").deviceUid == "dev")
+        #expect(try await test.push("live/dev").get().roomID.rawValue == "r2")
+        #expect(test.registry.counters.failedCommits == 0 && test.registry.counters.lostFacts == 0)
+        // When the other one has ended too, the device stays with whichever is pushed to.
+        try await test.apply(.expire, "r1")
+        try await test.apply(.expire, "r2")
+        _ = try await test.push("live/r2").get()
+        _ = try await test.push("live/r1").get()
+        #expect(try await test.registry.room("r2").deviceUid == "dev")
+    }
 }
