@@ -80,13 +80,18 @@ package struct PushRequest: Sendable, Equatable {
     package var parameters: String
     /// May make an ad-hoc room.
     package var mayCreateRoom: Bool
+    /// The only room that its credential is for; nil when that names none.
+    package var room: String?
     /// Pushes by device: `live/<deviceUid>` stands for slot 1 of the device's room.
-    package init(path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool) {
+    package init(
+        path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool, room: String? = nil
+    ) {
         self.path = path
         self.clientAddress = clientAddress
         self.session = session
         self.parameters = parameters
         self.mayCreateRoom = mayCreateRoom
+        self.room = room
     }
 }
 
@@ -104,6 +109,8 @@ package enum PushRefusal: Error, Sendable, Equatable {
     case noRoom
     case forbidden(untilMs: Int64, reason: String)
     case roomClosed
+    /// The stream is not of the room that the credential is for.
+    case otherRoom
     /// The store cannot be written; nothing was changed.
     case unavailable(String)
 }

@@ -2,6 +2,8 @@
 extension RoomWork {
     func admit(_ request: PushRequest) throws -> PushGrant {
         var (room, slot) = try self.target(of: request)
+        // Whatever was made or changed on the way is undone with the refusal.
+        if let wanted = request.room, wanted != room.id.rawValue { throw PushRefusal.otherRoom }
         if room.state == .closed { throw PushRefusal.roomClosed }
         let sequence: Int64
         do {

@@ -394,4 +394,20 @@ import Testing
         _ = try await test.push("live/r1").get()
         #expect(try await test.registry.room("r2").deviceUid == "dev")
     }
+
+    /// A credential for another room neither opens nor makes one.
+    @Test func aPushForAnotherRoomChangesNothing() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam-2")
+        try await test.apply(.expire, "cam-2")
+        let told = test.kinds
+        #expect(await test.push("live/cam-2", room: "cam") == .failure(.otherRoom))
+        #expect(await test.push("live/cam-3", mayCreateRoom: true, room: "cam") == .failure(.otherRoom))
+        #expect(test.kinds == told)
+        #expect(try await test.registry.room("cam-2").state == .expired)
+        await #expect(throws: RegistryError.noSuchRoom("cam-3")) { try await test.registry.room("cam-3") }
+        #expect(try await test.registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 10).isEmpty)
+        #expect(try await test.push("live/cam-2", room: "cam-2").get().roomID.rawValue == "cam-2")
+    }
 }

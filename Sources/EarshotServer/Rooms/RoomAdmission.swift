@@ -23,18 +23,15 @@ extension ServerCore {
         let path = StreamPath(app: request.address.app, name: request.address.name)
         let push = PushRequest(
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
-            mayCreateRoom: self.mayCreateRoom(request))
+            mayCreateRoom: self.mayCreateRoom(request),
+            // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
+            room: pass.room)
         switch await self.rooms.admitPush(push) {
         case .success(let grant):
-            // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
-            if let room = pass.room, room != grant.roomID.rawValue {
-                self.rooms.pushEnded(grant.sequence, .refused)
-                return .failure(.otherRoom(of: path, than: room))
-            }
             self.activePushes.add(grant)
             return .success(PublishAdmission(pass: pass, grant: grant))
         case .failure(let refusal):
-            return .failure(AdmissionRefusal(refusal, path))
+            return .failure(AdmissionRefusal(refusal, path, room: pass.room))
         }
     }
 
@@ -72,8 +69,9 @@ extension AdmissionRefusal {
         AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's.")
     }
 
-    fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
+    fileprivate init(_ refusal: PushRefusal, _ path: StreamPath, room: String? = nil) {
         switch refusal {
+        case .otherRoom: self = .otherRoom(of: path, than: room ?? "another")
         case .noRoom:
             self.init(
                 reason: .noRoom,

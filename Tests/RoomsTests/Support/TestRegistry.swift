@@ -90,10 +90,12 @@ final class TestRegistry: Sendable {
         return try await self.registry.create(new, by: Actor("test"))
     }
 
-    func push(_ path: String, from address: String = "192.0.2.1", mayCreateRoom: Bool = false) async -> Result<PushGrant, PushRefusal> {
+    func push(_ path: String, from address: String = "192.0.2.1", mayCreateRoom: Bool = false, room: String? = nil) async
+        -> Result<PushGrant, PushRefusal>
+    {
         guard let path = StreamPath(path) else { return .failure(.noRoom) }
         return await self.registry.admitPush(
-            PushRequest(path: path, clientAddress: address, session: 7, parameters: "a=1", mayCreateRoom: mayCreateRoom))
+            PushRequest(path: path, clientAddress: address, session: 7, parameters: "a=1", mayCreateRoom: mayCreateRoom, room: room))
     }
 
     /// Pushes media to a stream: the room is live when this returns.
