@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What callers ask of the registry. Any thread.
 extension RoomRegistry {
     // MARK: - Rooms
@@ -101,6 +103,18 @@ extension RoomRegistry {
     /// Keeps the answer to a request, with or without an effect of its own in the store.
     package nonisolated func store(_ answer: StoredAnswer, for key: IdempotencyKey) async throws(RegistryError) {
         _ = try await self.result(key: nil) { try $0.store.store(answer, for: key, now: $0.now) }.asRegistryResult.get()
+    }
+
+    /// The same, whenever the store takes it: for the answer to a call that has had its effect. Of very many waiting ones the newest are
+    /// forgotten; their keys stay taken.
+    package nonisolated func storeLater(_ answer: StoredAnswer, for key: IdempotencyKey) {
+        guard self.lateAnswers.add(1, ordering: .relaxed).newValue <= Self.mostLateAnswers else {
+            self.lateAnswers.subtract(1, ordering: .relaxed)
+            return
+        }
+        self.submit(done: { [weak self] in _ = self?.lateAnswers.subtract(1, ordering: .relaxed) }) {
+            try $0.store.store(answer, for: key, now: $0.now)
+        }
     }
 
     // MARK: - Outbox

@@ -57,6 +57,11 @@ package actor RoomRegistry {
     private let playTable = PlayTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
     private let counted = Mutex(Counters())
+    /// A report of viewers is on its way to the store: another one would say the same a little later.
+    let isReporting = Atomic<Bool>(false)
+    /// Answers that the store did not take with their call, on their way to it.
+    let lateAnswers = Atomic<Int>(0)
+    static let mostLateAnswers = 1_000
 
     /// Taken from the intake, in order, and not done yet.
     private var backlog: ArraySlice<Operation> = []
@@ -168,16 +173,16 @@ package actor RoomRegistry {
         }
     }
 
-    /// Runs a fact in its turn.
-    nonisolated func submit(_ body: @escaping @Sendable (RoomWork) throws -> Void) {
+    /// Runs a fact in its turn; `done` when it is on disk, or never will be.
+    nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
         let answer = self.intake.submit(.fact, clock: self.clock) { now in
             Operation(
                 kind: .fact, now: now, key: nil,
                 run: { work in
                     try body(work)
-                    return {}
+                    return done
                 },
-                fail: { _ in })
+                fail: { _ in done() })
         }
         if case .accepted(schedule: true) = answer { self.scheduleDrain() }
     }

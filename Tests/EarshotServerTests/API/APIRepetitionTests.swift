@@ -46,6 +46,30 @@ import Testing
         }
     }
 
+    /// What is done is done: the caller hears of it though the answer cannot be kept, and a repetition gets it once it could.
+    @Test func anAnswerThatCannotBeKeptIsGiven() async throws {
+        @Sendable func change(_ server: TestServer, _ sql: String) async throws {
+            let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
+            let done = try await ClientProcess.run(["python3", "-c", script, "\(server.dataDirectory)/earshot.db", sql], within: 20)
+            #expect(done.status == 0, "\(done.errors)")
+        }
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            let key = ["Idempotency-Key": "order-1"]
+            try await change(server, "CREATE TRIGGER no_answers BEFORE UPDATE ON answers BEGIN SELECT RAISE(ROLLBACK, 'full'); END")
+            let first = try await api("POST", "rooms", #"{"title":"one"}"#, headers: key)
+            #expect(first.status == 201, "\(first.text)")
+            try await change(server, "DROP TRIGGER no_answers")
+            var again = first
+            try await eventually("the answer to be kept") {
+                again = try await server.call("POST", "rooms", #"{"title":"one"}"#, headers: key)
+                return again.status == 201
+            }
+            #expect(again.headers["idempotency-replayed"] == "true" && again.body == first.body)
+            #expect(try await api.ok("GET", "rooms")["total"].int == 1)
+        }
+    }
+
     @Test func answersOutliveARestart() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path

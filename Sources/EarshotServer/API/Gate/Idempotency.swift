@@ -50,7 +50,13 @@ final class Idempotency: Sendable {
         guard case .data(let data) = reply else { throw APIError(.internalServerError, .internal, "The call has no JSON answer.") }
         let kept = route.success.secret.map { data.replacing($0, with: .null) } ?? data
         let body = APIRoute.envelope(kept, requestID: requestID).text
-        try await self.registry.store(StoredAnswer(status: route.success.status.code, body: body), for: key)
+        let answer = StoredAnswer(status: route.success.status.code, body: body)
+        do {
+            try await self.registry.store(answer, for: key)
+        } catch {
+            // What was asked for is done and on disk, and this answer is true. A repetition gets it as soon as the store takes it.
+            self.registry.storeLater(answer, for: key)
+        }
         return .fresh(data)
     }
 }
