@@ -30,6 +30,21 @@ import Testing
         #expect(refused.message.contains("txSecret") && refused.message.contains("token"))
     }
 
+    /// Where a hook decides, a credential is not needed; a wrong one is refused before it is asked.
+    @Test func aHookIsAWayInOfItsOwn() throws {
+        let door = Doorkeeper { $0.hooks.onPublish = "http://127.0.0.1:9/" }
+        let pass = try door.ask("user=alice").get()
+        #expect(!pass.isVerified && pass.room == nil && pass.identity == "query user=alice")
+        #expect(try door.ask("", from: nil).pass != nil)
+        #expect(try door.ask("", action: .play).refusal == .credentialMissing, "no hook for that")
+        #expect(try door.ask("txSecret=00&txTime=7FFFFFFF").refusal == .credentialWrong)
+        #expect(try door.ask("txTime=7FFFFFFF").refusal == .credentialMissing, "half a signed URL")
+        #expect(try door.ask("token=a.b.c").refusal == .credentialWrong)
+        let players = Doorkeeper { $0.hooks.onPlay = "http://127.0.0.1:9/" }
+        #expect(try players.ask("", action: .play).pass?.isVerified == false)
+        #expect(try players.ask("").refusal == .credentialMissing)
+    }
+
     @Test func aPeerWithoutAnAddressNeedsACredential() throws {
         let door = Doorkeeper { $0.access.publishFrom = CIDR.any }
         #expect(try door.ask("", from: nil).refusal == .credentialMissing)

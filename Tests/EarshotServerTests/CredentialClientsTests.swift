@@ -177,4 +177,37 @@ import Testing
             #expect(asked?.json["param"].string == "?key=theirs")
         }
     }
+
+    /// No credential, no open address: the hook alone says who comes in, and nobody does while it cannot be asked.
+    @Test func hooksAloneLetIn() async throws {
+        try await ScriptedServer.run { request in
+            switch request.json["stream"].string {
+            case "good": .status(200, #"{"code":0}"#)
+            case "bad": .status(200, #"{"code":7}"#)
+            default: .status(500, "")
+            }
+        } _: { hook in
+            try await TestServer.run({
+                APIURLTests.closed(&$0)
+                $0.outbound.allowPrivate = CIDR.loopback
+                $0.hooks.onPublish = "http://127.0.0.1:\(hook.port)/"
+                $0.hooks.onPlay = "http://127.0.0.1:\(hook.port)/"
+            }) { server in
+                let good = try await TagClient.publish(to: server, "live/good")
+                let viewer = try await TagClient.play(from: server, "live/good")
+                #expect(hook.requests.map { $0.json["verified"].bool } == [false, false])
+                for role in [TagClient.Role.publish, .play] {
+                    #expect(try await self.refusal(server, role, "live/bad").description.hasPrefix("[hook_denied] "))
+                    #expect(try await self.refusal(server, role, "live/broken").description.hasPrefix("[hook_unavailable] "))
+                    let asked = hook.requests.count
+                    #expect(
+                        try await self.refusal(server, role, "live/good?txSecret=00&txTime=7FFFFFFF").description.hasPrefix(
+                            "[credential_wrong] "))
+                    #expect(hook.requests.count == asked)
+                }
+                await viewer.close()
+                await good.close()
+            }
+        }
+    }
 }

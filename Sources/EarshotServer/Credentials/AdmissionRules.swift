@@ -6,8 +6,8 @@ internal import Rooms
 /// Decides who may publish and play by credential, address and hook. Pure but for the hooks' requests; any thread.
 ///
 /// A credential in the query is always checked, wherever it comes from: a wrong one is refused even from an address that needs none. Without
-/// one, the address must be in `access.publishFrom` or `access.playFrom`. Then comes the hook, if there is one. A time that runs out later
-/// ends nothing: it is looked at here only.
+/// one, the address must be in `access.publishFrom` or `access.playFrom`, or there must be a hook, which decides then. Whoever is let in so
+/// far is asked about at the hook, if there is one. A time that runs out later ends nothing: it is looked at here only.
 package struct AdmissionRules: Sendable {
     private let access: ServerConfig.Access
     private let keys: KeyRing
@@ -54,9 +54,8 @@ package struct AdmissionRules: Sendable {
                 parameters: parameters)
         case nil:
             let remote = request.remote?.ipAddress ?? "an unknown address"
-            guard let peer = request.remote, self.open(for: request.action).contains(address: peer) else {
-                throw self.missing(request.action, remote)
-            }
+            let isOpen = request.remote.map { self.open(for: request.action).contains(address: $0) } ?? false
+            guard isOpen || self.hasHook(request.action) else { throw self.missing(request.action, remote) }
             // Without a query the address says who it is; with one, the same device may come back from another network.
             return AdmissionPass(
                 identity: address.query.isEmpty ? "address \(remote)" : "query \(address.query)",
