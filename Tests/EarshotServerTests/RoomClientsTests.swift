@@ -280,6 +280,21 @@ import Testing
         }
     }
 
+    /// Its own push ends too.
+    @Test func kickedPublisherIsCut() async throws {
+        try await TestServer.run { server in
+            let mallory = try await server.livePublisher("cam1?user=mallory")
+            try await server.waitFor("cam1", .live)
+            _ = try await server.rooms.join("cam1", user: "mallory", nick: "M")
+            let viewer = try await RawClient.playing(server.port, "cam1")
+            try await server.rooms.kick("cam1", user: "mallory", by: Self.ops)
+            try await server.expectClosed(mallory, .kicked)
+            #expect(try await server.waitFor("cam1", .interrupted).reason == .dropped)
+            #expect(!viewer.isClosed)
+            await viewer.close()
+        }
+    }
+
     @Test func kickedMemberIsCut() async throws {
         try await TestServer.run { server in
             let publisher = try await server.livePublisher("cam1")

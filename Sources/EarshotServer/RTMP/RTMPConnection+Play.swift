@@ -84,4 +84,9 @@ extension RTMPConnection {
     func plays(as user: String, _ paths: Set<String>) -> Bool {
         self.plays.contains { $0.pass.user == user && paths.contains($0.viewer.stream.path) }
     }
+
+    /// Whether it publishes one of them as this user.
+    func publishes(as user: String, _ paths: Set<String>) -> Bool {
+        self.publishings.contains { $0.admission.pass.user == user && paths.contains($0.stream.path) }
+    }
 }

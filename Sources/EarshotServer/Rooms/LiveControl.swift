@@ -35,11 +35,13 @@ extension ServerCore {
         await self.closeWhere(.kicked, "ended by the API") { $0.id == id } > 0
     }
 
-    /// Ends the connections that play the room's streams as this user. How many.
+    /// Ends the connections that play or publish the room's streams as this user. How many.
     @discardableResult
     package func endSessions(of user: String, in room: Room) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
-        return await self.closeWhere(.kicked, "the user was thrown out of the room") { $0.plays(as: user, paths) }
+        return await self.closeWhere(.kicked, "the user was thrown out of the room") {
+            $0.plays(as: user, paths) || $0.publishes(as: user, paths)
+        }
     }
 
     private func closeWhere(_ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (RTMPConnection) -> Bool) async -> Int {
