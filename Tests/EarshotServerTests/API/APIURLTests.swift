@@ -49,6 +49,26 @@ import Testing
         }
     }
 
+    /// A device that keeps one address pushes to whichever room it is in.
+    @Test(arguments: ["txSecret", "jwt"]) func aDevicesOwnURL(_ scheme: String) async throws {
+        try await TestServer.run(Self.closed) { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1","slots":2,"deviceUid":"EAR-7"}"#, status: 201)
+            try await api.ok("POST", "rooms", #"{"roomId":"r2"}"#, status: 201)
+            try await api.ok("POST", "rooms", #"{"roomId":"r3","deviceUid":"r2"}"#, status: 201)
+            let url = try await api.ok("POST", "rooms/r1/push-url", #"{"by":"device","scheme":"\#(scheme)"}"#)
+            #expect(url["name"].string == "EAR-7" && url["app"].string == "live" && url["slot"].int == 1)
+            let key = try url["streamKey"].string.orThrow()
+            let device = try await TagClient.publish(to: server, "live/\(key)")
+            #expect(try await api.ok("GET", "rooms/r1")["streams"][0]["sequence"].int != nil)
+            await device.close()
+            #expect(try await api.refused(422, "POST", "rooms/r1/push-url", #"{"by":"device","slot":2}"#)["field"].string == "slot")
+            #expect(try await api.refused(422, "POST", "rooms/r2/push-url", #"{"by":"device"}"#)["field"].string == "by")
+            #expect(try await api.refused(422, "POST", "rooms/r3/push-url", #"{"by":"device"}"#)["field"].string == "by", "r2's stream")
+            #expect(try await api("GET", "rooms/r1/push-url.svg?by=device&scheme=\(scheme)").status == 200)
+        }
+    }
+
     @Test func urlsAreWhatWasAskedFor() async throws {
         try await TestServer.run({
             $0.urls.rtmp = "rtmp://live.example.com"; $0.urls.rtmps = "rtmps://live.example.com/"

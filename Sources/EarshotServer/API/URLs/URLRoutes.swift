@@ -3,6 +3,10 @@ import Rooms
 
 extension APIRoute {
     private static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
+    private enum Name: String, Sendable, CaseIterable { case stream, device }
+    private static let by = Input(
+        "by", .choice() as Kind<Name>, "What the URL names: the stream, or the device, whose UID then stands for slot 1.",
+        fallback: .stream)
     private static let lifetime = Input(
         "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which a push or play may begin with it; without: the room's policy.")
     private static let scheme = Input(
@@ -16,10 +20,9 @@ extension APIRoute {
         APIRoute(
             .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
             "Make a signed push URL. It is checked when a push begins, never while it runs.", in: [RoomInputs.room.erased],
-            body: [Self.slot.erased] + Self.signing, answers: PushURLAnswer.shape, failures: [.conflict], hasEffect: false
+            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.shape, failures: [.conflict], hasEffect: false
         ) { call in
-            let (room, slot, push) = try await Self.push(call)
-            return PushURLAnswer(room: room, slot: slot, push: push)
+            try await Self.push(call)
         },
         APIRoute(
             .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, "Make signed play URLs of all of a room's streams.",
@@ -32,7 +35,7 @@ extension APIRoute {
         },
         APIRoute(
             raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app, "A signed push URL as a QR code, for a device's camera.",
-            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.size.erased] + Self.signing, type: "image/svg+xml",
+            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/svg+xml",
             failures: [.conflict]
         ) { call in
             let code = try QRCode(try await Self.push(call).push.rtmp)
@@ -40,14 +43,14 @@ extension APIRoute {
         },
         APIRoute(
             raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app, "The same as a PNG picture.",
-            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.size.erased] + Self.signing, type: "image/png",
+            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/png",
             failures: [.conflict]
         ) { call in
             try QRCode(try await Self.push(call).push.rtmp).png(moduleSize: Int(try call.value(Self.size)))
         },
     ]
 
-    private static func push(_ call: APICall) async throws -> (room: Room, slot: Room.Slot, push: StreamURLs.Push) {
+    private static func push(_ call: APICall) async throws -> PushURLAnswer {
         let room = try await call.rooms.room(try call.value(RoomInputs.room))
         // A push to an expired room opens it again, and a ban ends: only here no push can ever follow.
         guard room.state != .closed else {
@@ -58,7 +61,21 @@ extension APIRoute {
         guard let slot = room.slots.first(where: { $0.number == number }) else {
             throw APIError(FieldError("slot", "\(number)", "the room has \(room.slots.count) streams"))
         }
-        return (room, slot, try call.urls().push(slot.path, try Self.signing(call, room), nowMs: WallClock.ms))
+        let path = try call.value(Self.by) == .device ? try await Self.devicePath(of: room, slot, call) : slot.path
+        let push = try call.urls().push(path, try Self.signing(call, room), nowMs: WallClock.ms)
+        return PushURLAnswer(room: room, slot: slot, path: path, push: push)
+    }
+
+    /// The address that stands for slot 1 wherever the device's room is.
+    private static func devicePath(of room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> StreamPath {
+        guard let device = room.deviceUid else { throw APIError(FieldError("by", "device", "the room has no deviceUid")) }
+        guard slot.number == 1 else { throw APIError(FieldError("slot", "\(slot.number)", "a device pushes to slot 1")) }
+        let path = StreamPath(app: slot.app, name: device)
+        // A stream of that name goes before the device.
+        if let other = try await call.rooms.room(ofStream: path), other.id != room.id {
+            throw APIError(FieldError("by", "device", "\(path) is a stream of room \(other.id)"))
+        }
+        return path
     }
 
     private static func signing(_ call: APICall, _ room: Room) throws -> StreamURLs.Signing {
@@ -72,6 +89,8 @@ extension APIRoute {
 struct PushURLAnswer: Sendable {
     let room: Room
     let slot: Room.Slot
+    /// What the URL names.
+    let path: StreamPath
     let push: StreamURLs.Push
 
     static let shape = Shape<PushURLAnswer>.object(
@@ -79,8 +98,8 @@ struct PushURLAnswer: Sendable {
         [
             .field("roomId", .text, "The room.") { $0.room.id.rawValue },
             .field("slot", .whole(1...8), "Which of its streams.", \.slot.number),
-            .field("app", .text, "The stream's app.", \.slot.app),
-            .field("name", .text, "The stream's name.", \.slot.name),
+            .field("app", .text, "The app in the URL.", \.path.app),
+            .field("name", .text, "The name in the URL: the stream's or the device's.", \.path.name),
             .field("rtmp", .uri, "Where to push, over RTMP. Holds a credential.", \.push.rtmp),
             .field("rtmps", .nullable(.uri), "The same over RTMPS, if the server offers it.", \.push.rtmps),
             .field("server", .text, "`rtmp` in two parts, as encoders ask for it: the server …", \.push.server),
