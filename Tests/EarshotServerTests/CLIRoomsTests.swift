@@ -211,4 +211,19 @@ import Testing
             #expect(!shown.contains("txSecret") && !shown.contains("token="))
         }
     }
+
+    /// What kind of credential, for how long and for whom.
+    @Test func urlsAreSignedAsAsked() async throws {
+        try await Self.withServer { _, cli, _ in
+            _ = try await cli.text("rooms", "create", "--id", "r1", "--device", "EAR-7")
+            let play = try await cli.json("rooms", "play-urls", "r1", "--user", "alice", "--lifetime", "10m")
+            #expect(play["streams"][0]["rtmp"].string?.contains("?token=ey") == true)
+            let left = Double(APIRoomTests.ms(play["streams"][0]["expiresAt"])) / 1_000 - Date().timeIntervalSince1970
+            #expect((500...601).contains(left), "\(left)")
+            #expect(try await cli.text("rooms", "play-urls", "r1", "--scheme", "txSecret", "--quiet").contains("txSecret="))
+            #expect(try await cli.text("rooms", "play-urls", "r1", "--scheme", "jwt", "--quiet").contains("token="))
+            #expect(try await cli.text("rooms", "push-url", "r1", "--by-device", "--quiet").contains("/live/EAR-7?txSecret="))
+            #expect(try await cli.text("rooms", "push-url", "r1", "--user", "alice", "--quiet").contains("/live/r1?token="))
+        }
+    }
 }

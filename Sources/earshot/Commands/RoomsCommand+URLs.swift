@@ -15,17 +15,18 @@ extension RoomsCommand {
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @Option(help: ArgumentHelp("Which of its streams. (default: 1)", valueName: "N"))
         var slot: Int?
-        @Option(help: ArgumentHelp("How long it may be used; else as the room's policy says.", valueName: "TIME"))
-        var lifetime: Span?
-        @Option(help: ArgumentHelp("txSecret or jwt. (default: txSecret)", valueName: "SCHEME"))
-        var scheme: String?
+        @Flag(help: "Name the room's device in it, not the stream.")
+        var byDevice = false
+        @OptionGroup var signing: SigningOptions
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             var body: [String: JSONValue] = [:]
             body["slot"] = self.slot.map { .integer(Int64($0)) }
-            body["lifetime"] = self.lifetime?.json
-            body["scheme"] = self.scheme.map(JSONValue.string)
+            if self.byDevice { body["by"] = "device" }
+            body["lifetime"] = self.signing.lifetime?.json
+            body["scheme"] = self.signing.scheme.map(JSONValue.string)
+            body["userId"] = self.signing.user.map(JSONValue.string)
             try URLText.print(try await api.post(["rooms", self.room, "push-url"], body), self.options)
         }
     }
@@ -35,12 +36,26 @@ extension RoomsCommand {
             commandName: "play-urls", abstract: "Show the URLs to play a room.",
             discussion: "--quiet prints the rtmp:// URLs alone, one a stream.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
+        @OptionGroup var signing: SigningOptions
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            try URLText.print(try await api.get(["rooms", self.room, "play-urls"]), self.options)
+            let query = [
+                ("lifetime", self.signing.lifetime?.json.plain), ("scheme", self.signing.scheme), ("userId", self.signing.user),
+            ]
+            try URLText.print(try await api.get(["rooms", self.room, "play-urls"], query), self.options)
         }
     }
+}
+
+/// What kind of credential a URL carries, and for how long.
+struct SigningOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("How long it may be used; else as the room's policy says.", valueName: "TIME"))
+    var lifetime: Span?
+    @Option(help: ArgumentHelp("txSecret or jwt. (default: txSecret)", valueName: "SCHEME"))
+    var scheme: String?
+    @Option(help: ArgumentHelp("Whose it is; makes a jwt.", valueName: "USER"))
+    var user: String?
 }
 
 /// URLs as text. Never cut: they are there to be copied.
