@@ -86,9 +86,14 @@ extension RoomRegistry {
 
     // MARK: - Tokens
 
-    /// The secret is known to the caller alone: what is stored is its hash.
-    package nonisolated func createToken(name: String, role: TokenRole) async throws(RegistryError) -> (token: APIToken, secret: String) {
-        let secret = TokenSecret.random()
+    /// For a token to be made with it.
+    package static func randomTokenSecret() -> String { TokenSecret.random() }
+
+    /// The secret (a random one without) is known to the caller alone: what is stored is its hash.
+    package nonisolated func createToken(name: String, role: TokenRole, secret: String? = nil) async throws(RegistryError)
+        -> (token: APIToken, secret: String)
+    {
+        let secret = secret ?? TokenSecret.random()
         let token = try await self.perform { try TokenSecret.create(secret, name: name, role: role, in: $0.store, now: $0.now) }
         return (token, secret)
     }

@@ -2,7 +2,7 @@ import EarshotServer
 
 /// What a person sees who starts the server: the addresses to try.
 enum Banner {
-    static func print(_ addresses: Server.Addresses, _ config: ServerConfig) {
+    static func print(_ addresses: Server.Addresses, _ config: ServerConfig, tokenFile: String?) {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
         let http = "http://\(Self.reachable(addresses.http))"
         var lines = [
@@ -13,7 +13,8 @@ enum Banner {
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
         lines += [
             "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)",
-            "          token in \(config.data.directory)/\(FirstToken.fileName); or: earshot rooms list",
+            tokenFile.map { "          token in \($0); or: earshot rooms list" }
+                ?? "          needs a token; for another one: earshot token create NAME --role admin",
             "  events  \(http)/events  (WebSocket)",
             "  health  \(http)/healthz",
         ]

@@ -56,7 +56,7 @@ struct Serve: AsyncParsableCommand {
         EventLoops.matchAvailableCores()
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
-        try await server.run { Banner.print(addresses, config) }
+        try await server.run { Banner.print(addresses, config, tokenFile: server.tokenFile) }
     }
 }
 

@@ -30,6 +30,10 @@ package final class Server: Sendable {
     private let listeners: [RTMPListener]
     private let http: HTTPService
     private let webhooks: WebhookDispatcher
+    private let firstToken = Mutex<String?>(nil)
+
+    /// The file with the first token, once bound; nil when there is none (any more).
+    package var tokenFile: String? { self.firstToken.withLock { $0 } }
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks.
     package init(config: ServerConfig, log: Logger) throws {
@@ -69,7 +73,8 @@ package final class Server: Sendable {
             webhooks.wake()
         }
         try await self.core.rooms.start()
-        try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory)
+        let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory)
+        self.firstToken.withLock { $0 = tokenFile }
         self.core.start()
         let http = try await self.http.bind()
         var bound: [HostPort] = []
