@@ -65,15 +65,20 @@ extension RoomRules {
         return effects + room.cutAllPushes(.forbidden)
     }
 
-    static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal)
-        -> [RoomEffect]
-    {
+    /// A stream that is forbidden already gets the new time and reason.
+    static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         // An ended room's stream too: a push would open an expired one again, and the name of a closed one will be free.
-        try self.require(self.open + [.expired, .closed], room)
         let slot = room.slots[index]
-        if let until = slot.forbiddenUntil { throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "") }
         room.slots[index].forbiddenUntil = untilMs
         room.slots[index].forbidReason = reason
+        if slot.isForbidden {
+            guard slot != room.slots[index] else { return [] }
+            if room.state == .forbidden {
+                room.forbiddenUntil = room.slots.compactMap(\.forbiddenUntil).min()
+                if room.forbidReason == slot.forbidReason { room.forbidReason = reason }
+            }
+            return [.streamEvent(.streamForbidden, slot: slot.number)]
+        }
         let cuts = room.cutPushes(at: index, .forbidden)
         var effects: [RoomEffect] = [.streamEvent(.streamForbidden, slot: slot.number)]
         if room.state.isTerminal { return effects }

@@ -84,7 +84,7 @@ package enum RoomRules {
         case .forbid(let untilMs, let reason): try self.forbid(untilMs: untilMs, reason: reason, &room)
         case .resume: try self.resume(&room, now)
         case .forbidSlot(let slot, let untilMs, let reason):
-            try self.forbidSlot(at: self.index(of: slot, in: room), untilMs: untilMs, reason: reason, &room, now)
+            self.forbidSlot(at: try self.index(of: slot, in: room), untilMs: untilMs, reason: reason, &room, now)
         case .resumeSlot(let slot): try self.resumeSlot(at: self.index(of: slot, in: room), &room, now)
         case .reopen: try self.reopen(&room, now)
         case .serverStarted: self.serverStarted(&room, now)

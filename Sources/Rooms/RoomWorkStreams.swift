@@ -128,7 +128,7 @@ extension RoomWork {
         } catch let refusal as RoomRefusal {
             throw self.refused(refusal, room, action: "forbid")
         }
-        return StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
+        return try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
     }
 
     func resume(_ path: StreamPath, by actor: Actor) throws {

@@ -410,4 +410,24 @@ import Testing
         #expect(try await test.registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 10).isEmpty)
         #expect(try await test.push("live/cam-2", room: "cam-2").get().roomID.rawValue == "cam-2")
     }
+
+    @Test func aForbiddenStreamGetsAnotherTimeAndReason() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let path = try #require(StreamPath("live/cam1"))
+        try await test.create("cam1")
+        let first = try await test.registry.forbid(path, untilMs: test.now + 60_000, reason: "lens", by: Actor("test"))
+        test.pass(1_000)
+        for _ in 0..<2 {
+            let second = try await test.registry.forbid(path, untilMs: test.now + 600_000, reason: "face", by: Actor("test"))
+            #expect(second.createdAt == first.createdAt && second.resumeAt == test.now + 600_000 && second.reason == "face")
+        }
+        #expect(test.kinds == [.roomCreated, .streamForbidden, .roomForbidden, .streamForbidden])
+        await test.advance(60_000)
+        let room = try await test.registry.room("cam1")
+        #expect(room.state == .forbidden && room.forbidReason == "face")
+        #expect(await test.push("live/cam1") == .failure(.forbidden(untilMs: TestRegistry.start + 601_000, reason: "face")))
+        await test.advance(540_000)
+        #expect(try await test.registry.room("cam1").state == .created)
+    }
 }

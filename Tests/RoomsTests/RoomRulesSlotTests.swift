@@ -62,7 +62,9 @@ import Testing
         #expect(
             work.refusal(at: 11, .pushAdmitted(slot: 1, sequence: 8))
                 == .slotForbidden(1, untilMs: RoomAtWork.at(400), reason: "face"))
-        #expect(work.refusal(at: 11, .forbidSlot(1, untilMs: 5, reason: "")) != nil)
+        try work.at(11, .forbidSlot(1, untilMs: RoomAtWork.at(500), reason: "face"))
+        #expect(work.description == "live/media [-] [6*] stream.forbidden:1 500")
+        try work.at(11, .forbidSlot(1, untilMs: RoomAtWork.at(400), reason: "face"))
         #expect(work.refusal(at: 11, .resumeSlot(2)) == .slotNotForbidden(2))
         // Slipped past its cut.
         try work.at(12, .mediaArrived(slot: 1, sequence: 8))

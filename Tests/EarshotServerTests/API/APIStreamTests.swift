@@ -120,6 +120,19 @@ import Testing
             await publisher.close()
         }
     }
+
+    /// Forbidding again changes time and reason, whether there is a room or not.
+    @Test(arguments: [true, false]) func forbiddingAgain(_ hasRoom: Bool) async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            if hasRoom { try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201) }
+            let first = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":60,"reason":"a"}"#)
+            let second = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":3600,"reason":"b"}"#)
+            #expect(second["reason"].string == "b" && second["createdAt"].string == first["createdAt"].string)
+            #expect(APIRoomTests.ms(second["resumeAt"]) - APIRoomTests.ms(first["resumeAt"]) >= 3_540_000)
+            #expect(try await api.ok("GET", "streams/forbidden")["list"][0]["reason"].string == "b")
+        }
+    }
         }
     }
 
