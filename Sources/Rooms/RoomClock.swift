@@ -1,20 +1,45 @@
+import Synchronization
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
 
-/// Milliseconds since 1970 that never step: the wall clock at start, then the monotonic one.
+/// Milliseconds since 1970 that never go back: the wall clock at start, then the monotonic one.
+///
+/// A machine may get its time from the network only after the server's start. When the wall clock is ahead by ``stepMs`` it is
+/// believed, and what became due in between is due now, as after a restart. A wall clock that was set back is not followed.
 package struct RoomClock: Sendable {
     package let now: @Sendable () -> Int64
 
+    static let stepMs: Int64 = 10_000
+
     package init() {
         let start = ContinuousClock.now
-        let wallMs = Int64(Date().timeIntervalSince1970 * 1_000)
+        self.init(
+            monotonicMs: {
+                let elapsed = (ContinuousClock.now - start).components
+                return elapsed.seconds * 1_000 + elapsed.attoseconds / 1_000_000_000_000_000
+            },
+            wallMs: { Int64(Date().timeIntervalSince1970 * 1_000) })
+    }
+
+    init(monotonicMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
+        let base = Base(wallMs() - monotonicMs())
         self.now = {
-            let elapsed = (ContinuousClock.now - start).components
-            return wallMs + elapsed.seconds * 1_000 + elapsed.attoseconds / 1_000_000_000_000_000
+            base.ms.withLock { base in
+                let (monotonic, wall) = (monotonicMs(), wallMs())
+                if wall - monotonic - base >= Self.stepMs { base = wall - monotonic }
+                return monotonic + base
+            }
         }
+    }
+
+    /// Of the monotonic clock's beginning, in milliseconds since 1970.
+    private final class Base: Sendable {
+        let ms: Mutex<Int64>
+        init(_ ms: Int64) { self.ms = Mutex(ms) }
     }
 
     package init(now: @escaping @Sendable () -> Int64) { self.now = now }
