@@ -153,8 +153,14 @@ import Testing
         #expect(verdict(nil, 1, isHopeless: true) == .givenUp)
     }
 
-    @Test func urlsAreShownWithoutTheirQuery() {
-        #expect(WebhookLog.shown("https://a.example/b?key=1#x") == "https://a.example/b")
-        #expect(WebhookLog.shown("https://a.example") == "https://a.example")
+    /// What follows the origin is often the target's secret.
+    @Test(arguments: [
+        ("https://hooks.example.com/services/T0/secret?x=1", "https://hooks.example.com"),
+        ("http://127.0.0.1:8080/a", "http://127.0.0.1:8080"),
+        ("http://[::1]:9/a", "http://[::1]:9"), ("https://a.example", "https://a.example"), ("https://a.example?x", "https://a.example"),
+        ("https://a.example#x", "https://a.example"), ("", ""), ("x/secret", "x"), ("https://", "https://"), ("https:///p", "https:///p"),
+    ])
+    func ofATargetOnlyTheOriginIsShown(_ url: String, _ shown: String) {
+        #expect(WebhookLog.shown(url) == shown)
     }
 }

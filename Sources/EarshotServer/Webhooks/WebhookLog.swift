@@ -3,7 +3,7 @@ import Rooms
 import Synchronization
 
 /// The dispatcher's lines: one when a target begins to fail, one when it is well again, one for a notice that is given up. Never a retry,
-/// never a URL's query. Any thread.
+/// never more of a URL than its origin. Any thread.
 final class WebhookLog: Sendable {
     private struct Failing {
         let since: Int64
@@ -49,6 +49,10 @@ final class WebhookLog: Sendable {
         self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error)"])
     }
 
-    /// Without query and fragment; the settings allow no user name.
-    static func shown(_ url: String) -> Substring { url.prefix { $0 != "?" && $0 != "#" } }
+    /// Scheme, host and port: the rest of a webhook's URL is often its secret. The settings allow no user name.
+    static func shown(_ url: String) -> Substring {
+        guard let colon = url.firstIndex(of: ":") else { return url.prefix { $0 != "/" && $0 != "?" && $0 != "#" } }
+        let host = url[colon...].dropFirst().drop { $0 == "/" }
+        return url[..<(host.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? url.endIndex)]
+    }
 }

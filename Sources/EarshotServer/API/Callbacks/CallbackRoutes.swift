@@ -47,7 +47,7 @@ extension OutboxEntry {
         "Callback",
         [
             .field("id", .count, "The notice's number; its idempotency key names it too.", \.id),
-            .field("url", .text, "Where it goes, without the query.") { String($0.target.url.prefix { $0 != "?" }) },
+            .field("url", .text, "Where it goes: scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
             .field("format", .choice(), "The shape of its body.", \.target.format),
             .field("state", .choice(), "Failed: given up after the last try.", \.state),
             .field("event", RoomEvent.shape, "What it tells.", \.event),
