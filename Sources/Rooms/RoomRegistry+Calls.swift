@@ -39,10 +39,13 @@ extension RoomRegistry {
         try await self.perform { try $0.leave(id, user: user, as: .memberKicked, by: actor) }
     }
 
-    /// The largest number of viewers seen since the last call, by room.
-    package nonisolated func reportViewers(_ peaks: [RoomID: Int]) {
-        guard !peaks.isEmpty else { return }
-        self.submit { try $0.raisePeaks(peaks) }
+    /// The largest number of viewers seen since the last call, by room. False: the last report waits for the store still.
+    @discardableResult
+    package nonisolated func reportViewers(_ peaks: [RoomID: Int]) -> Bool {
+        guard !peaks.isEmpty else { return true }
+        guard !self.isReporting.exchange(true, ordering: .relaxed) else { return false }
+        self.submit(done: { [weak self] in self?.isReporting.store(false, ordering: .relaxed) }) { try $0.raisePeaks(peaks) }
+        return true
     }
 
     // MARK: - Streams

@@ -215,6 +215,7 @@ extension RoomWork {
         if known == nil {
             guard room.members < RoomLimits.members else { throw RegistryError.tooMany(what: "members", limit: RoomLimits.members) }
             room.members += 1
+            room.peak = max(room.peak, room.members)
             var data = self.data(of: room, by: Actor(user))
             data.add("user", user)
             data.add("nick", nick)

@@ -142,6 +142,25 @@ extension TestRegistry {
         Issue.record("never came true")
     }
 
+    /// What is measured again soon need not pile up while it cannot be written.
+    @Test func reportsOfViewersDoNotPileUp() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let id = try RoomID(checking: "cam1")
+        try test.pragma("query_only = 1")
+        #expect(test.registry.reportViewers([id: 1]))
+        for viewers in 2...50 { #expect(!test.registry.reportViewers([id: viewers])) }
+        try await test.eventually { test.registry.counters.failedCommits > 0 }
+        let before = test.registry.counters.operations
+        try test.pragma("query_only = 0")
+        try await test.eventually { try await test.registry.room("cam1").peak == 1 }
+        #expect(test.registry.counters.operations == before + 1)
+        #expect(test.registry.reportViewers([id: 7]))
+        await test.settle()
+        #expect(try await test.registry.room("cam1").peak == 7)
+    }
+
     /// The answer to a call that had its effect is stored when the store can be written again.
     @Test func aLateAnswerIsStored() async throws {
         let test = try TestRegistry()

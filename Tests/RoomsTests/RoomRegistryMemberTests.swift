@@ -110,4 +110,14 @@ import Testing
         #expect(try await test.registry.room("cam1").peak == 10)
         await #expect(throws: RegistryError.self) { try await test.registry.like("cam1", count: 1) }
     }
+
+    /// Members count for the most there were at a time, and their leaving does not take it back.
+    @Test func membersRaiseThePeak() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        for user in ["a", "b", "c"] { _ = try await test.registry.join("cam1", user: user, nick: "") }
+        for user in ["a", "b"] { try await test.registry.leave("cam1", user: user) }
+        #expect(try await test.registry.room("cam1").peak == 3)
+    }
 }

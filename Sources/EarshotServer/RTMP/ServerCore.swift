@@ -26,6 +26,7 @@ package final class ServerCore: Sendable {
     let admission: ConnectionAdmission
     /// Which room each push is for.
     let activePushes = ActivePushes()
+    let shownPeaks = ShownPeaks()
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
     private let boundTo = Mutex<Server.Addresses?>(nil)

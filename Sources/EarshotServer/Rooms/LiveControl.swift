@@ -1,6 +1,7 @@
 import NIOCore
 import Relay
 package import Rooms
+import Synchronization
 
 /// What can be done to streams and connections while they run.
 extension ServerCore {
@@ -75,13 +76,32 @@ extension ServerCore {
     package func reportViewers() {
         var byPath: [String: Int] = [:]
         for (path, viewers) in self.registry.viewerCounts() { byPath[path] = viewers }
-        guard !byPath.isEmpty else { return }
         var peaks: [RoomID: Int] = [:]
         for grant in self.activePushes.all {
-            if let viewers = byPath[grant.path.description] { peaks[grant.roomID, default: 0] += viewers }
+            // A ghost and its successor have a grant each, for the same viewers.
+            if let viewers = byPath.removeValue(forKey: grant.path.description) { peaks[grant.roomID, default: 0] += viewers }
         }
-        if !peaks.isEmpty { self.rooms.reportViewers(peaks) }
+        peaks.merge(self.shownPeaks.all) { max($0, $1) }
+        if self.rooms.reportViewers(peaks) { self.shownPeaks.forget(peaks) }
     }
+}
+
+/// Peaks that answers have shown and the registry has not been told: what was shown once does not fall. Any thread.
+final class ShownPeaks: Sendable {
+    private let rows = Mutex<[RoomID: Int]>([:])
+
+    /// The larger one of this and what was shown.
+    func raise(_ room: RoomID, to online: Int) -> Int {
+        self.rows.withLock { rows in
+            let peak = max(rows[room] ?? 0, online)
+            rows[room] = peak
+            return peak
+        }
+    }
+
+    subscript(room: RoomID) -> Int { self.rows.withLock { $0[room] ?? 0 } }
+    var all: [RoomID: Int] { self.rows.withLock { $0 } }
+    func forget(_ told: [RoomID: Int]) { self.rows.withLock { rows in rows = rows.filter { $1 > told[$0] ?? 0 } } }
 }
 
 /// One second of a stream, for its history.

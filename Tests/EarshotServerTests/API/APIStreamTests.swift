@@ -133,6 +133,19 @@ import Testing
             #expect(try await api.ok("GET", "streams/forbidden")["list"][0]["reason"].string == "b")
         }
     }
+
+    /// What was shown as the peak once does not fall.
+    @Test func thePeakDoesNotFall() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201)
+            let viewers = [try await RawClient.playing(server.port, "cam1"), try await RawClient.playing(server.port, "cam1")]
+            try await server.wait("rooms/cam1") { $0["online"].int == 2 && $0["peak"].int == 2 }
+            for viewer in viewers { await viewer.close() }
+            try await server.wait("rooms/cam1") { $0["online"].int == 0 }
+            #expect(try await api.ok("GET", "rooms/cam1")["peak"].int == 2)
+            try await eventually("the peak to be stored") { try await server.rooms.room("cam1").peak == 2 }
+            #expect(server.server.core.shownPeaks.all.isEmpty)
         }
     }
 

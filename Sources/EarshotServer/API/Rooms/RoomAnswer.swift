@@ -5,6 +5,8 @@ struct RoomAnswer: Sendable {
     let room: Room
     /// Of each slot.
     let streams: [SlotAnswer]
+    /// Most people there at a time, as far as anybody was told.
+    let peak: Int
 
     struct SlotAnswer: Sendable {
         let slot: Room.Slot
@@ -22,10 +24,13 @@ struct RoomAnswer: Sendable {
         self.streams = try room.slots.map {
             SlotAnswer(slot: $0, viewers: call.core.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
         }
+        self.online = max(self.streams.reduce(0) { $0 + $1.viewers }, room.members)
+        let known = max(room.peak, room.state.isTerminal ? 0 : call.core.shownPeaks[room.id])
+        self.peak = self.online > known && !room.state.isTerminal ? call.core.shownPeaks.raise(room.id, to: self.online) : known
     }
 
     /// People there: connected viewers, or users who joined through the API, whichever are more. (Both are mostly the same people.)
-    var online: Int { max(self.streams.reduce(0) { $0 + $1.viewers }, self.room.members) }
+    let online: Int
 }
 
 extension RoomAnswer {
@@ -57,7 +62,7 @@ extension RoomAnswer {
 
     private static let counts: [Field<RoomAnswer>] = [
         .field("online", .count, "The larger of connected viewers and joined members.", \.online),
-        .field("peak", .count, "Most viewers at a time in this instance.") { max($0.room.peak, $0.online) },
+        .field("peak", .count, "Most people online at a time in this instance.", \.peak),
         .field("likes", .count, "Likes in this instance.", \.room.likes),
         .field("members", .count, "Users who joined and did not leave.", \.room.members),
     ]
