@@ -156,7 +156,7 @@ import Testing
                 for role in [TagClient.Role.publish, .play] {
                     let refused = try await self.refusal(server, role, "live/bad")
                     #expect(refused.code == (role == .publish ? "NetStream.Publish.Denied" : "NetStream.Play.Failed"))
-                    #expect(refused.description == "The authorisation hook said no: not today")
+                    #expect(refused.description == "[hook_denied] The authorisation hook said no: not today")
                     #expect(try await self.refusal(server, role, "live/broken").description.contains("could not be read"))
                 }
                 try await eventually("the dead one's refusal") { dead.current.isClosed }

@@ -66,7 +66,7 @@ extension RTMPConnection {
     }
 
     private func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
-        self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, what))
+        self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
         self.performSends()
         self.close(reason, detail: "play \(address.path): \(what)")
     }

@@ -110,7 +110,7 @@ extension RTMPConnection {
     }
 
     private func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
-        self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, what))
+        self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
         self.performSends()
         self.close(reason, detail: "publish \(address.path): \(what)")
     }
@@ -175,6 +175,9 @@ extension CloseReason? {
 }
 
 extension CloseReason {
+    /// A refusal's description for the client: the reason's word, for programs, and the sentence.
+    func explaining(_ what: String) -> String { "[\(self.rawValue)] \(what)" }
+
     /// The status code that tells a publisher this. Players and devices in the field know these two.
     var publishCode: String {
         switch self {
