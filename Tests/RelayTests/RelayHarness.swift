@@ -86,7 +86,7 @@ struct RelayHarness: Sendable {
     }
 
     /// Blocks, for a moment, instead of suspending: the thread sanitizer does not follow a future's result into a suspended task.
-    private static func wait<T: Sendable>(for future: EventLoopFuture<T>) throws -> T { try future.wait() }
+    static func wait<T: Sendable>(for future: EventLoopFuture<T>) throws -> T { try future.wait() }
 
     /// Lets everything that was started run to its end: each round is a full turn of both loops, and the longest chain of hops
     /// (publish, home, other loop, pump) is four.
