@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test soak demo bench release format lint clean
+.PHONY: help run test soak demo bench sanitize release format lint clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -18,6 +18,9 @@ test: ## lint, build and run all tests
 
 soak: ## the long forms of tests that are short in `make test`: 200 kills under load, a webhook target down for three minutes
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 exec scripts/test.sh --filter 'KillRestartTests|aTargetThatIsDownForMinutes'
+
+sanitize: ## the relay's tests under the address and thread sanitizers (part of `make test`)
+	@scripts/packages.sh build && scripts/sanitize.sh address && exec scripts/sanitize.sh thread
 
 demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
 	@exec scripts/demo.sh

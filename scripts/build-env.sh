@@ -1,8 +1,8 @@
 # Sourced by the other scripts, in bash with `set -euo pipefail`; goes to the clone's root.
 #
 # Builds are kept outside the clone, one folder per configuration, toolchain and manifest, so that a fresh clone finds what an
-# earlier one built:  ${EARSHOT_SCRATCH:-${XDG_CACHE_HOME:-~/.cache}/earshot}/<debug|release>-<hash>
-# Where that cannot be written, .build-<debug|release> within the clone serves.
+# earlier one built:  ${EARSHOT_SCRATCH:-${XDG_CACHE_HOME:-~/.cache}/earshot}/<debug|release|thread|address>-<hash>
+# Where that cannot be written, .build-<debug|release|…> within the clone serves.
 # shellcheck shell=bash
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
@@ -26,7 +26,7 @@ enter_scratch() {
     local configuration=$1 root key
     root=$(scratch_root)
     # EARSHOT_CORE changes what the manifest says.
-    key=$({ swift --version 2>/dev/null; echo "${EARSHOT_CORE:+core}"; cat Package.swift; } | sha256sum | cut -c 1-12)
+    key=$({ swift --version 2>/dev/null; echo "${EARSHOT_CORE:+core-$EARSHOT_CORE}"; cat Package.swift; } | sha256sum | cut -c 1-12)
     SCRATCH=$root/$configuration-$key
     # Not by `test -w`: root may write what a read-only file system then refuses.
     if [[ -z $root ]] || ! mkdir -p "$SCRATCH" 2>/dev/null || ! touch "$SCRATCH/.used" 2>/dev/null; then

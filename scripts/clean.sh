@@ -3,9 +3,9 @@
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
 
-rm -rf .build .build-debug .build-release
+rm -rf .build .build-{debug,release,thread,address}
 root=$(scratch_root)
-for folder in "$root"/{debug,release}-????????????; do
+for folder in "$root"/{debug,release,thread,address}-????????????; do
     [[ -n $root && -f $folder/.used ]] || continue
     say "removing $folder"
     rm -rf "$folder"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took.
+# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. Without flags also the relay's under
+# the sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -20,6 +21,16 @@ step lint swift format lint --strict --parallel --recursive Package.swift Source
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 # Hundreds of servers and clients at once would only wait for one another; a few more than the cores keep these busy.
-step tests swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --experimental-maximum-parallelization-width "${TEST_WIDTH:-6}" \
-    "$@" 9>&-
+run_tests() {
+    swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --experimental-maximum-parallelization-width "${TEST_WIDTH:-6}" \
+        "$@" 9>&-
+}
+if (($#)); then
+    step tests run_tests "$@"
+else
+    step tests run_tests
+    leave_scratch
+    step "address sanitizer" scripts/sanitize.sh address
+    step "thread sanitizer" scripts/sanitize.sh thread
+fi
 say "all passed in $SECONDS s"
