@@ -148,3 +148,17 @@ final class ClientProcess: @unchecked Sendable {
         return try await body(process)
     }
 }
+
+/// What a process of ours costs.
+extension ClientProcess {
+    /// Resident memory in bytes.
+    func residentBytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(self.id)/status", encoding: .utf8)
+        let line = try status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }.orThrow()
+        return try Int(line.split(separator: " ").dropLast().last.map(String.init) ?? "").orThrow() << 10
+    }
+
+    func openDescriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.id)/fd").count
+    }
+}

@@ -29,16 +29,8 @@ struct ServerProcess: Sendable {
         }
     }
 
-    /// Resident memory in bytes.
-    func residentBytes() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/\(self.process.id)/status", encoding: .utf8)
-        let line = try status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }.orThrow()
-        return try Int(line.split(separator: " ").dropLast().last.map(String.init) ?? "").orThrow() << 10
-    }
-
-    func openDescriptors() throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.process.id)/fd").count
-    }
+    func residentBytes() throws -> Int { try self.process.residentBytes() }
+    func openDescriptors() throws -> Int { try self.process.openDescriptors() }
 
     /// How many connections ended for each reason.
     func closed(_ reason: String) -> Int {
