@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test soak demo bench sanitize release format lint clean
+.PHONY: help run test soak demo bench budget sanitize release format lint clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -28,6 +28,9 @@ demo: ## server, test-pattern publisher and a player that reports what it decode
 
 bench: ## measure beside nginx-rtmp and a bare C program (half an hour; QUICK=1 for a look)
 	@scripts/packages.sh bench && exec Benchmarks/run.sh $(ARGS)
+
+budget: ## count instructions and allocations per frame and viewer (part of `make test`)
+	@scripts/packages.sh budget && exec Benchmarks/budget.sh
 
 release: ## optimised build; prints where the binary is
 	@scripts/packages.sh build && dir=$$(scripts/build.sh release earshot) && echo "$$dir/earshot"

@@ -86,6 +86,11 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),
+        // What budget.sh counts. Its folder links to the server's own socket writer and encoder, so that these are counted without the
+        // rest of the server.
+        .executableTarget(
+            name: "earshot-budget", dependencies: ["RTMP", "Media", "Relay", nioCore, nioEmbedded], path: "Benchmarks/Budget",
+            swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
         .testTarget(name: "RTMPTests", dependencies: ["RTMP", "Media", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(
@@ -108,7 +113,7 @@ let package = Package(
 // files of swift-crypto: what the sanitizer builds need.
 if let core = Context.environment["EARSHOT_CORE"] {
     var kept: Set<String> = ["Media", "Relay", "MediaTests", "RelayTests"]
-    if core != "relay" { kept.formUnion(["RTMP", "RTMPTests"]) }
+    if core != "relay" { kept.formUnion(["RTMP", "RTMPTests", "earshot-budget"]) }
     package.targets.removeAll { !kept.contains($0.name) }
     package.products.removeAll()
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|test|demo|bench: sees to it that what the task needs is installed. Silent when nothing is missing.
+# packages.sh build|test|demo|bench|budget: sees to it that what the task needs is installed. Silent when nothing is missing.
 # Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
 set -euo pipefail
 
@@ -10,8 +10,10 @@ say() { printf 'earshot: %s\n' "$*" >&2; }
 build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/zlib.h libsqlite3-dev:/usr/include/sqlite3.h
     libqrencode-dev:/usr/include/qrencode.h ca-certificates:/etc/ssl/certs)
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
-test=("${demo[@]}" openssl:openssl python3:python3 python3-pip:pip3 python3-venv: zbar-tools:zbarimg librsvg2-bin:rsvg-convert rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
+# valgrind counts for the budgets; it reads the C library's debug symbols.
+test=("${demo[@]}" valgrind:valgrind libc6-dbg: openssl:openssl python3:python3 python3-pip:pip3 python3-venv: zbar-tools:zbarimg librsvg2-bin:rsvg-convert rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
+budget=("${build[@]}" valgrind:valgrind libc6-dbg:)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
 
 case "${1:-}" in
@@ -19,8 +21,9 @@ build) wanted=("${build[@]}") ;;
 test) wanted=("${test[@]}") ;;
 demo) wanted=("${demo[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
+budget) wanted=("${budget[@]}") ;;
 *)
-    say "usage: packages.sh build|test|demo|bench"
+    say "usage: packages.sh build|test|demo|bench|budget"
     exit 2
     ;;
 esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. Without flags also the loaded server alone, and
-# the relay under the sanitizers.
+# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. Without flags also the loaded server alone, the
+# relay under the sanitizers, and the budgets of instructions and allocations.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -34,5 +34,6 @@ else
     leave_scratch
     step "address sanitizer" scripts/sanitize.sh address
     step "thread sanitizer" scripts/sanitize.sh thread
+    step budgets Benchmarks/budget.sh
 fi
 say "all passed in $SECONDS s"

@@ -1,0 +1,204 @@
+import Media
+import NIOCore
+import NIOEmbedded
+import RTMP
+import Relay
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Sends so many frames to so many viewers, for a tool that counts instructions or allocations meanwhile. See ../budget.sh.
+///
+/// Everything is the server's own, from the chunks of the publisher's read to the viewers' `send`: this folder holds links to its
+/// socket writer and encoder. What is not: NIO's selector and reads, and the other end, which is a datagram socket that drops what it is
+/// sent.
+@main
+enum Budget {
+    struct Load {
+        var frames: Int
+        var viewers: Int
+        /// Bytes of a frame's tag body.
+        var bytes: Int
+        /// Whether the viewers are on another loop than the stream.
+        var isApart: Bool
+    }
+
+    static func main() throws {
+        let words = CommandLine.arguments.dropFirst()
+        let numbers = words.compactMap { Int($0) }
+        guard words.count == 4, numbers.count == 3, numbers.allSatisfy({ (1...100_000).contains($0) }),
+            let place = words.last, ["home", "apart"].contains(place)
+        else {
+            print("usage: earshot-budget FRAMES VIEWERS BYTES home|apart")
+            exit(2)
+        }
+        try Self.run(Load(frames: numbers[0], viewers: numbers[1], bytes: numbers[2], isApart: place == "apart"))
+    }
+
+    private static let frameMs: Int64 = 20
+    private static let framesPerGroup = 50
+    /// The relay sweeps every 100 ms.
+    private static let framesPerSweep = 5
+
+    private static func run(_ load: Load) throws {
+        let clock = Clock()
+        let loops = [EmbeddedEventLoop(), EmbeddedEventLoop()]
+        let relays = loops.map { RelayLoop(eventLoop: $0, encoder: RelayEncoder()) { clock.nowMs } }
+        let registry = StreamRegistry()
+        let stream = registry.acquire("live/budget", on: relays[0])
+        let token = try relays[0].claim(stream, identity: PublisherIdentity("budget"), delegate: Nobody())
+        let drain = try Drain()
+
+        let place = load.isApart ? 1 : 0
+        var players: [Player] = []
+        for _ in 0..<load.viewers {
+            let player = Player(relays[place], descriptor: drain.descriptor)
+            try player.connect(loops[place])
+            player.play(stream)
+            players.append(player)
+        }
+        for loop in loops + loops { loop.run() }
+
+        var publisher = Publisher(bytes: load.bytes)
+        for number in 0..<load.frames {
+            clock.advance(Self.frameMs)
+            let frames = try publisher.read(number, isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs)
+            RelayLoop.publish(frames, to: stream, token: token)
+            for loop in loops { loop.run() }
+            if number % Self.framesPerSweep == 0 { for relay in relays { relay.sweep() } }
+        }
+
+        let sent = players.map(\.sent)
+        guard sent.allSatisfy({ $0 == UInt64(load.frames) }) else {
+            print("expected \(load.frames) messages for every viewer, sent \(sent.min() ?? 0) to \(sent.max() ?? 0)")
+            exit(1)
+        }
+        for player in players { player.stop() }
+    }
+}
+
+/// Milliseconds that pass only when somebody says so.
+private final class Clock: Sendable {
+    private let ms = Atomic<Int64>(1_000)
+    var nowMs: Int64 { self.ms.load(ordering: .relaxed) }
+    func advance(_ by: Int64) { self.ms.add(by, ordering: .relaxed) }
+}
+
+private final class Nobody: PublisherDelegate {
+    func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
+}
+
+/// A publisher's connection as far as its media goes: bytes of a read in, frames out.
+private struct Publisher {
+    private static let chunkSize = 60_000
+    private var decoder = ChunkDecoder()
+    private let encoder = ChunkEncoder(chunkSize: Publisher.chunkSize)
+    private var unwrapper = TimestampUnwrapper()
+    private let body: ByteBuffer
+
+    init(bytes: Int) {
+        self.body = ByteBuffer(repeating: 0x55, count: bytes)
+        var first = ByteBuffer()
+        ChunkEncoder().encode(ControlMessage.setChunkSize(UInt32(Self.chunkSize)).message, chunkStream: 2, into: &first)
+        self.decoder.append(first)
+    }
+
+    mutating func read(_ number: Int, isKeyframe: Bool, ms: Int64) throws -> [Frame] {
+        var payload = self.body
+        payload.setBytes([isKeyframe ? 0x17 : 0x27, 1, 0, 0, 0], at: 0)
+        var bytes = ByteBuffer()
+        let message = Message(type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: ms), payload: payload)
+        self.encoder.encode(message, chunkStream: 6, into: &bytes)
+        self.decoder.append(bytes)
+        var frames: [Frame] = []
+        while let message = try self.decoder.nextMessage() {
+            guard let kind = Frame.Kind(rawValue: message.type.rawValue) else { continue }
+            frames.append(try Frame(kind: kind, timestamp: self.unwrapper.unwrap(message.timestamp), payload: message.payload))
+        }
+        return frames
+    }
+}
+
+/// A player's connection as far as its media goes.
+private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner {
+    typealias InboundIn = ByteBuffer
+
+    private let relay: RelayLoop
+    private let descriptor: CInt
+    private var channel: EmbeddedChannel?
+    private var writer: SocketWriter?
+    private var viewer: Viewer?
+
+    init(_ relay: RelayLoop, descriptor: CInt) {
+        self.relay = relay
+        self.descriptor = descriptor
+    }
+
+    var sent: UInt64 { self.viewer?.messagesSent ?? 0 }
+
+    func connect(_ loop: EmbeddedEventLoop) throws {
+        self.channel = EmbeddedChannel(handler: self, loop: loop)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.writer = SocketWriter(owner: self, context: context, descriptor: self.descriptor)
+    }
+
+    func play(_ stream: Relay.Stream) {
+        let viewer = Viewer(stream: stream, streamID: 1, sink: self, nowMs: self.relay.nowMs)
+        self.viewer = viewer
+        self.relay.attach(viewer)
+    }
+
+    func stop() {
+        if let viewer = self.viewer { self.relay.detach(viewer) }
+        self.writer?.invalidate()
+    }
+
+    func writerBecameReady() {}
+    func writeFailed() { fatalError("the datagram socket takes everything") }
+    func writerOverflowed() {}
+
+    var isReady: Bool { self.writer?.isReady ?? false }
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { self.writer?.write(vectors, bytes: bytes) ?? 0 }
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
+        self.writer?.finish(message, header: header, from: offset)
+    }
+    func tell(_ viewer: Viewer, _ notice: StreamNotice) {}
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {}
+    func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
+    func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
+}
+
+/// A socket that takes everything: a datagram's receiver that does not read loses it.
+private struct Drain {
+    struct Failure: Error { let call: String, code: CInt }
+
+    let descriptor: CInt
+    private let receiver: CInt
+
+    init() throws {
+        self.receiver = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+        self.descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+        guard self.receiver >= 0, self.descriptor >= 0 else { throw Failure(call: "socket", code: errno) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let receiver = self.receiver
+        let descriptor = self.descriptor
+        let code = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                guard bind(receiver, address, length) == 0, getsockname(receiver, address, &length) == 0 else { return errno }
+                return connect(descriptor, address, length) == 0 ? 0 : errno
+            }
+        }
+        guard code == 0 else { throw Failure(call: "bind or connect", code: code) }
+    }
+}

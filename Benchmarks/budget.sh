@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Counts the instructions and heap allocations that one frame costs, and one frame for one viewer, and fails when they are over budget.
+# Counts are the same on a slow machine and a fast one, so they say what times cannot. See README.md in this folder.
+#
+#   BUDGET_BIN   binary to use instead of a release build
+# Arguments: none.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'budget: %s\n' "$*" >&2; }
+
+if [[ -z ${BUDGET_BIN:-} ]]; then
+    # Without the server, which is most of a build.
+    dir=$(EARSHOT_CORE=1 scripts/build.sh release earshot-budget)
+    BUDGET_BIN=$dir/earshot-budget
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Debian's valgrind trips over the debug information; the names of functions stay.
+strip --strip-debug -o "$work/earshot-budget" "$BUDGET_BIN"
+# Otherwise each run hashes in another way.
+export SWIFT_DETERMINISTIC_HASHING=1
+
+# instructions LOAD…: of a whole run.
+instructions() {
+    valgrind --tool=callgrind --callgrind-out-file="$work/callgrind" "$work/earshot-budget" "$@" >"$work/log" 2>&1 || {
+        tail -n 15 "$work/log" >&2
+        return 1
+    }
+    sed -n 's/^\(summary\|totals\): *\([0-9]*\).*/\2/p' "$work/callgrind" | head -n 1
+}
+
+# allocations LOAD…: blocks of a whole run.
+allocations() {
+    valgrind --tool=dhat --dhat-out-file=/dev/null "$work/earshot-budget" "$@" >"$work/log" 2>&1 || {
+        tail -n 15 "$work/log" >&2
+        return 1
+    }
+    sed -n 's/.*Total: .* bytes in \([0-9,]*\) blocks.*/\1/p' "$work/log" | tr -d ,
+}
+
+# slopes COUNT BYTES PLACE: four runs, of F and 2F frames to V and 2V viewers; what is left of the differences is what one frame costs, and
+# one frame for one viewer, in hundredths. Starting, joining and ending cancel out.
+frames=500 viewers=40
+slopes() {
+    local count=$1 base more wide both
+    shift
+    base=$("$count" $frames $viewers "$@")
+    more=$("$count" $((2 * frames)) $viewers "$@")
+    wide=$("$count" $frames $((2 * viewers)) "$@")
+    both=$("$count" $((2 * frames)) $((2 * viewers)) "$@")
+    local perViewer=$((((both - wide - more + base) * 100) / (frames * viewers)))
+    echo "$(((more - base) * 100 / frames - perViewer * viewers)) $perViewer"
+}
+
+# hundredths NUMBER
+hundredths() {
+    local sign='' value=$1
+    if ((value < 0)); then sign=- value=$((-value)); fi
+    printf '%s%d.%02d' "$sign" $((value / 100)) $((value % 100))
+}
+
+failed=
+row() {
+    local what=$1 value=$2 limit=$3 verdict=ok
+    if ((value > limit)); then verdict=OVER failed=1; fi
+    printf '%-72s %12s %12s  %s\n' "$what" "$(hundredths "$value")" "$(hundredths "$limit")" "$verdict"
+}
+
+printf '%-72s %12s %12s\n' "" counted limit
+while read -r count bytes place perFrame perViewer; do
+    [[ -n $count && $count != \#* ]] || continue
+    read -r frame viewer < <(slopes "$count" "$bytes" "$place")
+    where="of $bytes bytes"
+    if [[ $place == apart ]]; then where+=", viewers on another loop"; fi
+    row "$count per frame $where" "$frame" $((perFrame * 100))
+    row "$count per frame × viewer $where" "$viewer" $((perViewer * 100))
+done <Benchmarks/budget.limits
+
+if [[ -n $failed ]]; then
+    say "over budget; limits are in Benchmarks/budget.limits, and raised only with a reason"
+    exit 1
+fi
