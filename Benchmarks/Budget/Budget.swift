@@ -165,7 +165,8 @@ private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner
     func writeFailed() { fatalError("the datagram socket takes everything") }
     func writerOverflowed() {}
 
-    var isReady: Bool { self.writer?.isReady ?? false }
+    var isReady: Bool { self.writer?.isReady == true }
+    var line: DirectLine? { self.writer?.line }
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { self.writer?.write(vectors, bytes: bytes) ?? 0 }
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
         self.writer?.finish(message, header: header, from: offset)

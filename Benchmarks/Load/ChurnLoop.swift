@@ -124,7 +124,7 @@ final class ChurnLoop {
             ? UInt64.random(in: 0...Self.hastyNs, using: &self.random)
             : UInt64(-log(Double.random(in: 1e-4..<1, using: &self.random)) * Double(self.plan.meanLifeNs))
         let viewer = try Viewer(
-            target: self.target, name: self.plan.names[room], room: room,
+            target: self.target, name: self.plan.names[room], room: room, hasVideo: true,
             receiveBufferBytes: stalls ? self.plan.stalledReceiveBufferBytes : nil)
         self.places[index] = Place(
             viewer: viewer, generation: self.places[index].generation &+ 1, stalls: stalls, actsNs: 0, endsNs: now + life)

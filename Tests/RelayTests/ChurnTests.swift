@@ -128,7 +128,8 @@ private final class Crowd: @unchecked Sendable {
     private func open() throws {
         let index = Int.random(in: 0..<Self.streams, using: &self.random)
         let streamID: UInt32 = Int.random(in: 0..<4, using: &self.random) == 0 ? 5 : 1
-        let sink = try #require(SocketSink(self.loop, check: StreamCheck(stream: index, of: Self.streams, streamID: streamID)))
+        let sink = try #require(
+            SocketSink(self.loop, hasLine: self.opened % 2 == 0, check: StreamCheck(stream: index, of: Self.streams, streamID: streamID)))
         sink.stays = Int.random(in: 0..<24, using: &self.random) == 0
         sink.isReading = Int.random(in: 0..<4, using: &self.random) != 0
         sink.play(self.streamsPlayed[index], streamID: streamID)

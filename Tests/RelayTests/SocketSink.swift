@@ -21,11 +21,19 @@ final class SocketSink: ViewerSink {
     private let near: CInt
     private let far: CInt
     private(set) var viewer: Viewer?
-    private(set) var isOpen = true
+    /// Of every other connection only, so that both ways are taken.
+    let line: DirectLine?
+    private(set) var isOpen = true {
+        didSet { self.settle() }
+    }
     private(set) var wasTooSlow = false
     /// A started message: what is left of it goes before the next one.
-    private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)?
-    private(set) var isBlocked = false
+    private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)? {
+        didSet { self.settle() }
+    }
+    private(set) var isBlocked = false {
+        didSet { self.settle() }
+    }
     var isReading = true
     /// Long enough to be found too slow, if it does not read.
     var stays = false
@@ -35,8 +43,9 @@ final class SocketSink: ViewerSink {
     /// Bytes that the kernel keeps: little, so that most writes are short when nobody reads.
     private static let kernelBytes: CInt = 4 << 10
 
-    init?(_ loop: RelayLoop, check: StreamCheck) {
+    init?(_ loop: RelayLoop, hasLine: Bool, check: StreamCheck) {
         self.loop = loop
+        self.line = hasLine ? DirectLine() : nil
         self.check = check
         var ends: [CInt] = [0, 0]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else { return nil }
@@ -44,6 +53,12 @@ final class SocketSink: ViewerSink {
         self.far = ends[1]
         var bytes = Self.kernelBytes
         _ = setsockopt(self.near, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
+        self.settle()
+    }
+
+    /// The line is open while a message may be started.
+    private func settle() {
+        if self.isReady { self.line?.open(self.near) } else { self.line?.shut() }
     }
 
     deinit {
