@@ -72,8 +72,10 @@ package struct EncodedMessage: @unchecked Sendable {
         self.arrivalMs = arrivalMs
     }
 
+    /// Made once: a set literal of another module's type is made by generic code, for each frame.
+    private static let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
+
     private static func flags(of frame: Frame) -> Flags {
-        let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
         var flags: Flags =
             switch frame.kind {
             case .audio: .audio
@@ -81,7 +83,7 @@ package struct EncodedMessage: @unchecked Sendable {
             case .data: .data
             }
         if frame.isKeyframe { flags.insert(.keyframe) }
-        if !frame.tag.flags.isDisjoint(with: essential) { flags.insert(.essential) }
+        if frame.tag.flags.rawValue & self.essential.rawValue != 0 { flags.insert(.essential) }
         return flags
     }
 }

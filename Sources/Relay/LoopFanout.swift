@@ -72,21 +72,23 @@ package final class LoopFanout {
     }
 
     func apply(_ updates: [RingUpdate]) {
-        for update in updates {
-            switch update {
-            case .append(let message):
-                self.bytesInWindow += message.length
-                self.ring.append(message)
-            case .prelude(let frames):
-                self.ring.setPrelude(frames)
-                self.preludeCache = nil
-            case .dropGOP:
-                self.ring.dropGOP()
-                self.preludeCache = nil
-            case .end:
-                self.ring.endStream()
-                self.preludeCache = nil
-            }
+        for update in updates { self.apply(update) }
+    }
+
+    func apply(_ update: RingUpdate) {
+        switch update {
+        case .append(let message):
+            self.bytesInWindow += message.length
+            self.ring.append(message)
+        case .prelude(let frames):
+            self.ring.setPrelude(frames)
+            self.preludeCache = nil
+        case .dropGOP:
+            self.ring.dropGOP()
+            self.preludeCache = nil
+        case .end:
+            self.ring.endStream()
+            self.preludeCache = nil
         }
     }
 
@@ -202,17 +204,19 @@ package final class LoopFanout {
     /// Sends every viewer what is due. Most stand at the same place and take all of the same batch: their way is kept short.
     func pumpAll(scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         let head = self.ring.head
+        let base = self.ring.base
+        var lanes = self.lanes.base
         var from = -1
         var vectors = UnsafeBufferPointer<IOVector>(start: nil, count: 0)
         var to = 0
         var bytes = 0
         // By index: a write may close a connection, which marks its viewer, and may not touch the list.
         for index in 0..<self.viewers.count {
-            let lane = self.lanes.base + index
+            let lane = lanes + index
             if lane.pointee.isSteady {
                 let cursor = lane.pointee.cursor
                 if cursor == head { continue }
-                if cursor != from, cursor >= self.ring.base, self.isFresh(cursor, policy: policy, nowMs: nowMs) {
+                if cursor != from, cursor >= base, self.isFresh(cursor, policy: policy, nowMs: nowMs) {
                     self.gather(from: cursor)
                     from = cursor
                     vectors = UnsafeBufferPointer(rebasing: self.batch[..<self.batchCount])
@@ -235,8 +239,9 @@ package final class LoopFanout {
                 }
             }
             self.pump(self.viewers[index], scratch: scratch, policy: policy, nowMs: nowMs)
-            // The general way gathers for itself.
+            // The general way gathers for itself, and tells connections, which may do anything.
             from = -1
+            lanes = self.lanes.base
         }
     }
 

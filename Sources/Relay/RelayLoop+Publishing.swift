@@ -26,14 +26,17 @@ extension RelayLoop {
 
     /// Takes frames from the publisher with this token, in order. Any thread; one hop when it is not the home loop's.
     package static func publish(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
-        stream.home.run { $0.ingest(frames, to: stream, token: token) }
+        // Not by `run`, whose closure would be made for each batch.
+        if stream.home.eventLoop.inEventLoop { return stream.home.ingest(frames, to: stream, token: token) }
+        stream.home.eventLoop.execute { stream.home.ingest(frames, to: stream, token: token) }
     }
 
     private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
         guard let home = self.homes[stream.id] else { return }
         let nowMs = self.nowMs
-        var items: [StreamState.Item] = []
-        items.reserveCapacity(frames.count)
+        // Taken out, so that whoever is told meanwhile and comes back here finds an empty one.
+        var items = self.spareItems
+        self.spareItems = []
         for frame in frames {
             if home.state.publisherToken == token {
                 home.meter.count(frame, nowMs: nowMs)
@@ -42,6 +45,8 @@ extension RelayLoop {
             home.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
         }
         self.perform(items, for: home)
+        items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit)
+        self.spareItems = items
     }
 
     /// `@clearDataFrame`.
@@ -109,31 +114,39 @@ extension RelayLoop {
     func perform(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
+        let fanout = self.fanout(of: home.stream)
+        let isShared = !home.subscribers.isEmpty
+        var isChanged = false
         var updates: [RingUpdate] = []
-        updates.reserveCapacity(items.count)
+        func tell(_ update: RingUpdate) {
+            isChanged = true
+            fanout?.apply(update)
+            if isShared { updates.append(update) }
+        }
         for item in items {
             switch item {
             case .frame(let frame):
-                updates.append(.append(EncodedMessage(frame, encoder: self.encoder, allocator: &home.allocator, arrivalMs: nowMs)))
+                tell(.append(EncodedMessage(frame, encoder: self.encoder, allocator: &home.allocator, arrivalMs: nowMs)))
             case .notice(let notice, let timestamp):
-                updates.append(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+                tell(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
             case .prelude(let frames):
-                updates.append(.prelude(frames))
+                tell(.prelude(frames))
             case .dropGOP:
-                updates.append(.dropGOP)
+                tell(.dropGOP)
             case .end:
                 home.allocator.reset()
-                updates.append(.end)
+                tell(.end)
             case .active:
                 if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
             case .quiet:
                 if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
             }
         }
-        guard !updates.isEmpty else { return }
-        self.apply(updates, to: home.stream)
+        guard isChanged else { return }
+        if let fanout { self.markDirty(fanout) }
+        guard isShared else { return }
+        let stream = home.stream
         for subscriber in home.subscribers {
-            let stream = home.stream
             let updates = updates
             subscriber.eventLoop.execute { subscriber.apply(updates, to: stream) }
         }

@@ -13,6 +13,11 @@ package final class RelayLoop: @unchecked Sendable {
     var homes: [ObjectIdentifier: HomeStream] = [:]
     private var fanouts: [ObjectIdentifier: LoopFanout] = [:]
     private var dirty: [LoopFanout] = []
+    /// Memory for the next list of the same kind, so that a frame allocates none.
+    private var spareDirty: [LoopFanout] = []
+    var spareItems: [StreamState.Item] = []
+    /// One closure for all pumps.
+    private lazy var pumpTask: @Sendable () -> Void = { [weak self] in self?.pumpDirty() }
     private var isPumpScheduled = false
     private var isPumping = false
     private let scratch = PumpScratch()
@@ -21,6 +26,8 @@ package final class RelayLoop: @unchecked Sendable {
     /// Viewers closed because they were over the age limit, since start.
     package private(set) var viewersTooSlow = 0
 
+    /// What a burst of frames may leave behind.
+    static let spareItemsLimit = 256
     package static let sweepInterval = TimeAmount.milliseconds(100)
 
     package init(
@@ -148,7 +155,9 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isSteady = false
     }
 
-    private func markDirty(_ fanout: LoopFanout) {
+    func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[stream.id] }
+
+    func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }
         guard !fanout.isDirty else { return }
         fanout.isDirty = true
@@ -164,13 +173,14 @@ package final class RelayLoop: @unchecked Sendable {
         self.dirty.append(fanout)
         guard !self.isPumpScheduled else { return }
         self.isPumpScheduled = true
-        self.eventLoop.execute { self.pumpDirty() }
+        self.eventLoop.execute(self.pumpTask)
     }
 
     private func pumpDirty() {
         self.isPumpScheduled = false
-        let due = self.dirty
-        self.dirty.removeAll(keepingCapacity: true)
+        var due = self.dirty
+        self.dirty = self.spareDirty
+        self.spareDirty = []
         let nowMs = self.nowMs
         self.isPumping = true
         defer { self.isPumping = false }
@@ -178,6 +188,8 @@ package final class RelayLoop: @unchecked Sendable {
             fanout.isDirty = false
             fanout.pumpAll(scratch: self.scratch, policy: self.policy, nowMs: nowMs)
         }
+        due.removeAll(keepingCapacity: true)
+        self.spareDirty = due
     }
 
     // MARK: Sweep

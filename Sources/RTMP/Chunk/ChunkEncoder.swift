@@ -73,9 +73,10 @@ package struct ChunkEncoder: Sendable {
         var position = self.writeBasicHeader(format: 0, chunkStream: chunkStream, into: out, at: 0)
         let field = min(message.timestamp, 0xFF_FFFF)
         let length = message.payload.readableBytes
-        for shift: UInt32 in [16, 8, 0] {
-            out[position] = UInt8(truncatingIfNeeded: field >> shift)
-            out[position + 3] = UInt8(truncatingIfNeeded: length >> Int(shift))
+        for index in 0..<3 {
+            let shift = 16 - 8 * index
+            out[position] = UInt8(truncatingIfNeeded: field >> UInt32(shift))
+            out[position + 3] = UInt8(truncatingIfNeeded: length >> shift)
             position += 1
         }
         out[position + 3] = message.type.rawValue
