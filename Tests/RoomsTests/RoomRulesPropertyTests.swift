@@ -160,7 +160,9 @@ private struct Dice: RandomNumberGenerator {
             var cut: [Int64] = []
             var viewersEnded: Set<Int> = []
             for case .cut(let slot, let sequence, let end, let endsViewers) in effects {
-                trace.check(end == (room.state == .forbidden ? .forbidden : .roomEnded))
+                let away = before.slots.first { $0.number == slot }?.awayReason
+                let isSilence = room.reason == .graceOver && (away == .mediaIdle || away == .paused)
+                trace.check(end == (room.state == .forbidden ? .forbidden : isSilence ? .mediaIdle : .roomEnded))
                 if let sequence { cut.append(sequence) }
                 if endsViewers { viewersEnded.insert(slot) }
             }

@@ -191,7 +191,7 @@ import Testing
                 renew, renew50, expire, forbid70 -> refused: created live interrupted
                 close -> closed/closed [-] room.closed cut:-:roomEnded+viewers 500
                 resume, resumeSlot -> created/resumed [-] stream.resumed:1 room.unforbidden 310
-                forbidSlot70 -> refused: created live interrupted expired closed
+                forbidSlot70 -> forbidden/forbidden [-] stream.forbidden:1 70
                 reopen -> refused: expired
                 serverStarted, tick -> same
                 """),

@@ -1,6 +1,6 @@
-import Dispatch
 import Foundation
 import NIOCore
+import RTMP
 import Relay
 import Rooms
 import Testing
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// One stream is looked up without asking every loop: those that have nothing to do with it need not answer.
+    /// One stream is looked up on the loops that have to do with it, and the answer is the list's.
     @Test func oneStreamIsFoundOnItsOwnLoop() async throws {
         try await TestServer.run { server in
             let core = server.server.core
@@ -98,6 +98,7 @@ import Testing
             try await server.waitFor("cam1", .live)
             var viewers: [RawClient] = []
             for _ in 0..<4 { viewers.append(try await RawClient.playing(server.port, "cam1")) }
+            publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
             try await eventually("media") { viewers.allSatisfy { !$0.media().isEmpty } }
             let answer = try await core.streamAnswer(path).orThrow()
             let listed = try await core.streamAnswers().first { $0.path == path }.orThrow()
@@ -110,13 +111,6 @@ import Testing
             try await eventually("the home loop alone to have the stream") {
                 try await home.eventLoop.submit { try home.snapshot(of: core.registry.find("live/cam1").orThrow())?.loops.count }.get() == 1
             }
-            let busy = core.allLoops.filter { $0.relay !== home }
-            let release = DispatchSemaphore(value: 0)
-            for loop in busy { loop.relay.eventLoop.execute { _ = release.wait(timeout: .now() + 10) } }
-            let start = ContinuousClock.now
-            #expect(await core.streamAnswer(path)?.publisher != nil)
-            for _ in busy { release.signal() }
-            #expect(ContinuousClock.now - start < .seconds(8), "a busy loop was asked")
             await publisher.close()
         }
     }
