@@ -145,7 +145,9 @@ import Testing
                         return list.contains { $0["state"].string == "delivered" } && list.contains { $0["lastStatus"].int == 500 }
                     }
                     let table = try await cli.text("callbacks").split(separator: "\n")
-                    #expect(table.count == 3 && table[0].contains("LAST ERROR") && table.contains { $0.contains("\(url)/bad") }, "\(table)")
+                    #expect(table.count == 3 && table[0].contains("LAST ERROR") && table.contains { $0.contains(url) }, "\(table)")
+                    // The path of a target is often its secret.
+                    #expect(!table.contains { $0.contains("/bad") }, "\(table)")
                     let id = try #require(try await cli.json("callbacks", "list", "--state", "delivered")["list"][0]["id"].int)
                     let before = receiver.requests.count { $0.uri == "/good" }
                     #expect(try await cli.text("callbacks", "redeliver", "\(id)").hasPrefix("callback \(id) is "))
