@@ -12,7 +12,10 @@ enum Banner {
         ]
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
         lines += [
-            "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)",
+            "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)"
+        ]
+        if let https = addresses.https { lines.append("          https://\(Self.reachable(https))/api/v1/rooms") }
+        lines += [
             tokenFile.map { "          token in \($0); or: earshot rooms list" }
                 ?? "          needs a token; for another one: earshot token create NAME --role admin",
             "  events  \(http)/events  (WebSocket)",

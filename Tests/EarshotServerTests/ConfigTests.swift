@@ -176,6 +176,7 @@ import Testing
         ("relay: {maxBehind: 25h}", "out of range"), ("rooms: {policy: {cleanStop: -3s}}", "not a duration"),
         ("http: {listen: \"0.0.0.0:1935\"}", "http.listen: 0.0.0.0:1935 is already taken by rtmp.listen (127.0.0.1:1935)"),
         ("rtmps: {listen: \"127.0.0.1:1936\"}", "rtmps.listen: needs rtmps.certificate and rtmps.key"),
+        ("https: {listen: \"127.0.0.1:8443\"}", "https.listen: needs rtmps.certificate and rtmps.key"),
         ("rtmps: {key: /nowhere/key.pem}", "rtmps.key: cannot read /nowhere/key.pem: No such file or directory"),
         ("rtmps: {certificate: /, key: /dev/zero}", "rtmps.key: cannot read /dev/zero: it is not a regular file"),
         ("rtmps: {certificate: /, key: /dev/zero}", "rtmps.certificate: cannot read /: it is a folder"),
@@ -333,6 +334,7 @@ import Testing
         }
         // The values shown are the defaults, but for those that have none.
         config.rtmps = ServerConfig.RTMPS()
+        config.https = ServerConfig.HTTPS()
         config.data = ServerConfig().data
         config.urls = ServerConfig.URLs()
         config.credentials = ServerConfig.Credentials()

@@ -71,6 +71,8 @@ import Testing
               listen: 127.0.0.1:0
               certificate: \(files.certificate)
               key: \(files.key)
+            https:
+              listen: 127.0.0.1:0
             rooms:
               policy:
                 cleanStop: 500ms

@@ -5,10 +5,11 @@ import Testing
 /// The event feed as another implementation of WebSockets reads it: PyPI's `websockets`.
 @Suite struct WebSocketForeignTests {
     private static let script = """
-        import json, sys
+        import json, ssl, sys
         from websockets.sync.client import connect
         url, count = sys.argv[1], int(sys.argv[2])
-        with connect(url) as feed:
+        trust = ssl.create_default_context(cafile=sys.argv[3]) if len(sys.argv) > 3 else None
+        with connect(url, ssl=trust) as feed:
             hello = json.loads(feed.recv(timeout=20))
             print("hello", hello["type"], len(hello["rooms"]), flush=True)
             feed.send('{"type":"ping"}')
@@ -25,24 +26,60 @@ import Testing
         print("closed", feed.protocol.close_code, flush=True)
         """
 
-    @Test func aPythonClientFollows() async throws {
+    /// Over HTTP, and over HTTPS with the certificate checked.
+    @Test(arguments: [false, true]) func aPythonClientFollows(_ isSecure: Bool) async throws {
         let packages = try await PythonPackage(requirement: "websockets==15.0.1").folder()
-        try await TestServer.run { server in
-            _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
-            let ticket = try await server.call("POST", "events/ticket", "{}").json()["data"]["ticket"].string.orThrow()
-            let url = "ws://127.0.0.1:\(server.addresses.http.port)/events?ticket=\(ticket)&after=0"
-            async let ran = ClientProcess.run(["PYTHONPATH=\(packages)", "python3", "-c", Self.script, url, "3"], within: 40)
-            try await eventually("it to be there") { server.server.core.events.subscribers == 1 }
-            _ = try await server.call("POST", "rooms", #"{"roomId":"cam2"}"#)
-            _ = try await server.call("POST", "rooms/cam1/close")
-            let outcome = try await ran
-            #expect(outcome.status == 0, "\(outcome.errors)")
-            let lines = outcome.text.split(separator: "\n").map(String.init)
-            #expect(lines.contains("hello hello 1"), "\(lines)")
-            #expect(lines.contains("ponged"))
-            #expect(lines.filter { $0.hasPrefix("event") } == ["event 1 room.created", "event 2 room.created", "event 3 room.closed"])
-            #expect(lines.last == "closed 1000")
-            try await eventually("its place to be free") { server.server.core.events.subscribers == 0 }
+        try await Fixture.withDirectory { directory in
+            let files = try await Certificate.make("localhost", in: directory)
+            try await TestServer.run({ config in
+                guard isSecure else { return }
+                config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
+                (config.rtmps.certificate, config.rtmps.key) = (files.certificate, files.key)
+            }) { server in
+                _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
+                let ticket = try await server.call("POST", "events/ticket", "{}").json()["data"]["ticket"].string.orThrow()
+                let place =
+                    isSecure
+                    ? "wss://localhost:\(try server.addresses.https.orThrow().port)" : "ws://127.0.0.1:\(server.addresses.http.port)"
+                let command =
+                    ["PYTHONPATH=\(packages)", "python3", "-c", Self.script, "\(place)/events?ticket=\(ticket)&after=0", "3"]
+                    + (isSecure ? [files.certificate] : [])
+                async let ran = ClientProcess.run(command, within: 40)
+                try await eventually("it to be there") { server.server.core.events.subscribers == 1 }
+                _ = try await server.call("POST", "rooms", #"{"roomId":"cam2"}"#)
+                _ = try await server.call("POST", "rooms/cam1/close")
+                let outcome = try await ran
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                let lines = outcome.text.split(separator: "\n").map(String.init)
+                #expect(lines.contains("hello hello 1"), "\(lines)")
+                #expect(lines.contains("ponged"))
+                #expect(lines.filter { $0.hasPrefix("event") } == ["event 1 room.created", "event 2 room.created", "event 3 room.closed"])
+                #expect(lines.last == "closed 1000")
+                try await eventually("its place to be free") { server.server.core.events.subscribers == 0 }
+            }
+        }
+    }
+
+    /// The API over TLS; and who speaks plainly there, or TLS to the plain port, is closed without harm.
+    @Test func theAPIOverTLS() async throws {
+        try await Fixture.withDirectory { directory in
+            let files = try await Certificate.make("localhost", in: directory)
+            try await TestServer.run({ config in
+                config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
+                (config.rtmps.certificate, config.rtmps.key) = (files.certificate, files.key)
+            }) { server in
+                let port = try server.addresses.https.orThrow().port
+                func curl(_ url: String, _ more: String...) async throws -> ClientProcess.Outcome {
+                    try await ClientProcess.run(["curl", "-sS", "--max-time", "10", "--cacert", files.certificate, url] + more, within: 20)
+                }
+                let rooms = try await curl("https://localhost:\(port)/api/v1/rooms", "-H", "Authorization: Bearer \(server.token)")
+                #expect(rooms.status == 0 && rooms.text.contains(#""code":0"#), "\(rooms.text) \(rooms.errors)")
+                #expect(try await curl("https://localhost:\(port)/api/v1/rooms").text.contains(#""code":401"#))
+                // 52: an empty reply; 35: no TLS there.
+                #expect(try await curl("http://localhost:\(port)/healthz").status != 0)
+                #expect(try await curl("https://localhost:\(server.addresses.http.port)/healthz").status == 35)
+                #expect(try await curl("https://localhost:\(port)/healthz").status == 0)
+            }
         }
     }
 }

@@ -8,12 +8,13 @@ enum ConfigChecks {
     }
 
     static func findings(_ config: ServerConfig) -> [Finding] {
-        portClashes(config) + tls(config.rtmps) + relations(config) + dataDirectory(config)
+        portClashes(config) + tls(config.rtmps, config.https) + relations(config) + dataDirectory(config)
     }
 
     private static func portClashes(_ config: ServerConfig) -> [Finding] {
         var listeners = [("rtmp.listen", config.rtmp.listen), ("http.listen", config.http.listen)]
         if let address = config.rtmps.address { listeners.insert(("rtmps.listen", address), at: 1) }
+        if let address = config.httpsAddress { listeners.append(("https.listen", address)) }
         var findings: [Finding] = []
         for (index, (path, address)) in listeners.enumerated() {
             for (other, taken) in listeners[..<index] where address.clashes(with: taken) {
@@ -26,11 +27,14 @@ enum ConfigChecks {
         return findings
     }
 
-    private static func tls(_ rtmps: ServerConfig.RTMPS) -> [Finding] {
+    private static func tls(_ rtmps: ServerConfig.RTMPS, _ https: ServerConfig.HTTPS) -> [Finding] {
         let both = ["rtmps.certificate", "rtmps.key"]
         var findings: [Finding] = []
         if rtmps.certificate == nil, rtmps.listen != nil {
             findings.append(Finding(path: "rtmps.listen", problem: "needs rtmps.certificate and rtmps.key", paths: both + ["rtmps.listen"]))
+        }
+        if rtmps.certificate == nil, https.listen != nil {
+            findings.append(Finding(path: "https.listen", problem: "needs rtmps.certificate and rtmps.key", paths: both + ["https.listen"]))
         }
         if rtmps.certificate != nil, rtmps.key == nil {
             findings.append(Finding(path: "rtmps.certificate", problem: "needs rtmps.key", paths: both))

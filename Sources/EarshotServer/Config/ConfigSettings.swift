@@ -45,6 +45,9 @@ extension ConfigSetting {
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
         .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
         .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API and health checks.", flag: "--http"),
+        .make(
+            "https.listen", \.https.listen, .optional(.address),
+            "Where to listen for the same over TLS; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
         .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),
 
         .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),

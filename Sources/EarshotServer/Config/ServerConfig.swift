@@ -8,6 +8,7 @@ package import Rooms
 package struct ServerConfig: Sendable, Equatable {
     package var rtmp = RTMP()
     package var rtmps = RTMPS()
+    package var https = HTTPS()
     package var http = HTTP()
     package var data = Data()
     package var access = Access()
@@ -51,6 +52,18 @@ package struct ServerConfig: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 8080)
         package init() {}
     }
+
+    /// The same over TLS, with the certificate of RTMPS; on exactly when there is one.
+    package struct HTTPS: Sendable, Equatable {
+        /// As configured; ``ServerConfig/httpsAddress`` is what to listen on.
+        package var listen: HostPort?
+        package init() {}
+
+        package static let defaultListen = HostPort(host: "127.0.0.1", port: 8443)
+    }
+
+    /// Where to listen for HTTPS; nil when it is off.
+    package var httpsAddress: HostPort? { self.rtmps.certificate == nil ? nil : self.https.listen ?? HTTPS.defaultListen }
 
     /// What is kept on disk.
     package struct Data: Sendable, Equatable {

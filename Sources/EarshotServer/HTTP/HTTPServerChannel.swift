@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
+import NIOSSL
 import Synchronization
 
 /// One port for the router and for what takes connections out of HTTP: Hummingbird's part of a connection behind ``HTTPConnectionHandler``.
@@ -13,6 +14,8 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
     let responder: HTTPChannelHandler.Responder
     let shared: Shared
+    /// For HTTPS.
+    let certificate: CertificateStore?
 
     /// What the server's connections have in common. Any thread.
     final class Shared: Sendable {
@@ -41,11 +44,13 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let shared = self.shared
+        let certificate = self.certificate
         return channel.eventLoop.makeCompletedFuture {
             let isAdmitted = shared.enter()
             channel.closeFuture.whenComplete { _ in shared.leave() }
             try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
             try channel.syncOptions?.setOption(.socketOption(.so_keepalive), value: 1)
+            if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
             var decoding = NIOHTTPDecoderLimitConfiguration()
             decoding.maxHeaderFieldSize = shared.limits.headBytes
             decoding.maxHeaderListSize = shared.limits.headBytes
@@ -55,7 +60,7 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
                 HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding),
                 // After a request for an upgrade the decoder keeps what it gets, unread.
                 maximumBufferSize: shared.limits.headBytes + (64 << 10))
-            let types = HTTP1ToHTTPServerCodec(secure: false)
+            let types = HTTP1ToHTTPServerCodec(secure: certificate != nil)
             let connection = HTTPConnectionHandler(
                 sweeper: shared.sweepers.of(channel.eventLoop), limits: shared.limits, takeovers: shared.takeovers,
                 codec: [types, encoder, decoder], isRefused: !isAdmitted)

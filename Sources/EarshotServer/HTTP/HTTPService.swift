@@ -10,17 +10,34 @@ import Synchronization
 final class HTTPService: Service, Sendable {
     private let core: ServerCore
     private let address: HostPort
+    private let certificate: CertificateStore?
+    private let shared: HTTPServerChannel.Shared
     private let group: any EventLoopGroup
     private let log: Logger
     private let running = Mutex<Running?>(nil)
     private let bound: EventLoopPromise<Int>
 
-    init(core: ServerCore, address: HostPort, group: any EventLoopGroup, log: Logger) {
+    /// With a certificate: HTTPS.
+    init(
+        core: ServerCore, address: HostPort, certificate: CertificateStore? = nil, shared: HTTPServerChannel.Shared,
+        group: any EventLoopGroup, log: Logger
+    ) {
         self.core = core
         self.address = address
+        self.certificate = certificate
+        self.shared = shared
         self.group = group
         self.log = log
         self.bound = group.any().makePromise(of: Int.self)
+    }
+
+    /// What the connections of all HTTP ports have in common: limits above all.
+    static func shared(core: ServerCore, group: any EventLoopGroup) -> HTTPServerChannel.Shared {
+        let sweepers = LoopSweepers(group)
+        // Media over HTTP joins the event feed here.
+        let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: core, sweepers: sweepers)]
+        return HTTPServerChannel.Shared(
+            limits: HTTPLimits(core.config.limits), takeovers: takeovers, sweepers: sweepers, counters: core.counters)
     }
 
     /// Hummingbird binds as it runs: its task starts here and is joined by `run`.
@@ -29,14 +46,11 @@ final class HTTPService: Service, Sendable {
         let address = self.address
         var quiet = self.log
         if self.log.logLevel > .debug { quiet.logLevel = .warning }
-        let sweepers = LoopSweepers(self.group)
-        // Media over HTTP joins the event feed here.
-        let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: self.core, sweepers: sweepers)]
-        let shared = HTTPServerChannel.Shared(
-            limits: HTTPLimits(self.core.config.limits), takeovers: takeovers, sweepers: sweepers, counters: self.core.counters)
+        let shared = self.shared
+        let certificate = self.certificate
         let application = Application(
             router: APIRouter(core: self.core).router(),
-            server: HTTPServerBuilder { HTTPServerChannel(responder: $0, shared: shared) },
+            server: HTTPServerBuilder { HTTPServerChannel(responder: $0, shared: shared, certificate: certificate) },
             configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
             onServerRunning: { channel in bound.succeed(channel.localAddress?.port ?? address.port) },
             eventLoopGroupProvider: .shared(self.group), logger: quiet)
@@ -45,7 +59,7 @@ final class HTTPService: Service, Sendable {
             do {
                 try await group.run()
             } catch {
-                bound.fail(ListenError(scheme: "http", address: address, cause: error))
+                bound.fail(ListenError(scheme: certificate == nil ? "http" : "https", address: address, cause: error))
                 throw error
             }
         }

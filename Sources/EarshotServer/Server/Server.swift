@@ -21,6 +21,7 @@ package final class Server: Sendable {
         package var rtmp: HostPort
         package var rtmps: HostPort?
         package var http: HostPort
+        package var https: HostPort?
     }
 
     package let core: ServerCore
@@ -28,7 +29,8 @@ package final class Server: Sendable {
     private let log: Logger
     private let certificate: CertificateStore?
     private let listeners: [RTMPListener]
-    private let http: HTTPService
+    /// HTTP, and HTTPS when there is a certificate.
+    private let http: [HTTPService]
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
 
@@ -59,7 +61,12 @@ package final class Server: Sendable {
             self.certificate = nil
         }
         self.listeners = listeners
-        self.http = HTTPService(core: self.core, address: config.http.listen, group: group, log: log)
+        let shared = HTTPService.shared(core: self.core, group: group)
+        var http = [HTTPService(core: self.core, address: config.http.listen, shared: shared, group: group, log: log)]
+        if let address = config.httpsAddress, let certificate = self.certificate {
+            http.append(HTTPService(core: self.core, address: address, certificate: certificate, shared: shared, group: group, log: log))
+        }
+        self.http = http
         self.webhooks = WebhookDispatcher(core: self.core, eventLoop: group.any())
     }
 
@@ -76,10 +83,12 @@ package final class Server: Sendable {
         let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory)
         self.firstToken.withLock { $0 = tokenFile }
         self.core.start()
-        let http = try await self.http.bind()
+        var http: [HostPort] = []
+        for service in self.http { http.append(try await service.bind()) }
         var bound: [HostPort] = []
         for listener in self.listeners { bound.append(try await listener.bind()) }
-        let addresses = Addresses(rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http)
+        let addresses = Addresses(
+            rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
         self.core.isBound(to: addresses)
         return addresses
     }
@@ -87,8 +96,8 @@ package final class Server: Sendable {
     /// Everything that runs, for a service group.
     package var services: [any Service] {
         // What is named first ends last.
-        [self.core.outbound, RoomService(core: self.core), self.webhooks] + self.listeners + [
-            self.http, ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
+        [self.core.outbound, RoomService(core: self.core), self.webhooks] + self.listeners + self.http + [
+            ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
         ]
     }
 

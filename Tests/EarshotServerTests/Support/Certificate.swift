@@ -11,7 +11,7 @@ struct Certificate: Sendable {
             certificate: directory.appendingPathComponent("certificate.pem").path, key: directory.appendingPathComponent("key.pem").path)
         let openssl = try await ClientProcess.run([
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-subj", "/CN=\(name)", "-keyout", made.key, "-out", made.certificate,
+            "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)", "-keyout", made.key, "-out", made.certificate,
         ])
         guard openssl.status == 0 else { throw TimedOut(description: "openssl could not make a certificate: \(openssl.errors)") }
         return made

@@ -35,6 +35,7 @@ struct TestServer: Sendable {
         config.data.directory = directory
         config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
         config.http.listen = HostPort(host: "127.0.0.1", port: 0)
+        config.https.listen = HostPort(host: "127.0.0.1", port: 0)
         configure(&config)
         let lines = LogLines()
         var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
