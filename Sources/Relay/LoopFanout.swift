@@ -159,11 +159,24 @@ package final class LoopFanout {
         self.hasDetached = false
     }
 
+    /// Where the viewer stands that is furthest behind; the head when none is.
+    var slowestCursor: Int {
+        var slowest = self.ring.head
+        for index in 0..<self.viewers.count {
+            let lane = self.lanes.base[index]
+            if lane.isSteady {
+                slowest = min(slowest, lane.cursor)
+            } else {
+                let viewer = self.viewers[index]
+                if !viewer.isDetached, !viewer.isPaused { slowest = min(slowest, viewer.cursor ?? slowest) }
+            }
+        }
+        return slowest
+    }
+
     /// Lets go of what no viewer here and no joiner needs, and measures the bit rate.
     func trim(nowMs: Int64) {
-        var slowest = self.ring.head
-        for viewer in self.viewers where !viewer.isDetached && !viewer.isPaused { slowest = min(slowest, viewer.cursor ?? slowest) }
-        self.ring.trim(below: slowest)
+        self.ring.trim(below: self.slowestCursor)
         let elapsed = nowMs - self.windowStartMs
         if elapsed >= 1_000 {
             self.bytesPerSecond = Int(Int64(self.bytesInWindow) * 1_000 / elapsed)

@@ -216,7 +216,10 @@ package final class RelayLoop: @unchecked Sendable {
         for fanout in Array(self.fanouts.values) {
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
-            self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
+            // Where all stand at the live edge, only a look into the kernel can tell of a slow one.
+            if samplesKernel || fanout.slowestCursor < fanout.ring.head {
+                self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
+            }
             fanout.trim(nowMs: nowMs)
         }
     }

@@ -54,7 +54,8 @@ final class RTMPListener: Service, Sendable {
             .childChannelOption(.tcpOption(Self.userTimeout), value: 15_000)
             .childChannelOption(.tcpOption(Self.notSentLowWater), value: 128 << 10)
             .childChannelOption(.maxMessagesPerRead, value: 4)
-            .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 64 << 10))
+            // NIO keeps the first buffer for as long as the connection lives: as small as the handshake allows, for viewers send little.
+            .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: 64 << 10))
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let loop = core.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
