@@ -87,7 +87,9 @@ start() {
 }
 
 start_earshot() {
-    "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp "127.0.0.1:$rtmp_port" --http "127.0.0.1:$http_port" --data "$work/data" \
+    # One address has all the viewers here.
+    EARSHOT_LIMITS_CONNECTIONS=40000 EARSHOT_LIMITS_CONNECTIONS_PER_ADDRESS=40000 EARSHOT_LIMITS_VIEWERS_PER_STREAM=40000 \
+        "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp "127.0.0.1:$rtmp_port" --http "127.0.0.1:$http_port" --data "$work/data" \
         >"$work/server.log" 2>&1 &
     server=$!
     wait_for_port
@@ -215,7 +217,7 @@ if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
         # shellcheck disable=SC2086
         measure "$1" "$2" 1 --mode fanout --viewers "$3" $small --seconds 8 --warmup 3 --max-behind-ms 1000
     }
-    low=${CAPACITY_FROM:-1000} high=${CAPACITY_TO:-4000}
+    low=${CAPACITY_FROM:-1000} high=${CAPACITY_TO:-5000}
     while ((high - low > 200)); do
         middle=$(((low + high) / 2))
         if served "capacity-probe" nginx-rtmp "$middle"; then low=$middle; else high=$middle; fi
@@ -224,8 +226,17 @@ if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
     say "nginx-rtmp carries $low viewers of 200 kbit/s"
     echo "$low" >"$results/capacity-nginx-rtmp.txt"
     served capacity-1x nginx-rtmp "$low" || true
-    for point in capacity-6x:60 capacity-0.6x:6 curve-1x:10 curve-2x:20 curve-3x:30 curve-4x:40 curve-5x:50; do
-        served "${point%:*}" earshot "$((low * ${point#*:} / 10))" || true
+    # As far as this machine's open files go, of which the load generator needs one a viewer.
+    files_limit=$(($(ulimit -Hn) - 500))
+    for tenths in 60 6 10 20 30 40 50; do
+        viewers=$((low * tenths / 10)) point=curve-$((tenths / 10))x
+        ((tenths != 6)) || point=capacity-0.6x
+        ((tenths != 60)) || point=capacity-6x
+        if ((viewers > files_limit)); then
+            say "$viewers viewers are more than the open files allow (ulimit -Hn): $point is measured with $files_limit"
+            viewers=$files_limit
+        fi
+        served "$point" earshot "$viewers" || true
     done
 fi
 

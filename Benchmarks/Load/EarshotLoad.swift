@@ -66,8 +66,8 @@ struct Run: ParsableCommand {
 
     func validate() throws {
         let bounds: [(String, ClosedRange<Double>, Double)] = [
-            ("--rooms", 1...2_000, Double(self.rooms)), ("--viewers", 1...20_000, Double(self.viewers)),
-            ("--rooms × --viewers", 1...20_000, Double(self.rooms) * Double(self.viewers)),
+            ("--rooms", 1...2_000, Double(self.rooms)), ("--viewers", 1...25_000, Double(self.viewers)),
+            ("--rooms × --viewers", 1...25_000, Double(self.rooms) * Double(self.viewers)),
             ("--video-kbps", 0...100_000, Double(self.videoKbps)), ("--fps", 1...240, Double(self.fps)),
             ("--gop", 1...3_600, Double(self.gop)), ("--audio-kbps", 0...1_000, Double(self.audioKbps)),
             ("--seconds", 0.1...600, self.seconds), ("--warmup", 0...60, self.warmup),
