@@ -44,11 +44,13 @@ import Testing
                 let command =
                     ["PYTHONPATH=\(packages)", "python3", "-c", Self.script, "\(place)/events?ticket=\(ticket)&after=0", "3"]
                     + (isSecure ? [files.certificate] : [])
-                async let ran = ClientProcess.run(command, within: 40)
-                try await eventually("it to be there") { server.server.core.events.subscribers == 1 }
-                _ = try await server.call("POST", "rooms", #"{"roomId":"cam2"}"#)
-                _ = try await server.call("POST", "rooms/cam1/close")
-                let outcome = try await ran
+                let outcome = try await ClientProcess.during(command) { client in
+                    // Its hello tells of the rooms that are there by then.
+                    try await eventually("its hello") { String(decoding: client.outputSoFar, as: UTF8.self).contains("hello") }
+                    _ = try await server.call("POST", "rooms", #"{"roomId":"cam2"}"#)
+                    _ = try await server.call("POST", "rooms/cam1/close")
+                    return try await client.outcome(within: 40)
+                }
                 #expect(outcome.status == 0, "\(outcome.errors)")
                 let lines = outcome.text.split(separator: "\n").map(String.init)
                 #expect(lines.contains("hello hello 1"), "\(lines)")
@@ -67,6 +69,7 @@ import Testing
             try await TestServer.run({ config in
                 config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
                 (config.rtmps.certificate, config.rtmps.key) = (files.certificate, files.key)
+                config.api.rateLimit = 1
             }) { server in
                 let port = try server.addresses.https.orThrow().port
                 func curl(_ url: String, _ more: String...) async throws -> ClientProcess.Outcome {
@@ -79,6 +82,12 @@ import Testing
                 #expect(try await curl("http://localhost:\(port)/healthz").status != 0)
                 #expect(try await curl("https://localhost:\(server.addresses.http.port)/healthz").status == 35)
                 #expect(try await curl("https://localhost:\(port)/healthz").status == 0)
+                // One rate for both ports: what is used up on one is on the other.
+                try await eventually("the limit") {
+                    for _ in 0..<10 { _ = try await server.call("GET", "rooms") }
+                    let next = try await curl("https://localhost:\(port)/api/v1/rooms", "-H", "Authorization: Bearer \(server.token)")
+                    return next.text.contains(#""code":429"#)
+                }
             }
         }
     }

@@ -27,6 +27,8 @@ final class SocketSink: ViewerSink {
         didSet { self.settle() }
     }
     private(set) var wasTooSlow = false
+    /// Messages that the kernel did not take whole at once.
+    private(set) var cuts = 0
     /// A started message: what is left of it goes before the next one.
     private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)? {
         didSet { self.settle() }
@@ -102,6 +104,7 @@ final class SocketSink: ViewerSink {
 
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
         #expect(self.rest == nil && offset < message.length)
+        self.cuts += 1
         self.rest = (message, Array(header), offset)
     }
 

@@ -4,11 +4,13 @@ import Hummingbird
 /// What the HTTP port answers: health checks for load balancers, and the API under `/api/v1`.
 struct APIRouter {
     let core: ServerCore
+    /// One for all ports: a token's rate limit is the same on each.
+    let service: APIService
 
     func router() -> Router<APIContext> {
         let router = Router(context: APIContext.self, options: .autoGenerateHeadEndpoints)
         let core = self.core
-        let service = APIService(core: core)
+        let service = self.service
         router.add(middleware: AnswerHeaders(service: service))
         // Health checks answer everybody: they tell nothing but that the server is there.
         router.get("/healthz") { _, _ in "ok\n" }

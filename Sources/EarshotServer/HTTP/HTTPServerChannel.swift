@@ -20,13 +20,15 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
     /// What the server's connections have in common. Any thread.
     final class Shared: Sendable {
         let limits: HTTPLimits
+        let api: APIService
         let takeovers: [any HTTPTakeover]
         let sweepers: LoopSweepers
         private let counters: Counters
         private let connections = Atomic<Int>(0)
 
-        init(limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, counters: Counters) {
+        init(limits: HTTPLimits, api: APIService, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, counters: Counters) {
             self.limits = limits
+            self.api = api
             self.takeovers = takeovers
             self.sweepers = sweepers
             self.counters = counters

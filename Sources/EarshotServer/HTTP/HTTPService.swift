@@ -31,13 +31,14 @@ final class HTTPService: Service, Sendable {
         self.bound = group.any().makePromise(of: Int.self)
     }
 
-    /// What the connections of all HTTP ports have in common: limits above all.
+    /// What all HTTP ports have in common: the API, and limits above all.
     static func shared(core: ServerCore, group: any EventLoopGroup) -> HTTPServerChannel.Shared {
         let sweepers = LoopSweepers(group)
         // Media over HTTP joins the event feed here.
         let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: core, sweepers: sweepers)]
         return HTTPServerChannel.Shared(
-            limits: HTTPLimits(core.config.limits), takeovers: takeovers, sweepers: sweepers, counters: core.counters)
+            limits: HTTPLimits(core.config.limits), api: APIService(core: core), takeovers: takeovers, sweepers: sweepers,
+            counters: core.counters)
     }
 
     /// Hummingbird binds as it runs: its task starts here and is joined by `run`.
@@ -49,7 +50,7 @@ final class HTTPService: Service, Sendable {
         let shared = self.shared
         let certificate = self.certificate
         let application = Application(
-            router: APIRouter(core: self.core).router(),
+            router: APIRouter(core: self.core, service: shared.api).router(),
             server: HTTPServerBuilder { HTTPServerChannel(responder: $0, shared: shared, certificate: certificate) },
             configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
             onServerRunning: { channel in bound.succeed(channel.localAddress?.port ?? address.port) },
