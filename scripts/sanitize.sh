@@ -20,13 +20,15 @@ export EARSHOT_CHURN_VIEWERS=${EARSHOT_CHURN_VIEWERS:-3000}
 # Two handlers of the same signals: the runtime's own tells less.
 export SWIFT_BACKTRACE=enable=no
 # The rest of the tests runs on after a race, so that one run shows all of them; the exit code tells.
-export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
-export ASAN_OPTIONS="detect_leaks=1 ${ASAN_OPTIONS:-}"
-suppressions=$(mktemp)
-trap 'rm -f "$suppressions"' EXIT
+# Reports go to files and are told last: behind them come hundreds of lines of tests that passed.
+notes=$(mktemp -d)
+tell() { cat "$notes"/report.* 2>/dev/null || true; rm -rf "$notes"; }
+trap tell EXIT
+export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1:log_path=$notes/report ${TSAN_OPTIONS:-}"
+export ASAN_OPTIONS="detect_leaks=1:log_path=$notes/report ${ASAN_OPTIONS:-}"
 # What XCTest keeps until the end is not ours.
-echo leak:libXCTest >"$suppressions"
-export LSAN_OPTIONS="suppressions=$suppressions:print_suppressions=0 ${LSAN_OPTIONS:-}"
+echo leak:libXCTest >"$notes/suppressions"
+export LSAN_OPTIONS="suppressions=$notes/suppressions:print_suppressions=0 ${LSAN_OPTIONS:-}"
 
 enter_scratch "$sanitizer"
 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$SCRATCH" 9>&-

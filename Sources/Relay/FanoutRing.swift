@@ -42,6 +42,15 @@ package struct FanoutRing: Sendable {
     /// Bytes held, bookkeeping included: a flood of tiny messages counts for what it costs.
     package var bytes: Int { self.totalBytes }
 
+    /// The same ring in memory of its own, for another loop. Shared storage would be copied by whichever loop appends first, and the thread
+    /// sanitizer, which does not see reference counts, takes what the other one writes later for a race.
+    package func copy() -> FanoutRing {
+        var copy = self
+        copy.messages = Deque(minimumCapacity: self.messages.count)
+        for message in self.messages { copy.messages.append(message) }
+        return copy
+    }
+
     private static func cost(_ message: EncodedMessage) -> Int { message.length + MemoryLayout<EncodedMessage>.stride }
 
     /// The message with this number, which must lie in `base..<head`.

@@ -104,7 +104,7 @@ package final class RelayLoop: @unchecked Sendable {
         fanout.add(viewer)
         stream.home.eventLoop.execute {
             // An empty ring when the stream is gone: this loop drops the fanout at its next sweep.
-            let ring = stream.home.fanouts[stream.id]?.ring ?? FanoutRing(bounds: FanoutRing.Bounds())
+            let ring = stream.home.fanouts[stream.id]?.ring.copy() ?? FanoutRing(bounds: FanoutRing.Bounds())
             stream.home.homes[stream.id]?.subscribers.append(self)
             self.eventLoop.execute {
                 guard let fanout = self.fanouts[stream.id], !fanout.isSeeded else { return }
