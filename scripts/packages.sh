@@ -8,7 +8,8 @@ say() { printf 'earshot: %s\n' "$*" >&2; }
 # Each entry is package:command (or :/file), the second for systems without dpkg.
 # g++ stands for the C library and C++ headers that Swift links against; zlib is swift-nio-extras', SQLite is GRDB's.
 build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/zlib.h libsqlite3-dev:/usr/include/sqlite3.h
-    libqrencode-dev:/usr/include/qrencode.h ca-certificates:/etc/ssl/certs)
+    libqrencode-dev:/usr/include/qrencode.h librtmp-dev:/usr/include/librtmp/rtmp.h libssl-dev:/usr/include/openssl/ssl.h
+    libavformat-dev: libavcodec-dev: libavutil-dev: libswresample-dev: libswscale-dev: ca-certificates:/etc/ssl/certs)
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
 test=("${demo[@]}" valgrind:valgrind libc6-dbg: openssl:openssl python3:python3 python3-pip:pip3 python3-venv: zbar-tools:zbarimg librsvg2-bin:rsvg-convert rtmpdump:rtmpdump gstreamer1.0-tools:gst-launch-1.0

@@ -14,7 +14,7 @@ thread | address) shift ;;
     ;;
 esac
 
-export EARSHOT_CORE=relay
+export EARSHOT_CORE=Media,Relay
 # Each step takes ten times as long here.
 export EARSHOT_CHURN_VIEWERS=${EARSHOT_CHURN_VIEWERS:-3000}
 # Two handlers of the same signals: the runtime's own tells less.

@@ -1,0 +1,3 @@
+#pragma once
+#include <librtmp/log.h>
+#include <librtmp/rtmp.h>
