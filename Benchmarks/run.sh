@@ -215,7 +215,8 @@ done
 if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
     served() { # served SCENARIO SERVER VIEWERS
         # shellcheck disable=SC2086
-        measure "$1" "$2" 1 --mode fanout --viewers "$3" $small --seconds 8 --warmup 3 --max-behind-ms 1000
+        # Joins as far apart as a nearly full core can start them: each costs two seconds of pictures.
+        measure "$1" "$2" 1 --mode fanout --viewers "$3" $small --seconds 8 --warmup 8 --join-interval-us 2500 --max-behind-ms 1000
     }
     low=${CAPACITY_FROM:-1000} high=${CAPACITY_TO:-5000}
     while ((high - low > 200)); do

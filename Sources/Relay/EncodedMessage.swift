@@ -1,13 +1,35 @@
 package import Media
+package import NIOCore
+
+/// What a stream's messages are wrapped in for those who are sent them.
+package enum Packaging: Int, Sendable, CaseIterable {
+    /// RTMP chunks.
+    case rtmp
+    /// FLV tags, each a chunk of an HTTP/1.1 body.
+    case flvOverHTTP
+    /// FLV tags, each a WebSocket message.
+    case flvOverWebSocket
+    /// The payload alone, as a chunk of an HTTP/1.1 body.
+    case payloadOverHTTP
+    /// The payload alone, as a WebSocket message.
+    case payloadOverWebSocket
+}
 
 /// Turns frames into the bytes that viewers are sent. The relay calls it once per frame, whatever the number of viewers.
 package protocol FrameEncoder: Sendable {
     /// Bytes that `encode` will write.
     func encodedLength(_ frame: Frame) -> Int
-    /// Writes exactly `encodedLength` bytes for message stream 1. Returns how many of them are the first header.
+    /// Writes exactly `encodedLength` bytes for message stream 1. Returns how many of them are the first header, 18 at most; 0 when no
+    /// header depends on the message stream.
     func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int
     /// Changes the message stream id in a header that `encode` wrote.
     func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer)
+}
+
+/// One whose messages can be taken apart again: other packagings are made from it.
+package protocol ReversibleEncoder: FrameEncoder {
+    /// The payload of a frame, out of what `encode` wrote and the header length that it returned.
+    func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
 }
 
 /// What a viewer is told at its place in the stream, between messages.
@@ -70,6 +92,20 @@ package struct EncodedMessage: @unchecked Sendable {
         self.notice = nil
         self.timestamp = frame.timestamp
         self.arrivalMs = arrivalMs
+    }
+
+    /// What this was made of; nil for a notice.
+    func frame(_ encoder: any ReversibleEncoder) -> Frame? {
+        guard let start = self.start else { return nil }
+        let kind: Frame.Kind = self.flags.contains(.video) ? .video : self.flags.contains(.audio) ? .audio : .data
+        let payload = encoder.payload(
+            of: UnsafeRawBufferPointer(start: start, count: self.length), headerLength: Int(self.headerLength))
+        do {
+            return try Frame(kind: kind, timestamp: self.timestamp, payload: payload)
+        } catch {
+            // It could be read when it came, and is the same.
+            return nil
+        }
     }
 
     /// Made once: a set literal of another module's type is made by generic code, for each frame.

@@ -51,6 +51,19 @@ package struct FanoutRing: Sendable {
         return copy
     }
 
+    /// The same messages in another packaging, under the same numbers.
+    func repackaged(_ repackage: (EncodedMessage) -> EncodedMessage?) -> FanoutRing {
+        var copy = self
+        copy.messages = Deque(minimumCapacity: self.messages.count)
+        copy.totalBytes = 0
+        for message in self.messages {
+            let other = repackage(message) ?? message
+            copy.messages.append(other)
+            copy.totalBytes += Self.cost(other)
+        }
+        return copy
+    }
+
     private static func cost(_ message: EncodedMessage) -> Int { message.length + MemoryLayout<EncodedMessage>.stride }
 
     /// The message with this number, which must lie in `base..<head`.

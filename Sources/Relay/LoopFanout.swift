@@ -19,6 +19,7 @@ enum RingUpdate: Sendable {
 /// One stream's ring and viewers on one loop. Loop-bound; owned by its ``RelayLoop``.
 package final class LoopFanout {
     let stream: Stream
+    let packaging: Packaging
     package private(set) var ring: FanoutRing
     private(set) var isSeeded: Bool
     private(set) var viewers: ContiguousArray<Viewer> = []
@@ -48,8 +49,12 @@ package final class LoopFanout {
     private static let batchLimitBytes = 1 << 20
     private static let batchLimitVectors = 64
 
-    init(stream: Stream, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy, nowMs: Int64) {
+    init(
+        _ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
+        nowMs: Int64
+    ) {
         self.stream = stream
+        self.packaging = packaging
         self.coalesceMs = policy.coalesceMs(stream.path)
         self.ring = ring
         self.isSeeded = isSeeded

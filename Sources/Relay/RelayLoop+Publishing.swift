@@ -110,23 +110,43 @@ extension RelayLoop {
         return (delegate, token)
     }
 
-    /// Encodes once, then one update to this loop's fanout and one task per other loop that has viewers.
+    /// Encodes once for each packaging that somebody is sent, then tells those who are no viewers.
     func perform(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
-        let fanout = self.fanout(of: home.stream)
-        let isShared = !home.subscribers.isEmpty
+        for packaged in home.packagings { self.pack(items, into: packaged, of: home.stream, nowMs: nowMs) }
+        for item in items {
+            switch item {
+            case .active:
+                if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
+            case .quiet:
+                if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
+            case .frame, .notice, .prelude, .dropGOP, .end: break
+            }
+        }
+        guard !home.taps.isEmpty else { return }
+        let tapped = items.compactMap { TapItem($0) }
+        guard !tapped.isEmpty else { return }
+        // Over a copy: who is told may come back here.
+        for tap in Array(home.taps) { tap.take(tapped) }
+    }
+
+    /// One update to this loop's fanout and one task per other loop that has viewers.
+    private func pack(_ items: [StreamState.Item], into packaged: PackagedStream, of stream: Stream, nowMs: Int64) {
+        let fanout = packaged.fanout
+        let encoder = self.encoder(fanout.packaging)
+        let isShared = !packaged.subscribers.isEmpty
         var isChanged = false
         var updates: [RingUpdate] = []
         func tell(_ update: RingUpdate) {
             isChanged = true
-            fanout?.apply(update)
+            fanout.apply(update)
             if isShared { updates.append(update) }
         }
         for item in items {
             switch item {
             case .frame(let frame):
-                tell(.append(EncodedMessage(frame, encoder: self.encoder, allocator: &home.allocator, arrivalMs: nowMs)))
+                tell(.append(EncodedMessage(frame, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
             case .notice(let notice, let timestamp):
                 tell(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
             case .prelude(let frames):
@@ -134,21 +154,18 @@ extension RelayLoop {
             case .dropGOP:
                 tell(.dropGOP)
             case .end:
-                home.allocator.reset()
+                packaged.allocator.reset()
                 tell(.end)
-            case .active:
-                if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
-            case .quiet:
-                if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
+            case .active, .quiet: break
             }
         }
         guard isChanged else { return }
-        if let fanout { self.markDirty(fanout) }
+        self.markDirty(fanout)
         guard isShared else { return }
-        let stream = home.stream
-        for subscriber in home.subscribers {
+        let packaging = fanout.packaging
+        for subscriber in packaged.subscribers {
             let updates = updates
-            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream) }
+            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream, packaging) }
         }
     }
 }

@@ -5,13 +5,16 @@ package import NIOCore
 /// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only; ``run(_:)`` is the way in from elsewhere.
 package final class RelayLoop: @unchecked Sendable {
     package let eventLoop: any EventLoop
-    let encoder: any FrameEncoder
+    let rtmp: any ReversibleEncoder
+    /// By packaging.
+    private let encoders: [any FrameEncoder]
     let policy: RelayPolicy
     /// Milliseconds of the server's monotonic clock.
     private let clock: @Sendable () -> Int64
 
     var homes: [ObjectIdentifier: HomeStream] = [:]
-    private var fanouts: [ObjectIdentifier: LoopFanout] = [:]
+    /// By stream and packaging.
+    private var fanouts: [FanoutKey: LoopFanout] = [:]
     private var dirty: [LoopFanout] = []
     /// Memory for the next list of the same kind, so that a frame allocates none.
     private var spareDirty: [LoopFanout] = []
@@ -31,16 +34,27 @@ package final class RelayLoop: @unchecked Sendable {
     package static let sweepInterval = TimeAmount.milliseconds(100)
 
     package init(
-        eventLoop: any EventLoop, encoder: any FrameEncoder, policy: RelayPolicy = RelayPolicy(),
+        eventLoop: any EventLoop, encoder: any ReversibleEncoder, policy: RelayPolicy = RelayPolicy(),
         clock: @escaping @Sendable () -> Int64 = { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
     ) {
         self.eventLoop = eventLoop
-        self.encoder = encoder
+        self.rtmp = encoder
+        self.encoders = Packaging.allCases.map { packaging in
+            switch packaging {
+            case .rtmp: encoder
+            case .flvOverHTTP: BodyEncoder(.flvTag, .httpChunk)
+            case .flvOverWebSocket: BodyEncoder(.flvTag, .webSocket)
+            case .payloadOverHTTP: BodyEncoder(.payload, .httpChunk)
+            case .payloadOverWebSocket: BodyEncoder(.payload, .webSocket)
+            }
+        }
         self.policy = policy
         self.clock = clock
     }
 
     package var nowMs: Int64 { self.clock() }
+
+    func encoder(_ packaging: Packaging) -> any FrameEncoder { self.encoders[packaging.rawValue] }
 
     /// Runs on the loop: at once when called there, otherwise as its next task.
     package func run(_ body: @escaping @Sendable (RelayLoop) -> Void) {
@@ -66,23 +80,42 @@ package final class RelayLoop: @unchecked Sendable {
     // MARK: Home streams
 
     func adopt(_ stream: Stream, registry: StreamRegistry) {
-        let home = HomeStream(stream, registry, grace: self.policy.grace)
-        self.homes[stream.id] = home
-        self.fanouts[stream.id] = LoopFanout(
-            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true, encoder: self.encoder, policy: self.policy,
-            nowMs: self.nowMs)
+        let fanout = self.makeFanout(stream, .rtmp, ring: FanoutRing(bounds: self.policy.ring), isSeeded: true)
+        self.homes[stream.id] = HomeStream(stream, registry, grace: self.policy.grace, rtmp: PackagedStream(fanout))
     }
 
     /// Nobody uses the stream any more.
     func abandon(_ stream: Stream) {
         self.homes[stream.id] = nil
-        self.fanouts[stream.id] = nil
+        for packaging in Packaging.allCases { self.fanouts[FanoutKey(stream, packaging)] = nil }
+    }
+
+    private func makeFanout(_ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool) -> LoopFanout {
+        let fanout = LoopFanout(
+            stream, packaging, ring: ring, isSeeded: isSeeded, encoder: self.encoder(packaging), policy: self.policy, nowMs: self.nowMs)
+        self.fanouts[FanoutKey(stream, packaging)] = fanout
+        return fanout
+    }
+
+    /// The home stream in this packaging, made of what RTMP's ring holds when somebody asks for it first.
+    private func packaged(_ home: HomeStream, _ packaging: Packaging) -> PackagedStream {
+        if let there = home.packaged(packaging) { return there }
+        var allocator = SlabAllocator()
+        let ring = home.ring.repackaged { message in
+            message.frame(self.rtmp).map {
+                EncodedMessage($0, encoder: self.encoder(packaging), allocator: &allocator, arrivalMs: message.arrivalMs)
+            }
+        }
+        let made = PackagedStream(self.makeFanout(home.stream, packaging, ring: ring, isSeeded: true))
+        made.allocator = allocator
+        home.packagings.append(made)
+        return made
     }
 
     // MARK: Viewers
 
-    func apply(_ updates: [RingUpdate], to stream: Stream) {
-        guard let fanout = self.fanouts[stream.id], fanout.isSeeded else { return }
+    func apply(_ updates: [RingUpdate], to stream: Stream, _ packaging: Packaging) {
+        guard let fanout = self.fanouts[FanoutKey(stream, packaging)], fanout.isSeeded else { return }
         fanout.apply(updates)
         self.markDirty(fanout)
     }
@@ -91,23 +124,22 @@ package final class RelayLoop: @unchecked Sendable {
     package func attach(_ viewer: Viewer) {
         self.eventLoop.preconditionInEventLoop()
         let stream = viewer.stream
-        if let fanout = self.fanouts[stream.id] {
+        let packaging = viewer.packaging
+        if let home = self.homes[stream.id] { _ = self.packaged(home, packaging) }
+        if let fanout = self.fanouts[FanoutKey(stream, packaging)] {
             fanout.add(viewer)
             self.pump(viewer)
             return
         }
         // First viewer of a stream that lives on another loop: subscribe, and take its ring over as it is.
-        let fanout = LoopFanout(
-            stream: stream, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false, encoder: self.encoder, policy: self.policy,
-            nowMs: self.nowMs)
-        self.fanouts[stream.id] = fanout
-        fanout.add(viewer)
+        self.makeFanout(stream, packaging, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer)
         stream.home.eventLoop.execute {
+            let packaged = stream.home.homes[stream.id].map { stream.home.packaged($0, packaging) }
+            packaged?.subscribers.append(self)
             // An empty ring when the stream is gone: this loop drops the fanout at its next sweep.
-            let ring = stream.home.fanouts[stream.id]?.ring.copy() ?? FanoutRing(bounds: FanoutRing.Bounds())
-            stream.home.homes[stream.id]?.subscribers.append(self)
+            let ring = packaged?.fanout.ring.copy() ?? FanoutRing(bounds: FanoutRing.Bounds())
             self.eventLoop.execute {
-                guard let fanout = self.fanouts[stream.id], !fanout.isSeeded else { return }
+                guard let fanout = self.fanouts[FanoutKey(stream, packaging)], !fanout.isSeeded else { return }
                 fanout.seed(ring)
                 self.markDirty(fanout)
             }
@@ -117,7 +149,7 @@ package final class RelayLoop: @unchecked Sendable {
     package func detach(_ viewer: Viewer) {
         self.eventLoop.preconditionInEventLoop()
         guard !viewer.isDetached else { return }
-        if let fanout = self.fanouts[viewer.stream.id] {
+        if let fanout = self.fanouts[FanoutKey(viewer)] {
             fanout.markDetached(viewer)
         } else {
             viewer.detach()
@@ -126,7 +158,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// The viewer's connection has room again, or what it wants has changed.
     package func pump(_ viewer: Viewer) {
-        guard let fanout = self.fanouts[viewer.stream.id], fanout.isSeeded else { return }
+        guard let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
         // A write may complete at once and come back here for another viewer of the same connection.
         guard !self.isPumping else { return self.markDirty(fanout) }
         self.isPumping = true
@@ -138,7 +170,7 @@ package final class RelayLoop: @unchecked Sendable {
         guard viewer.isPaused != paused else { return }
         viewer.isPaused = paused
         viewer.isSteady = false
-        guard !paused, let fanout = self.fanouts[viewer.stream.id], fanout.isSeeded else { return }
+        guard !paused, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
         // On at the live position: the newest keyframe, or the next one when that was seen already.
         viewer.waitingSinceMs = self.nowMs
         fanout.rejoin(viewer)
@@ -155,7 +187,7 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isSteady = false
     }
 
-    func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[stream.id] }
+    func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[FanoutKey(stream, .rtmp)] }
 
     func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }
@@ -248,16 +280,26 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// A loop without viewers of a stream costs that stream nothing. Returns whether the fanout is gone.
+    /// A loop without viewers of a stream costs that stream nothing, nor does a packaging that nobody is sent. Returns whether the fanout
+    /// is gone.
     private func dropIfUnused(_ fanout: LoopFanout) -> Bool {
         let stream = fanout.stream
-        guard stream.home !== self, fanout.isSeeded, fanout.viewers.isEmpty else { return false }
-        self.fanouts[stream.id] = nil
-        stream.home.run { home in
-            guard let subscribers = home.homes[stream.id]?.subscribers, let index = subscribers.firstIndex(where: { $0 === self }) else {
-                return
+        let packaging = fanout.packaging
+        guard fanout.isSeeded, fanout.viewers.isEmpty else { return false }
+        if stream.home === self {
+            guard packaging != .rtmp, let home = self.homes[stream.id], home.packaged(packaging)?.subscribers.isEmpty == true else {
+                return false
             }
-            home.homes[stream.id]?.subscribers.remove(at: index)
+            home.packagings.removeAll { $0.fanout === fanout }
+            self.fanouts[FanoutKey(stream, packaging)] = nil
+            return true
+        }
+        self.fanouts[FanoutKey(stream, packaging)] = nil
+        stream.home.run { home in
+            guard let packaged = home.homes[stream.id]?.packaged(packaging),
+                let index = packaged.subscribers.firstIndex(where: { $0 === self })
+            else { return }
+            packaged.subscribers.remove(at: index)
         }
         return true
     }
@@ -273,7 +315,7 @@ package final class RelayLoop: @unchecked Sendable {
     private func snapshot(of home: HomeStream, nowMs: Int64) -> StreamSnapshot {
         StreamSnapshot(
             path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
-            viewers: home.stream.viewerCount, ringBytes: self.fanouts[home.stream.id]?.ring.bytes ?? 0)
+            viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes })
     }
 
     /// One stream whose home is this loop, and the loops that have viewers of it; nil when it has gone.
@@ -283,17 +325,32 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// To the stream's present viewers on this loop.
     package func bytesSent(of stream: Stream) -> UInt64 {
-        self.fanouts[stream.id]?.viewers.reduce(0) { $1.isDetached ? $0 : $0 + $1.bytesSent } ?? 0
+        Packaging.allCases.reduce(0) { sum, packaging in
+            self.fanouts[FanoutKey(stream, packaging)]?.viewers.reduce(sum) { $1.isDetached ? $0 : $0 + $1.bytesSent } ?? sum
+        }
     }
 
     /// The last minutes of a stream whose home is this loop, oldest first.
     package func history(of stream: Stream) -> [StreamHistory.Second] { self.homes[stream.id]?.history.seconds ?? [] }
 
     package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
-        let fanout = self.fanouts[viewer.stream.id]
+        let fanout = self.fanouts[FanoutKey(viewer)]
         let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.bytesPerSecond, nowMs: self.nowMs) } ?? 0
         return ViewerSnapshot(
             path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, skippedFrames: viewer.gate.skippedFrames,
             bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
     }
+}
+
+/// Where a loop keeps a stream's fanout.
+private struct FanoutKey: Hashable {
+    private let stream: ObjectIdentifier
+    private let packaging: Packaging
+
+    init(_ stream: Stream, _ packaging: Packaging) {
+        self.stream = stream.id
+        self.packaging = packaging
+    }
+
+    init(_ viewer: Viewer) { self.init(viewer.stream, viewer.packaging) }
 }

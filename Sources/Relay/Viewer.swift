@@ -21,7 +21,8 @@ package protocol ViewerSink: AnyObject {
 /// One player of one stream: a position in its loop's ring and a gate. Holds no queue. Loop-bound.
 package final class Viewer {
     package let stream: Stream
-    /// Message stream id on its connection.
+    package let packaging: Packaging
+    /// Message stream id on its connection; 1 where the packaging has none.
     package let streamID: UInt32
     /// Unsafe, for the price of a check per message and viewer: a connection detaches its viewers before it goes, and nothing is sent to a
     /// detached one.
@@ -47,8 +48,9 @@ package final class Viewer {
     var unsentBytes = 0
     var lowWater = 0
 
-    package init(stream: Stream, streamID: UInt32, sink: any ViewerSink, nowMs: Int64) {
+    package init(stream: Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, sink: any ViewerSink, nowMs: Int64) {
         self.stream = stream
+        self.packaging = packaging
         self.streamID = streamID
         self.sink = sink
         self.line = sink.line

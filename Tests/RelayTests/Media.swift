@@ -80,7 +80,7 @@ enum Make {
 /// ```
 /// | kind 1 | stream id 4 | timestamp 8 | payload length 4 | payload |     big endian
 /// ```
-struct TestEncoder: FrameEncoder {
+struct TestEncoder: ReversibleEncoder {
     static let headerLength = 17
 
     func encodedLength(_ frame: Frame) -> Int { Self.headerLength + frame.payload.readableBytes }
@@ -100,6 +100,8 @@ struct TestEncoder: FrameEncoder {
     func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer) {
         header.storeBytes(of: streamID.bigEndian, toByteOffset: 1, as: UInt32.self)
     }
+
+    func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer { ByteBuffer(bytes: encoded[headerLength...]) }
 }
 
 /// A message as a viewer read it.

@@ -44,7 +44,8 @@ extension ConfigSetting {
             "rtmps.listen", \.rtmps.listen, .optional(.address), "Where to listen for RTMPS; 127.0.0.1:1936 once a certificate is set."),
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
         .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
-        .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API and health checks.", flag: "--http"),
+        .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
+        .make("http.allowOrigin", \.http.allowOrigin, .origin, "Whose pages may play: * for all, one origin, or nothing for none."),
         .make(
             "https.listen", \.https.listen, .optional(.address),
             "Where to listen for the same over TLS; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
@@ -152,7 +153,8 @@ extension ConfigSetting {
         .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
         .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
         .make(
-            "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000), "HTTP connections at a time, event feeds included."),
+            "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
+            "HTTP connections at a time, viewers and event feeds included."),
         .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
         .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
 
@@ -256,6 +258,21 @@ extension ConfigValueKind<String> {
     static var path: Self {
         Self("a path") { (text: String) throws(ValueProblem) in
             guard !text.isEmpty, !text.utf8.contains(0) else { throw ValueProblem("\"\(text)\" is not a path") }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
+extension ConfigValueKind<String> {
+    /// A value of Access-Control-Allow-Origin (Fetch §3.2).
+    static var origin: Self {
+        Self("*, an origin such as https://example.com, or nothing") { (text: String) throws(ValueProblem) in
+            let isOrigin = text.hasPrefix("https://") || text.hasPrefix("http://")
+            guard text.isEmpty || text == "*" || (isOrigin && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2C }) else {
+                throw ValueProblem("\"\(text)\" is neither *, nor an origin such as https://example.com, nor empty")
+            }
             return text
         } write: {
             $0

@@ -47,9 +47,11 @@ package struct ServerConfig: Sendable, Equatable {
         package var address: HostPort? { certificate == nil ? nil : listen ?? Self.defaultListen }
     }
 
-    /// The HTTP listener: API and health checks.
+    /// The HTTP listener: API, event feed, health checks, and playing over HTTP.
     package struct HTTP: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 8080)
+        /// Which origin's pages may play: "*" for all, one origin, or empty for none but the server's own.
+        package var allowOrigin = "*"
         package init() {}
     }
 
@@ -209,8 +211,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var viewersPerStream = 20_000
         /// Publishers at a time, over all streams.
         package var publishersTotal = 2_000
-        /// HTTP connections at a time, subscribers of the event feed among them.
-        package var httpConnections = 4_096
+        /// HTTP connections at a time, viewers over HTTP and subscribers of the event feed among them.
+        package var httpConnections = 20_000
         /// From the connection to the end of the first request's head.
         package var httpHeadMs: Int64 = 10_000
         /// Between an answer and the next request.

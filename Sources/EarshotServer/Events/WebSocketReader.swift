@@ -176,6 +176,10 @@ enum WebSocketWriter {
         self.frame(1, length: text.utf8.count) { $0.writeString(text) }
     }
 
+    static func binary(_ bytes: ByteBuffer) -> ByteBuffer {
+        self.frame(2, length: bytes.readableBytes) { $0.writeImmutableBuffer(bytes) }
+    }
+
     static func ping() -> ByteBuffer { self.frame(9, length: 0) { _ in } }
 
     /// With the ping's own payload, §5.5.3.

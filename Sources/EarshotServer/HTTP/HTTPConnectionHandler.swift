@@ -33,6 +33,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private let sweeper: LoopSweeper
     private let takeovers: [any HTTPTakeover]
     private let isRefused: Bool
+    private let isSecure: Bool
     /// NIO's codec, which leaves the pipeline when the connection is taken.
     private let codec: [any RemovableChannelHandler]
     private var state: HTTPConnectionState
@@ -49,12 +50,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// `isRefused`: there are too many connections; this one gets an answer that says so.
     init(
         sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
-        isRefused: Bool
+        isRefused: Bool, isSecure: Bool
     ) {
         self.sweeper = sweeper
         self.takeovers = takeovers
         self.codec = codec
         self.isRefused = isRefused
+        self.isSecure = isSecure
         self.state = HTTPConnectionState(limits: limits, nowMs: LoopSweeper.nowMs)
     }
 
@@ -269,7 +271,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         guard case .claimed(let takeover, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let request = HTTPTakeoverRequest(head: head, remote: context.remoteAddress)
+        let request = HTTPTakeoverRequest(head: head, remote: context.remoteAddress, isSecure: self.isSecure)
         Task {
             let decision = await takeover.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision) }

@@ -65,7 +65,7 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             let types = HTTP1ToHTTPServerCodec(secure: certificate != nil)
             let connection = HTTPConnectionHandler(
                 sweeper: shared.sweepers.of(channel.eventLoop), limits: shared.limits, takeovers: shared.takeovers,
-                codec: [types, encoder, decoder], isRefused: !isAdmitted)
+                codec: [types, encoder, decoder], isRefused: !isAdmitted, isSecure: certificate != nil)
             try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
             return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }

@@ -34,8 +34,7 @@ final class HTTPService: Service, Sendable {
     /// What all HTTP ports have in common: the API, and limits above all.
     static func shared(core: ServerCore, group: any EventLoopGroup) -> HTTPServerChannel.Shared {
         let sweepers = LoopSweepers(group)
-        // Media over HTTP joins the event feed here.
-        let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: core, sweepers: sweepers)]
+        let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: core, sweepers: sweepers), LiveEndpoint(core: core)]
         return HTTPServerChannel.Shared(
             limits: HTTPLimits(core.config.limits), api: APIService(core: core), takeovers: takeovers, sweepers: sweepers,
             counters: core.counters)

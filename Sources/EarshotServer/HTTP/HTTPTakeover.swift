@@ -15,6 +15,8 @@ protocol HTTPTakeover: Sendable {
 struct HTTPTakeoverRequest: Sendable {
     let head: HTTPRequestHead
     let remote: SocketAddress?
+    /// Over TLS.
+    let isSecure: Bool
 }
 
 enum HTTPTakeoverDecision: Sendable {

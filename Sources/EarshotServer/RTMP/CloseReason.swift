@@ -4,6 +4,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case clientClosed = "client_closed"
     /// The connection broke: reset, time-out of the network.
     case connectionLost = "connection_lost"
+    /// The stream was over; a viewer over HTTP has no other use for its connection.
+    case streamEnded = "stream_ended"
     case handshakeTimeout = "handshake_timeout"
     case connectTimeout = "connect_timeout"
     /// Published, but sent no audio or video.

@@ -10,7 +10,7 @@ import Rooms
 /// Loop-bound. It performs what ``ServerSession`` asks for; the session's rules live there, the streams' in Relay.
 /// Index: lifecycle · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, what the session asks for in
 /// `RTMPConnection+Requests.swift`, `+Publish.swift` and `+Play.swift`.
-final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
+final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -120,7 +120,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         guard self.context == nil else { return }
         self.context = context
         self.remoteAddress = context.remoteAddress
-        self.remote = context.remoteAddress.map(Self.describe) ?? "unknown"
+        self.remote = context.remoteAddress?.hostAndPort ?? "unknown"
         self.core.counters.update { $0.connectionsAccepted += 1 }
         var descriptor: CInt?
         if !self.isTLS {
@@ -143,21 +143,6 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
 
     /// The address without its port.
     var addressKey: String { self.remoteAddress?.ipAddress ?? self.remote }
-
-    private static func describe(_ address: SocketAddress) -> String {
-        guard let host = address.ipAddress, let port = address.port else { return "unknown" }
-        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
-
-    /// The common ends of a connection in words; errno.h of Linux.
-    private static func describe(_ error: IOError) -> String {
-        switch error.errnoCode {
-        case 104: "reset by the client"
-        case 32: "closed by the client while being written to"
-        case 110: "the client's network no longer answers"
-        default: error.description
-        }
-    }
 
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
@@ -185,7 +170,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner {
         if self.closeReason == nil {
             // A TLS failure before the handshake is somebody who does not speak RTMPS.
             let reason: CloseReason = self.handshake != nil && self.isTLS ? .notRTMP : .connectionLost
-            self.note(reason, detail: (error as? IOError).map(Self.describe) ?? "\(error)")
+            self.note(reason, detail: (error as? IOError)?.words ?? "\(error)")
         }
         context.close(promise: nil)
     }

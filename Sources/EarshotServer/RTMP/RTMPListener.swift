@@ -41,8 +41,6 @@ final class RTMPListener: Service, Sendable {
         try await self.channel.withLock({ $0 })?.close()
     }
 
-    private static let ids = Atomic<UInt64>(0)
-
     private func bootstrap() -> ServerBootstrap {
         let core = self.core
         let certificate = self.certificate
@@ -62,7 +60,7 @@ final class RTMPListener: Service, Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     guard let loop = core.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
                     if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
-                    let id = Self.ids.add(1, ordering: .relaxed).newValue
+                    let id = core.nextSessionID()
                     try channel.pipeline.syncOperations.addHandler(
                         RTMPConnection(id: id, core: core, loop: loop, isTLS: certificate != nil))
                 }

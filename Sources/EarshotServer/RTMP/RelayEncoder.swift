@@ -4,7 +4,7 @@ import RTMP
 import Relay
 
 /// Encodes frames to RTMP chunks once for all viewers: one chunk size, message stream 1, absolute timestamps.
-struct RelayEncoder: FrameEncoder {
+struct RelayEncoder: ReversibleEncoder {
     private let chunks = ChunkEncoder(chunkSize: ServerSession.outgoingChunkSize)
 
     func encodedLength(_ frame: Frame) -> Int {
@@ -22,6 +22,10 @@ struct RelayEncoder: FrameEncoder {
 
     func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer) {
         ChunkEncoder.setStreamID(streamID, inHeader: header)
+    }
+
+    func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer {
+        self.chunks.payload(of: encoded, headerLength: headerLength)
     }
 
     /// One chunk stream per kind, as players expect; 2 is the protocol's own and 3 carries commands.

@@ -30,6 +30,7 @@ package final class ServerCore: Sendable {
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
     private let boundTo = Mutex<Server.Addresses?>(nil)
+    private let sessionIDs = Atomic<UInt64>(0)
 
     package init(config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, log: Logger) {
         self.config = config
@@ -47,6 +48,9 @@ package final class ServerCore: Sendable {
         }
         self.loops = loops
     }
+
+    /// A number for a connection that publishes or plays, as `GET /sessions` shows it.
+    func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
 
     package func start() {
         for loop in self.loops.values { loop.start() }

@@ -45,7 +45,9 @@ extension ServerCore {
         }
     }
 
-    private func closeWhere(_ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (RTMPConnection) -> Bool) async -> Int {
+    private func closeWhere(
+        _ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (any LiveConnection) -> Bool
+    ) async -> Int {
         var count = 0
         for loop in self.allLoops {
             do {

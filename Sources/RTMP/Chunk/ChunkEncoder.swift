@@ -60,6 +60,21 @@ package struct ChunkEncoder: Sendable {
         return headerLength
     }
 
+    /// The payload of a message that `encode` wrote, by the length of its first chunk's header.
+    package func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer {
+        // What stands in each chunk's header: basic header and extended timestamp; only the first one's has the message header's 11 bytes.
+        let continuation = headerLength - 11
+        var payload = ByteBuffer()
+        payload.reserveCapacity(encoded.count - headerLength)
+        var position = headerLength
+        while position < encoded.count {
+            let end = min(position + self.chunkSize, encoded.count)
+            payload.writeBytes(UnsafeRawBufferPointer(rebasing: encoded[position..<end]))
+            position = end + continuation
+        }
+        return payload
+    }
+
     /// Where the message stream id stands in a first header for a chunk stream below 64.
     private static let streamIDOffset = 8
 

@@ -56,7 +56,7 @@ extension SessionSnapshot {
         "Session",
         [
             .field("id", .count, "The connection's number.", \.id),
-            .field("transport", .words(["rtmp", "rtmps"]), "How it is connected.") { $0.isTLS ? "rtmps" : "rtmp" },
+            .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "How it is connected.", \.transport.rawValue),
             .field("address", .text, "Where it comes from.", \.remote),
             .field("app", .nullable(.text), "The app that it connected to.", \.app),
             .field("client", .nullable(.text), "What it calls itself.", \.client),

@@ -5,7 +5,7 @@ package import Relay
 package struct SessionSnapshot: Sendable {
     package let id: UInt64
     package let remote: String
-    package let isTLS: Bool
+    package let transport: Transport
     package let app: String?
     package let client: String?
     package let bytesIn: UInt64
@@ -13,12 +13,27 @@ package struct SessionSnapshot: Sendable {
     package let seconds: Int64
     package let publishing: [String]
     package let viewers: [ViewerSnapshot]
+
+    /// What a connection speaks.
+    package enum Transport: String, Sendable, CaseIterable {
+        case rtmp, rtmps
+        case httpFLV = "http-flv"
+        case httpsFLV = "https-flv"
+        case wsFLV = "ws-flv"
+        case wssFLV = "wss-flv"
+        case httpMP4 = "http-fmp4"
+        case httpsMP4 = "https-fmp4"
+        case wsMP4 = "ws-fmp4"
+        case wssMP4 = "wss-fmp4"
+        case hls
+    }
 }
 
 extension RTMPConnection {
     func snapshot() -> SessionSnapshot {
         SessionSnapshot(
-            id: self.id, remote: self.remote, isTLS: self.isTLS, app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
+            id: self.id, remote: self.remote, transport: self.isTLS ? .rtmps : .rtmp,
+            app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
             client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
             seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
             viewers: self.plays.map { self.loop.relay.snapshot(of: $0.viewer) })

@@ -1,12 +1,28 @@
 import NIOCore
 package import Relay
 
+/// A connection that publishes or plays, whatever it speaks. Loop-bound.
+protocol LiveConnection: AnyObject {
+    /// As `GET /sessions` shows it.
+    var id: UInt64 { get }
+    /// Every quarter of a second: its deadlines.
+    func sweep(nowMs: Int64)
+    /// The server goes: says so in its protocol's words, and closes.
+    func shutDown(_ reason: CloseReason)
+    func close(_ reason: CloseReason, detail: String?)
+    /// Whether it plays one of these streams as this user.
+    func plays(as user: String, _ paths: Set<String>) -> Bool
+    /// Whether it publishes one of them as this user.
+    func publishes(as user: String, _ paths: Set<String>) -> Bool
+    func snapshot() -> SessionSnapshot
+}
+
 /// The server's part on one event loop: its relay and its connections, with one timer for all their deadlines.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
 package final class LoopContext: @unchecked Sendable {
     package let relay: RelayLoop
-    private var connections: [UInt64: RTMPConnection] = [:]
+    private var connections: [UInt64: any LiveConnection] = [:]
     private var sweepTask: RepeatedTask?
 
     private static let sweepInterval = TimeAmount.milliseconds(250)
@@ -32,11 +48,11 @@ package final class LoopContext: @unchecked Sendable {
         }
     }
 
-    func add(_ connection: RTMPConnection) {
+    func add(_ connection: any LiveConnection) {
         self.connections[connection.id] = connection
     }
 
-    func remove(_ connection: RTMPConnection) {
+    func remove(_ connection: any LiveConnection) {
         self.connections[connection.id] = nil
     }
 
@@ -50,7 +66,7 @@ package final class LoopContext: @unchecked Sendable {
     }
 
     /// Closes the connections that match. On the loop. How many.
-    func close(_ reason: CloseReason, _ detail: String, where matches: (RTMPConnection) -> Bool) -> Int {
+    func close(_ reason: CloseReason, _ detail: String, where matches: (any LiveConnection) -> Bool) -> Int {
         let due = self.connections.values.filter(matches)
         for connection in due { connection.close(reason, detail: detail) }
         return due.count

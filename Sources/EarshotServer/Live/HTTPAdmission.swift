@@ -1,0 +1,76 @@
+import HTTPTypes
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+
+/// Letting viewers in that come over HTTP.
+extension ServerCore {
+    struct HTTPPlay: Sendable {
+        let request: AdmissionRequest
+        let pass: AdmissionPass
+    }
+
+    /// As for RTMP: credential and address, the room's state, the hook. Throws what the viewer is answered.
+    func admitHTTPPlay(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
+        let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.nextSessionID())
+        var answer = self.admissions.check(request, nowSeconds: WallClock.seconds)
+        if case .success(let pass) = answer, self.mustWaitToPlay(request, pass) { answer = await self.admitPlay(request, pass) }
+        switch answer {
+        case .failure(let refusal):
+            self.counters.update { $0.closed[refusal.reason, default: 0] += 1 }
+            throw APIError(refusal)
+        case .success(let pass):
+            if let why = self.rooms.playRefusal(address.path) {
+                throw APIError(
+                    AdmissionRefusal(
+                        reason: why == .forbidden ? .forbidden : .roomClosed,
+                        message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
+            }
+            return HTTPPlay(request: request, pass: pass)
+        }
+    }
+
+    /// Which kinds of media a stream has that is live, or was a moment ago. Throws when there is none to be played.
+    func liveKinds(_ path: String) async throws(APIError) -> (audio: Bool, video: Bool) {
+        let found = await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
+            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
+            return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
+        }
+        guard let found, let kinds = found else { throw .notFound("live stream", path) }
+        // Nothing has come yet: anything may.
+        return kinds.audio || kinds.video ? kinds : (true, true)
+    }
+
+    /// Runs on the stream's home loop; nil when there is no such stream.
+    func onHome<Value: Sendable>(
+        of path: String, _ body: @escaping @Sendable (RelayLoop, Relay.Stream) -> Value
+    ) async -> Value? {
+        guard let stream = self.registry.find(path) else { return nil }
+        return await withCheckedContinuation { done in
+            stream.home.run { done.resume(returning: body($0, stream)) }
+        }
+    }
+}
+
+extension APIError {
+    /// A viewer that is not let in, as HTTP says it.
+    init(_ refusal: AdmissionRefusal) {
+        switch refusal.reason {
+        case .roomClosed: self.init(.gone, .wrongState, refusal.message)
+        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress:
+            self.init(.serviceUnavailable, .unavailable, refusal.message)
+        case .badName: self.init(.badRequest, .invalid, refusal.message)
+        default: self.init(.forbidden, .forbidden, refusal.message)
+        }
+        self.rule = refusal.reason.rawValue
+    }
+}
+
+extension ServerConfig.HTTP {
+    /// What lets a page of another origin play (Fetch §3.2). No cookie is ever looked at.
+    var corsHeaders: [(HTTPField.Name, String)] {
+        guard !self.allowOrigin.isEmpty else { return [] }
+        return [(.accessControlAllowOrigin, self.allowOrigin)]
+    }
+}

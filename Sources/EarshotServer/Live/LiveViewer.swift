@@ -1,0 +1,312 @@
+import Logging
+import NIOCore
+import RTMP
+import Relay
+
+/// A viewer over HTTP or WebSocket: one stream, sent until one side has enough. Loop-bound; in the pipeline from when the answer's head was
+/// written.
+///
+/// It writes as RTMP's connections do, from its loop's ring through ``SocketWriter``: over plain TCP straight to the socket.
+final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// What was decided about it before there was a viewer.
+    struct Play: Sendable {
+        let request: AdmissionRequest
+        let pass: AdmissionPass
+        let packaging: Packaging
+        let transport: SessionSnapshot.Transport
+        /// What its player gets before the first message.
+        let preface: ByteBuffer
+        /// What it calls itself.
+        let client: String?
+
+        var isWebSocket: Bool { self.packaging == .flvOverWebSocket || self.packaging == .payloadOverWebSocket }
+    }
+
+    let id: UInt64
+    private let play: Play
+    private let core: ServerCore
+    private let isSecure: Bool
+    private var context: ChannelHandlerContext?
+    private var loop: LoopContext?
+    private var writer: SocketWriter?
+    private var viewer: Viewer?
+    private var reader = WebSocketReader(messageBytes: 4 << 10)
+    private var closeReason: CloseReason?
+    private var closeDetail: String?
+    private var remote = "unknown"
+    private var bytesReceived: UInt64 = 0
+    private var openedMs: Int64 = 0
+    private var lastPingMs: Int64 = 0
+
+    private static let pingMs: Int64 = 15_000
+    /// Frames that a WebSocket client may send in all; it has nothing to say but pongs.
+    private static let frameLimit = 100_000
+    private static let longestClient = 200
+
+    init(_ play: Play, core: ServerCore, isSecure: Bool) {
+        self.id = play.request.session
+        self.play = play
+        self.core = core
+        self.isSecure = isSecure
+    }
+
+    private var log: Logger {
+        var log = self.core.log
+        log[metadataKey: "conn"] = "\(self.id)"
+        log[metadataKey: "remote"] = "\(self.remote)"
+        log[metadataKey: "role"] = "play"
+        log[metadataKey: "transport"] = "\(self.play.transport.rawValue)"
+        log[metadataKey: "app"] = "\(self.play.request.address.app)"
+        log[metadataKey: "stream"] = "\(self.play.request.address.name)"
+        return log
+    }
+
+    // MARK: Life
+
+    /// TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT of Linux, as RTMP's listener sets them.
+    private static let socketOptions: [(ChannelOptions.Types.SocketOption, Int)] = [
+        (.init(level: .tcp, name: .init(rawValue: 25)), 128 << 10), (.init(level: .tcp, name: .init(rawValue: 18)), 15_000),
+    ]
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.remote = context.remoteAddress?.hostAndPort ?? "unknown"
+        guard let loop = self.core.context(of: context.eventLoop), context.channel.isActive else {
+            context.close(promise: nil)
+            return
+        }
+        self.loop = loop
+        // Where the system does not know them, slow viewers are found later.
+        for (option, value) in Self.socketOptions { try? context.channel.syncOptions?.setOption(option, value: value) }
+        var descriptor: CInt?
+        if !self.isSecure {
+            descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+        }
+        let writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
+        self.writer = writer
+        self.openedMs = loop.relay.nowMs
+        self.lastPingMs = self.openedMs
+        loop.add(self)
+        self.begin(loop, writer)
+    }
+
+    private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
+        let path = self.play.request.address.path
+        guard !self.core.draining else { return self.close(.serverShutdown, detail: nil) }
+        let limit = self.core.config.limits.viewersPerStream
+        let stream = self.core.registry.acquire(path, on: loop.relay)
+        guard stream.enterViewer(limit: limit) else {
+            self.core.registry.release(stream)
+            return self.close(.tooManyViewers, detail: "\(path) has its \(limit) viewers already (limits.viewersPerStream)")
+        }
+        self.core.counters.update { $0.playsStarted += 1 }
+        if let held = self.core.roleFlood.pass(nowMs: loop.relay.nowMs) {
+            self.log.info("Play started", metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
+        }
+        self.send(self.play.preface)
+        let viewer = Viewer(stream: stream, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
+        self.viewer = viewer
+        loop.relay.attach(viewer)
+    }
+
+    /// What is no message of the stream: the file's header, the last words.
+    private func send(_ bytes: ByteBuffer) {
+        guard bytes.readableBytes > 0 else { return }
+        self.writer?.writeControl { buffer in
+            if self.play.isWebSocket {
+                buffer.writeImmutableBuffer(WebSocketWriter.binary(bytes))
+            } else {
+                buffer.writeString(String(bytes.readableBytes, radix: 16) + "\r\n")
+                buffer.writeImmutableBuffer(bytes)
+                buffer.writeString("\r\n")
+            }
+        }
+        self.writer?.flush()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.writer?.invalidate()
+        self.end()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.writer?.invalidate()
+        self.end()
+        self.context = nil
+    }
+
+    /// Its last act, once.
+    private func end() {
+        self.endPlay()
+        guard let loop = self.loop else { return }
+        self.loop = nil
+        loop.remove(self)
+        let reason = self.closeReason ?? .clientClosed
+        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
+        guard let held = self.core.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }
+        var metadata: Logger.Metadata = [
+            "reason": "\(reason.rawValue)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
+            "seconds": "\((loop.relay.nowMs - self.openedMs) / 1_000)",
+        ]
+        if let detail = self.closeDetail { metadata["detail"] = "\(detail)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info("Connection closed", metadata: metadata)
+    }
+
+    private func endPlay() {
+        guard let viewer = self.viewer, let loop = self.loop else { return }
+        self.viewer = nil
+        loop.relay.detach(viewer)
+        viewer.stream.leaveViewer()
+        self.core.registry.release(viewer.stream)
+        self.core.admissions.tellEnded(self.play.request, pass: self.play.pass, reason: self.closeReason ?? .clientClosed)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if self.closeReason == nil {
+            self.closeReason = .connectionLost
+            self.closeDetail = (error as? IOError)?.words ?? "\(error)"
+        }
+        context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent: self.close(.serverShutdown, detail: nil)
+        case ChannelEvent.inputClosed as ChannelEvent: context.close(promise: nil)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if self.isSecure, context.channel.isWritable { self.writer?.proceed() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = self.unwrapInboundIn(data)
+        self.bytesReceived &+= UInt64(bytes.readableBytes)
+        // Over HTTP a viewer has nothing more to say.
+        guard self.play.isWebSocket, self.closeReason == nil else { return }
+        self.reader.append(&bytes)
+        do throws(WebSocketError) {
+            while self.closeReason == nil, let input = try self.reader.next() {
+                switch input {
+                case .ping(let payload):
+                    self.writer?.writeControl { $0.writeImmutableBuffer(WebSocketWriter.pong(payload)) }
+                    self.writer?.flush()
+                case .close: self.close(.clientClosed, detail: nil)
+                case .text, .binary, .pong: break
+                }
+            }
+            if self.reader.frames > Self.frameLimit { self.close(.protocolError, detail: "more than \(Self.frameLimit) frames") }
+        } catch {
+            self.close(.protocolError, detail: error.reason)
+        }
+    }
+
+    // MARK: Deadlines and closing
+
+    func sweep(nowMs: Int64) {
+        guard self.play.isWebSocket, self.closeReason == nil, nowMs - self.lastPingMs >= Self.pingMs else { return }
+        self.lastPingMs = nowMs
+        self.writer?.writeControl { $0.writeImmutableBuffer(WebSocketWriter.ping()) }
+        self.writer?.flush()
+    }
+
+    func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
+
+    /// Ends the body properly, so that a player can tell an end from a broken connection, unless the viewer is cut for being slow.
+    func close(_ reason: CloseReason, detail: String?) {
+        guard self.closeReason == nil else { return }
+        self.closeReason = reason
+        self.closeDetail = detail
+        self.endPlay()
+        if reason != .tooSlow {
+            self.writer?.writeControl { buffer in
+                if self.play.isWebSocket {
+                    let isOver = reason == .clientClosed || reason == .streamEnded
+                    buffer.writeImmutableBuffer(WebSocketWriter.close(isOver ? 1000 : 1008, reason.rawValue))
+                } else {
+                    buffer.writeString("0\r\n\r\n")
+                }
+            }
+            self.writer?.flush()
+        }
+        self.writer?.isEnding = true
+        guard let context = self.context else { return }
+        // On the next turn: the caller may be in the middle of the stream's viewers. An empty write completes when the last words are out.
+        context.eventLoop.assumeIsolated().execute {
+            guard let context = self.context else { return }
+            let written = context.eventLoop.makePromise(of: Void.self)
+            written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
+            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
+            // A client that reads nothing must not keep its connection by that.
+            context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(2)) { self.context?.close(promise: nil) }
+        }
+    }
+
+    // MARK: SocketWriterOwner
+
+    func writerBecameReady() {
+        guard let viewer = self.viewer else { return }
+        self.loop?.relay.pump(viewer)
+    }
+
+    func writerOverflowed() { self.close(.tooSlow, detail: "the client does not read") }
+
+    func writeFailed() {
+        if self.closeReason == nil {
+            self.closeReason = .connectionLost
+            self.closeDetail = "the socket refused a write"
+        }
+        self.context?.close(promise: nil)
+    }
+
+    // MARK: What the server asks of it
+
+    func plays(as user: String, _ paths: Set<String>) -> Bool {
+        self.viewer != nil && self.play.pass.user == user && paths.contains(self.play.request.address.path)
+    }
+
+    func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
+
+    func snapshot() -> SessionSnapshot {
+        let nowMs = self.loop?.relay.nowMs ?? self.openedMs
+        let viewer = self.viewer.flatMap { viewer in self.loop.map { $0.relay.snapshot(of: viewer) } }
+        return SessionSnapshot(
+            id: self.id, remote: self.remote, transport: self.play.transport, app: self.play.request.address.app,
+            client: self.play.client.map { String($0.prefix(Self.longestClient)) }, bytesIn: self.bytesReceived,
+            bytesOut: self.writer?.bytesWritten ?? 0, seconds: (nowMs - self.openedMs) / 1_000, publishing: [],
+            viewers: viewer.map { [$0] } ?? [])
+    }
+}
+
+extension LiveViewer: ViewerSink {
+    var isReady: Bool { self.writer?.isReady == true }
+    var line: DirectLine? { self.writer?.line }
+
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { self.writer?.write(vectors, bytes: bytes) ?? 0 }
+
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
+        self.writer?.finish(message, header: header, from: offset)
+    }
+
+    func tell(_ viewer: Viewer, _ notice: StreamNotice) {
+        // What a player over HTTP understands is the end.
+        if notice == .left { self.close(.streamEnded, detail: nil) }
+    }
+
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
+        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.core.config.relay.maxBehindMs) ms")
+    }
+
+    func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
+    func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
+}
