@@ -1,0 +1,119 @@
+internal import Media
+internal import NIOCore
+
+extension Track {
+    /// From a sequence header's body, or from a first coded run of audio.
+    init(_ codec: AudioCodec, _ body: ByteBuffer, _ frame: Frame) throws(FFmpegError) {
+        self.init(kind: .audio, codec: .audio(codec))
+        let format = try reading { () throws(MediaError) in try AudioFormat.from(tag: frame.payload) }
+        self.sampleRate = format.sampleRate ?? 0
+        self.channels = format.channels ?? 0
+        switch codec {
+        case .aac: try self.readAAC(body)
+        case .opus: try self.readOpus(body)
+        case .flac: try self.readFLAC(body)
+        case .mp3, .mp3At8k:
+            let header = try reading { () throws(MediaError) in try MPEGAudioHeader(body) }
+            (self.sampleRate, self.channels, self.samplesPerRun) = (header.sampleRate, header.channels, header.samples)
+            // The object type of the esds box: MPEG-1 audio, or MPEG-2's lower rates.
+            self.codecsString = header.sampleRate > 24_000 ? "mp4a.6B" : "mp4a.69"
+        case .ac3, .eac3:
+            let header = try reading { () throws(MediaError) in try AC3Header(body) }
+            (self.sampleRate, self.channels, self.samplesPerRun) = (header.sampleRate, header.channels, codec == .ac3 ? 1_536 : nil)
+            self.codecsString = codec == .ac3 ? "ac-3" : "ec-3"
+        case .g711ALaw, .g711MuLaw, .speex, .nellymoser, .nellymoser8k, .nellymoser16k: break
+        default: throw .unsupported("\(codec.name) audio")
+        }
+        guard (1...768_000).contains(self.sampleRate) else {
+            throw .media(.invalid(field: "\(codec.name) sample rate", found: self.sampleRate, expected: "1…768000"))
+        }
+        guard (1...24).contains(self.channels) else {
+            throw .media(.invalid(field: "\(codec.name) channels", found: self.channels, expected: "1…24"))
+        }
+    }
+
+    private mutating func readAAC(_ body: ByteBuffer) throws(FFmpegError) {
+        let config = try reading { () throws(MediaError) in try AudioSpecificConfig(body) }
+        self.extradata = body
+        // Samples are counted at the core codec's rate: 1,024 a run, whatever SBR makes of them.
+        self.sampleRate = config.coreSampleRate
+        guard let channels = config.coreChannels else {
+            throw .media(.invalid(field: "channelConfiguration", found: Int(config.channelConfiguration), expected: "1…7, 11, 12 or 14"))
+        }
+        self.channels = channels
+        self.codecsString = CodecsString.aac(config)
+        self.samplesPerRun = Self.samplesPerRun(config, body)
+    }
+
+    /// frameLengthFlag (ISO/IEC 14496-3 §4.4.1): 960 in place of 1,024, 480 in place of 512. It stands right behind the channels where
+    /// nothing hierarchical comes in between; there, and for ELD, the long form is assumed.
+    private static func samplesPerRun(_ config: AudioSpecificConfig, _ body: ByteBuffer) -> Int {
+        let isLowDelay = config.objectType == 23 || config.objectType == 39
+        var bits = BitReader(Array(body.readableBytesView.prefix(8)))
+        var isShort = false
+        do throws(MediaError) {
+            let type = try bits.bits(5, "audioObjectType")
+            if type != 5, type != 29, type != 31 {
+                if try bits.bits(4, "samplingFrequencyIndex") == 15 { try bits.skip(24, "samplingFrequency") }
+                try bits.skip(4, "channelConfiguration")
+                isShort = try bits.flag("frameLengthFlag")
+            }
+        } catch {
+            // Configurations without a GASpecificConfig end here.
+            isShort = false
+        }
+        return isLowDelay ? (isShort ? 480 : 512) : (isShort ? 960 : 1_024)
+    }
+
+    private mutating func readOpus(_ body: ByteBuffer) throws(FFmpegError) {
+        self.extradata = body
+        if body.readableBytes == 0 {
+            // Enhanced RTMP v2: "If the Opus sequence start payload is empty, … default to mono/stereo mode."
+            self.channels = 2
+            self.extradata.writeBytes([UInt8]("OpusHead".utf8) + [1, 2, 0, 0, 0x80, 0xBB, 0, 0, 0, 0, 0])
+        }
+        self.sampleRate = 48_000
+        self.codecsString = "opus"
+    }
+
+    private mutating func readFLAC(_ body: ByteBuffer) throws(FFmpegError) {
+        // RFC 9639 §8.2: 34 bytes, behind the marker and a block header when these are there. Other blocks are of no use.
+        let offset = body.readableBytes == 34 ? 0 : 8
+        guard let block = body.getBytes(at: body.readerIndex + offset, length: 34) else {
+            throw .media(.truncated(field: "FLAC STREAMINFO", needed: 34, available: max(0, body.readableBytes - offset)))
+        }
+        self.extradata = ByteBuffer(bytes: block)
+        self.codecsString = "fLaC"
+    }
+
+    /// Samples at ``sampleRate`` that a coded run decodes to; nil when its header cannot be read.
+    func samples(in payload: ByteBuffer) -> Int? {
+        if let samplesPerRun { return samplesPerRun }
+        switch self.codec {
+        case .audio(.opus): return OpusPacket.samples(payload)
+        case .audio(.flac): return FLACFrame.samples(payload)
+        case .audio(.eac3): return AC3Header.extendedSamples(payload)
+        default: return nil
+        }
+    }
+
+    /// Legacy audio that goes into no container here as it is: through an `AudioTranscoder` first.
+    package var needsTranscode: Bool {
+        switch self.codec {
+        case .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw): true
+        case .audio(.nellymoser), .audio(.nellymoser8k), .audio(.nellymoser16k): true
+        default: false
+        }
+    }
+
+    /// Whether a container takes this track as it is.
+    package func isSupported(in format: FragmentMuxer.Format) -> Bool {
+        switch (self.codec, format) {
+        case (.video(.avc), _), (.video(.hevc), _), (.video(.av1), .fmp4): true
+        case (.audio(.aac), _), (.audio(.mp3), _), (.audio(.mp3At8k), _), (.audio(.opus), _), (.audio(.flac), .fmp4): true
+        // Their boxes are made from a first packet, which an empty moov cannot wait for.
+        case (.audio(.ac3), .mpegTS), (.audio(.eac3), .mpegTS): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,196 @@
+internal import CFFmpeg
+internal import Media
+package import NIOCore
+
+/// Writes samples into fragmented MP4 or MPEG-TS in memory, piece by piece.
+///
+/// Owned by one consumer of a stream, used on one thread at a time. Video runs on a clock of 90 kHz, audio on its sample rate. Decode and
+/// presentation times are the stream's minus the origin, so there are no edit lists and no negative composition offsets: FFmpeg's demuxer
+/// would show the latter late. Times that do not rise are moved up; see ``adjustedTimestamps``.
+package final class FragmentMuxer {
+    package enum Format: Sendable, Hashable {
+        /// ISO base media: an initialization segment, then pairs of moof and mdat (CMAF chunks, MediaSource's byte stream).
+        case fmp4
+        case mpegTS
+    }
+
+    package let tracks: [Track]
+    package let format: Format
+    /// ftyp and moov. Empty of MPEG-TS, whose pieces carry all there is to know.
+    package let initialization: ByteBuffer
+    /// The number of the next fragment.
+    package private(set) var nextSequenceNumber: UInt32
+    private let output: Output
+    private let packet: Packet
+    private var lanes: [Lane]
+    /// Bytes.
+    private let maxPendingBytes: Int
+    /// Payload bytes that were written since the last flush.
+    package private(set) var pendingBytes = 0
+    /// Where on libavformat's own timeline the next fragment of each track starts. Ticks.
+    private var written: [Int64]
+    private var fragmentCount = 0
+
+    private static let videoTimescale: Int64 = 90_000
+
+    /// - Parameters:
+    ///   - tracks: at most one video and one audio track; at least one.
+    ///   - originMs: the moment of the stream's timeline that is the container's 0.
+    ///   - maxPendingBytes: of payload, in one fragment.
+    ///
+    /// Throws `.unsupported` for codecs that the container does not take.
+    package init(
+        tracks: [Track], format: Format = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1, maxPendingBytes: Int = 64 << 20
+    ) throws(FFmpegError) {
+        guard (1...2).contains(tracks.count), Set(tracks.map(\.kind)).count == tracks.count else {
+            throw .unsupported("a container of \(tracks.count) tracks of \(tracks.map(\.kind))")
+        }
+        for track in tracks where !track.isSupported(in: format) {
+            throw .unsupported("\(track.codecName) in \(format == .fmp4 ? "MP4" : "MPEG-TS")")
+        }
+        self.tracks = tracks
+        self.format = format
+        self.maxPendingBytes = maxPendingBytes
+        self.nextSequenceNumber = firstSequenceNumber
+        self.output = try Output(format: format == .fmp4 ? "mp4" : "mpegts")
+        self.packet = try Packet()
+        self.lanes = tracks.map { track in
+            let timescale = track.kind == .video || format == .mpegTS ? Self.videoTimescale : Int64(track.sampleRate)
+            return Lane(track, timescale: timescale, originMs: originMs)
+        }
+        self.written = tracks.map { _ in 0 }
+        for track in tracks { try Self.addStream(track, format, to: self.output) }
+        let context = self.output.context
+        context.pointee.flags |= AVFMT_FLAG_BITEXACT
+        context.pointee.avoid_negative_ts = 0
+        context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL
+        switch format {
+        case .fmp4:
+            // What is in an FLV stream is what MP4 wants: no conversion by libavformat's own guess.
+            context.pointee.flags &= ~AVFMT_FLAG_AUTO_BSF
+            try self.output.writeHeader([
+                ("movflags", "frag_custom+empty_moov+default_base_moof+skip_trailer"), ("use_editlist", "0"),
+                ("video_track_timescale", String(Self.videoTimescale)),
+            ])
+        case .mpegTS:
+            // Half a second and more of buffer between clock and decoder, as ffmpeg's own HLS has it; constant, so pieces stay continuous.
+            context.pointee.max_delay = 700_000
+            try self.output.writeHeader([("pat_period", "3600"), ("sdt_period", "3600")])
+        }
+        self.initialization = self.output.take()
+        for index in tracks.indices {
+            let base = context.pointee.streams[index]?.pointee.time_base ?? AVRational(num: 0, den: 1)
+            guard base.num == 1, Int64(base.den) == self.lanes[index].timescale else {
+                throw .unsupported("a time base of \(base.num)/\(base.den)")
+            }
+        }
+    }
+
+    private static func addStream(_ track: Track, _ format: Format, to output: Output) throws(FFmpegError) {
+        let stream = try output.addStream()
+        guard let parameters = stream.pointee.codecpar else { throw .unsupported("a stream without parameters") }
+        try track.fill(parameters)
+        stream.pointee.time_base = AVRational(num: 1, den: track.kind == .video ? Int32(Self.videoTimescale) : Int32(track.sampleRate))
+        // Apple's players take hvc1 alone: parameter sets in the header, not in the samples.
+        if track.codec == .video(.hevc), format == .fmp4 { parameters.pointee.codec_tag = earshot_tag_hvc1 }
+    }
+
+    /// "avc1.64001f,mp4a.40.2": RFC 6381, for HLS's CODECS attribute.
+    package var codecsString: String { self.tracks.map(\.codecsString).filter { !$0.isEmpty }.joined(separator: ",") }
+
+    /// What MediaSource's `addSourceBuffer` is called with, and the Content-Type.
+    package var mimeType: String {
+        switch self.format {
+        case .fmp4: "\(self.tracks.contains { $0.kind == .video } ? "video" : "audio")/mp4; codecs=\"\(self.codecsString)\""
+        case .mpegTS: "video/mp2t"
+        }
+    }
+
+    /// Decode or presentation times that had to be moved because they did not rise, were before the origin or made no sense.
+    package var adjustedTimestamps: Int { self.lanes.reduce(0) { $0 + $1.adjusted } }
+
+    /// Whether a flush would give something.
+    package var isEmpty: Bool { self.lanes.allSatisfy(\.isEmpty) }
+
+    /// Adds a sample behind those of its track; of a kind that has no track here it is ignored.
+    ///
+    /// Throws `.timestampJump` for one that is over 60 s ahead of its track's last in this fragment (flush and write it again, or begin a
+    /// discontinuity) or over 10 s behind (make a new muxer), `.overLimit` when the fragment grows too large: nothing was taken then.
+    /// `.library` when libavformat does not take the track's sample before this one, which is lost; the muxer can go on.
+    package func write(_ sample: Sample) throws(FFmpegError) {
+        guard let index = self.tracks.firstIndex(where: { $0.kind == sample.kind }), sample.payload.readableBytes > 0 else { return }
+        try self.lanes[index].judge(sample)
+        let bytes = self.pendingBytes + sample.payload.readableBytes
+        guard bytes <= self.maxPendingBytes else { throw .overLimit(field: "fragment (bytes)", found: bytes, max: self.maxPendingBytes) }
+        self.pendingBytes = bytes
+        if let (placed, duration) = self.lanes[index].push(sample) { try self.put(placed, duration, index) }
+    }
+
+    /// Ends the fragment and gives it out; nil when nothing was written since the last.
+    ///
+    /// - Parameter next: the sample that will be written first behind this fragment. Its decode time ends its track's last sample here;
+    ///   without it the last sample is as long as the codec says (audio) or as the one before it (video).
+    package func flush(before next: Sample? = nil) throws(FFmpegError) -> Fragment? {
+        guard !self.isEmpty else { return nil }
+        for index in self.lanes.indices {
+            // A step of audio is the codec's, whatever the milliseconds say: the clock keeps it free of gaps.
+            let until = next.flatMap {
+                $0.kind == self.tracks[index].kind && $0.kind == .video ? self.lanes[index].ticks(ofMs: $0.dts) : nil
+            }
+            if let (placed, duration) = self.lanes[index].release(until: until) { try self.put(placed, duration, index) }
+        }
+        self.output.reserve(self.pendingBytes + 4_096)
+        try self.output.flush()
+        var bytes = self.output.take()
+        if self.format == .fmp4 {
+            var times: [UInt32: UInt64] = [:]
+            for (index, lane) in self.lanes.enumerated() {
+                guard let first = lane.first else { continue }
+                times[UInt32(index + 1)] = UInt64(max(0, first.dts))
+            }
+            try MovieFragment.renumber(&bytes, sequenceNumber: self.nextSequenceNumber, times: times)
+        } else {
+            try self.output.set("mpegts_flags", "+resend_headers")
+        }
+        defer { self.fragmentEnded() }
+        return self.describe(bytes)
+    }
+
+    private func describe(_ bytes: ByteBuffer) -> Fragment? {
+        let video = self.lanes.first { $0.track.kind == .video }
+        let leading = video.flatMap { $0.first == nil ? nil : $0 } ?? self.lanes.first { $0.first != nil }
+        guard let leading, let first = leading.first else { return nil }
+        return Fragment(
+            bytes: bytes, startMs: leading.ms(ofTicks: first.dts), endMs: leading.ms(ofTicks: leading.end),
+            isIndependent: video.map { $0.first?.isKeyframe ?? false } ?? true, sequenceNumber: self.nextSequenceNumber,
+            samples: self.lanes.reduce(0) { $0 + $1.count })
+    }
+
+    private func fragmentEnded() {
+        for index in self.lanes.indices {
+            if let first = self.lanes[index].first { self.written[index] += self.lanes[index].end - first.dts }
+            self.lanes[index].fragmentEnded()
+        }
+        self.pendingBytes = 0
+        self.nextSequenceNumber &+= 1
+    }
+
+    private func put(_ placed: Lane.Placed, _ duration: Int64, _ index: Int) throws(FFmpegError) {
+        try self.packet.fill(placed.payload)
+        let packet = self.packet.pointer
+        packet.pointee.stream_index = Int32(index)
+        packet.pointee.duration = duration
+        packet.pointee.flags = placed.isKeyframe ? AV_PKT_FLAG_KEY : 0
+        switch self.format {
+        case .fmp4:
+            // libavformat's fragments follow each other without gap or overlap, which it would mend in its own way; the real decode time
+            // is put in afterwards.
+            let lane = self.lanes[index]
+            packet.pointee.dts = placed.dts - (lane.first?.dts ?? placed.dts) + self.written[index]
+        case .mpegTS:
+            packet.pointee.dts = placed.dts
+        }
+        packet.pointee.pts = packet.pointee.dts + (placed.pts - placed.dts)
+        try self.output.write(self.packet)
+    }
+}

@@ -1,0 +1,124 @@
+internal import CFFmpeg
+internal import Glibc
+internal import NIOCore
+
+/// A container that is written to memory. Owned by a muxer; used by one thread at a time.
+final class Output {
+    let context: UnsafeMutablePointer<AVFormatContext>
+    private let io: UnsafeMutablePointer<AVIOContext>
+    private let sink: Sink
+
+    /// What libav wrote and nobody took yet. libav holds it unretained, for as long as the `Output` lives.
+    private final class Sink {
+        var bytes = ByteBuffer()
+        /// Bytes that were taken before.
+        var base: Int64 = 0
+        /// Where the next byte goes, in `bytes`: at its end, but for sizes that are filled in afterwards.
+        var position = 0
+
+        func write(_ source: UnsafeRawBufferPointer) {
+            self.position += self.bytes.setBytes(source, at: self.position)
+            if self.position > self.bytes.writerIndex { self.bytes.moveWriterIndex(to: self.position) }
+        }
+
+        /// Only to where the present piece was written.
+        func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+            let start: Int64
+            switch whence & ~Int32(AVSEEK_FORCE) {
+            case SEEK_SET: start = 0
+            case SEEK_CUR: start = self.base + Int64(self.position)
+            default: return Int64(earshot_error(EINVAL))
+            }
+            let index = start.addingReportingOverflow(offset).partialValue.subtractingReportingOverflow(self.base).partialValue
+            guard index >= 0, index <= Int64(self.bytes.writerIndex) else { return Int64(earshot_error(EINVAL)) }
+            self.position = Int(index)
+            return self.base + index
+        }
+    }
+
+    /// Bytes.
+    private static let bufferSize: Int32 = 16 << 10
+
+    /// `format` is libavformat's short name.
+    init(format: String) throws(FFmpegError) {
+        Library.quiet
+        var context: UnsafeMutablePointer<AVFormatContext>?
+        try check(avformat_alloc_output_context2(&context, nil, format, nil), "avformat_alloc_output_context2 (\(format))")
+        self.context = try allocated(context, "avformat_alloc_output_context2")
+        let sink = Sink()
+        self.sink = sink
+        let memory = av_malloc(Int(Self.bufferSize))
+        let io = memory.flatMap { memory in
+            earshot_avio_writer(
+                memory.assumingMemoryBound(to: UInt8.self), Self.bufferSize, Unmanaged.passUnretained(sink).toOpaque(),
+                { opaque, bytes, count in
+                    guard let opaque, let bytes, count > 0 else { return 0 }
+                    let sink = Unmanaged<Sink>.fromOpaque(opaque).takeUnretainedValue()
+                    sink.write(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
+                    return count
+                },
+                { opaque, offset, whence in
+                    guard let opaque else { return -1 }
+                    return Unmanaged<Sink>.fromOpaque(opaque).takeUnretainedValue().seek(offset, whence)
+                })
+        }
+        guard let io else {
+            av_free(memory)
+            avformat_free_context(self.context)
+            throw .library(operation: "avio_alloc_context", code: earshot_error_no_memory, text: FFmpegError.text(earshot_error_no_memory))
+        }
+        self.io = io
+        // Large writes come straight through, without a stay in the buffer. To muxers it is a stream: they seek to fill in sizes alone.
+        io.pointee.seekable = 0
+        io.pointee.direct = 1
+        self.context.pointee.pb = io
+    }
+
+    deinit {
+        avformat_free_context(self.context)
+        av_freep(&self.io.pointee.buffer)
+        var io: UnsafeMutablePointer<AVIOContext>? = self.io
+        avio_context_free(&io)
+    }
+
+    /// Adds a stream; streams count from 0.
+    func addStream() throws(FFmpegError) -> UnsafeMutablePointer<AVStream> {
+        try allocated(avformat_new_stream(self.context, nil), "avformat_new_stream")
+    }
+
+    func writeHeader(_ options: [(String, String)]) throws(FFmpegError) {
+        var dictionary: OpaquePointer?
+        defer { av_dict_free(&dictionary) }
+        for (key, value) in options { try check(av_dict_set(&dictionary, key, value, 0), "av_dict_set") }
+        try check(avformat_write_header(self.context, &dictionary), "avformat_write_header")
+    }
+
+    /// Sets one of the muxer's own options while it is at work.
+    func set(_ option: String, _ value: String) throws(FFmpegError) {
+        try check(av_opt_set(self.context.pointee.priv_data, option, value, 0), "av_opt_set (\(option))")
+    }
+
+    func write(_ packet: borrowing Packet) throws(FFmpegError) {
+        try check(av_write_frame(self.context, packet.pointer), "av_write_frame")
+    }
+
+    /// Has the muxer write what it holds back.
+    func flush() throws(FFmpegError) {
+        try check(av_write_frame(self.context, nil), "av_write_frame (flush)")
+    }
+
+    /// All that was written since it was last asked.
+    func take() -> ByteBuffer {
+        avio_flush(self.io)
+        let bytes = self.sink.bytes
+        self.sink.bytes = ByteBuffer()
+        self.sink.base += Int64(bytes.readableBytes)
+        self.sink.position = 0
+        return bytes
+    }
+
+    /// Makes room for what is about to be written, so that it is not copied as it grows. Bytes.
+    func reserve(_ count: Int) {
+        self.sink.bytes.reserveCapacity(minimumWritableBytes: count)
+    }
+}

@@ -1,0 +1,119 @@
+package import Media
+package import NIOCore
+
+/// What a container or a decoder has to know of a stream's video or audio before its first sample.
+///
+/// A plain value; equal tracks need no new initialization segment.
+package struct Track: Sendable, Equatable {
+    package var kind: Frame.Kind
+    package var codec: TagInfo.Codec
+    /// avcC, hvcC, av1C, AudioSpecificConfig, OpusHead, FLAC's STREAMINFO: as ISO/IEC 14496 puts it in its box. Empty for codecs without.
+    package var extradata: ByteBuffer
+    /// Pixels, as shown; 0 of audio.
+    package var width = 0
+    package var height = 0
+    /// Frames per second, when the header says.
+    package var frameRate: Double?
+    /// Hz, of what is coded: with AAC's SBR that of the core codec. 0 of video.
+    package var sampleRate = 0
+    /// 0 of video.
+    package var channels = 0
+    /// The codec as RFC 6381 §3.3 writes it: "avc1.64001f", "mp4a.40.2". Empty for codecs that no player of HTTP streams takes.
+    package var codecsString = ""
+    /// Samples that every coded run decodes to; nil where each run says itself.
+    var samplesPerRun: Int?
+
+    init(kind: Frame.Kind, codec: TagInfo.Codec, extradata: ByteBuffer = ByteBuffer()) {
+        self.kind = kind
+        self.codec = codec
+        self.extradata = extradata
+    }
+
+    /// As people write it.
+    package var codecName: String {
+        switch self.codec {
+        case .video(let codec): codec.name
+        case .audio(let codec): codec.name
+        }
+    }
+
+    /// Bytes of a configuration that is kept.
+    static let maxExtradata = 64 << 10
+
+    /// Whether a track can be made of this message: a sequence header, or coded audio of a codec that has none.
+    package static func describes(_ frame: Frame) -> Bool {
+        guard frame.kind != .data, frame.tag.trackID == 0 else { return false }
+        if frame.tag.flags.contains(.sequenceHeader) { return true }
+        guard frame.tag.flags.contains(.coded) else { return false }
+        switch frame.tag.codec {
+        case .audio(.mp3), .audio(.mp3At8k), .audio(.ac3), .audio(.eac3), .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw): return true
+        case .audio(.nellymoser), .audio(.nellymoser8k), .audio(.nellymoser16k): return true
+        default: return false
+        }
+    }
+
+    /// From a message of which ``describes(_:)`` is true. Throws `.media` that names what is broken, and `.unsupported` for codecs that
+    /// no container here takes and no decoder here reads.
+    package init(_ frame: Frame) throws(FFmpegError) {
+        guard Self.describes(frame) else {
+            throw .media(.mismatch(expected: "a sequence header, or audio of a codec without one", found: "another message"))
+        }
+        guard let codec = frame.tag.codec else { throw .media(.mismatch(expected: "a codec", found: "none")) }
+        let body = try Self.body(frame)
+        guard body.readableBytes <= Self.maxExtradata || !frame.isSequenceHeader else {
+            throw .overLimit(field: "sequence header (bytes)", found: body.readableBytes, max: Self.maxExtradata)
+        }
+        switch codec {
+        case .video(let video): try self.init(video, body, frame)
+        case .audio(let audio): try self.init(audio, body, frame)
+        }
+    }
+
+    /// The first track's codec data. It is copied: a slice would keep a whole read buffer for as long as the track is known.
+    private static func body(_ frame: Frame) throws(FFmpegError) -> ByteBuffer {
+        let first = try reading { () throws(MediaError) in
+            var tracks = try TrackIterator(frame.kind, frame.payload)
+            return try tracks.next()
+        }
+        let end = first?.body.upperBound ?? frame.payload.readableBytes
+        let start = Int(frame.tag.bodyOffset)
+        guard end >= start, let slice = frame.payload.getSlice(at: frame.payload.readerIndex + start, length: end - start) else {
+            throw .media(.truncated(field: "sequence header", needed: start, available: end))
+        }
+        return ByteBuffer(bytes: slice.readableBytesView)
+    }
+
+    private init(_ codec: VideoCodec, _ body: ByteBuffer, _ frame: Frame) throws(FFmpegError) {
+        self.init(kind: .video, codec: .video(codec), extradata: body)
+        let format = try reading { () throws(MediaError) in try VideoFormat.from(sequenceHeader: frame.payload) }
+        self.width = format.width ?? 0
+        self.height = format.height ?? 0
+        self.frameRate = format.frameRate
+        switch codec {
+        case .avc:
+            let record = try reading { () throws(MediaError) in try AVCConfiguration(body) }
+            try Self.require(record.sequenceParameterSets, "avcC SPS")
+            try Self.require(record.pictureParameterSets, "avcC PPS")
+        case .hevc:
+            let record = try reading { () throws(MediaError) in try HEVCConfiguration(body) }
+            try Self.require(record.videoParameterSets, "hvcC VPS")
+            try Self.require(record.sequenceParameterSets, "hvcC SPS")
+            try Self.require(record.pictureParameterSets, "hvcC PPS")
+        case .av1:
+            guard format.profile != nil else { throw .unsupported("AV1 with a header for MPEG-TS") }
+        case .vp9:
+            throw .unsupported("VP9, whose header does not tell the picture's size,")
+        default:
+            throw .unsupported("\(codec.name) video")
+        }
+        guard self.width > 0, self.height > 0 else {
+            throw .media(.mismatch(expected: "a \(codec.name) sequence header with the picture's size", found: "none"))
+        }
+        self.codecsString = CodecsString.video(codec, body)
+    }
+
+    private static func require(_ sets: [ByteBuffer], _ name: String) throws(FFmpegError) {
+        guard let first = sets.first else { throw .media(.invalid(field: "\(name) count", found: 0, expected: "at least 1")) }
+        guard first.readableBytes > 0 else { throw .media(.invalid(field: "\(name) size", found: 0, expected: "at least 1")) }
+    }
+}
