@@ -1,0 +1,127 @@
+/// One media playlist's URI, fetched again and again: judges each answer by itself and against all before it.
+///
+/// A value of its test. Delta updates are completed from the answers before them.
+package struct PlaylistHistory: Sendable {
+    /// The last answer, complete.
+    package private(set) var latest: ParsedPlaylist?
+    /// How late, in milliseconds, a segment or part may be before it counts. nil: times are not judged.
+    private let cadenceSlackMs: Int64?
+    private var segments: [Int: ParsedPlaylist.Segment] = [:]
+    /// By Media Sequence Number: as many as were ever seen.
+    private var parts: [Int: [ParsedPlaylist.Part]] = [:]
+    private var partsFrom = 0
+    private var lastSegmentMs: Int64?
+    private var lastPartMs: Int64?
+    private var violations: [Violation] = []
+
+    package init(cadenceSlackMs: Int64? = nil) { self.cadenceSlackMs = cadenceSlackMs }
+
+    /// Checks the next answer. `atMs`: when it came, on any clock.
+    package mutating func check(_ text: String, atMs: Int64? = nil) -> [Violation] {
+        let (playlist, violations) = readMediaPlaylist(text)
+        self.violations = violations
+        var whole = playlist
+        if playlist.skippedSegments != nil {
+            guard let completed = self.latest.flatMap(playlist.applied(to:)) else {
+                return violations + [Violation(.deltaWithoutBase, "segments are skipped that were never seen")]
+            }
+            whole = completed
+        }
+        if let latest = self.latest { self.compare(whole, with: latest) }
+        self.checkTimes(whole, atMs: atMs)
+        self.remember(whole)
+        self.latest = whole
+        return self.violations
+    }
+
+    private mutating func note(_ rule: Rule, line: Int? = nil, _ detail: String) {
+        self.violations.append(Violation(rule, line: line, detail))
+    }
+
+    private mutating func compare(_ new: ParsedPlaylist, with old: ParsedPlaylist) {
+        if new.targetDuration != old.targetDuration {
+            self.note(.targetDurationChanged, "\(old.targetDuration ?? 0) to \(new.targetDuration ?? 0)")
+        } else if new.serverControl != old.serverControl {
+            self.note(.headerChanged, "EXT-X-SERVER-CONTROL")
+        }
+        if new.partTargetMicros != old.partTargetMicros { self.note(.headerChanged, "EXT-X-PART-INF") }
+        if new.version != old.version { self.note(.headerChanged, "EXT-X-VERSION") }
+        if new.mediaSequence < old.mediaSequence { self.note(.sequenceDecreased, "\(old.mediaSequence) to \(new.mediaSequence)") }
+        if new.lastSequence < old.lastSequence { self.note(.sequenceDecreased, "the last segment is gone: \(old.lastSequence)") }
+        if new.discontinuitySequence < old.discontinuitySequence {
+            self.note(.discontinuitySequenceDecreased, "\(old.discontinuitySequence) to \(new.discontinuitySequence)")
+        }
+        if old.hasEnded, new.content != old.content { self.note(.changedAfterEnd, "") }
+        // The last removal left at least three target durations: what was appended after it only adds.
+        if new.mediaSequence > old.mediaSequence, !new.hasEnded,
+            new.segmentMicros < Int64(min(new.targetDuration ?? 0, old.targetDuration ?? 0)) * 3_000_000
+        {
+            self.note(.removedTooMuch, "\(new.segmentMicros) µs left")
+        }
+        for segment in new.segments {
+            if let known = self.segments[segment.sequence], !known.isSame(as: segment) {
+                self.note(.segmentChanged, line: segment.line, "\(segment.sequence): was \(known), is \(segment)")
+            }
+        }
+        self.compareParts(new, with: old)
+    }
+
+    private mutating func compareParts(_ new: ParsedPlaylist, with old: ParsedPlaylist) {
+        for segment in new.segments + (new.open.map { [$0] } ?? []) where !segment.parts.isEmpty {
+            if segment.sequence < self.partsFrom { self.note(.partsRemovedOutOfOrder, line: segment.line, "listed again") }
+            guard let known = self.parts[segment.sequence] else { continue }
+            if Array(segment.parts.prefix(known.count)) != known {
+                self.note(.partChanged, line: segment.line, "\(segment.sequence): \(known) became \(segment.parts)")
+            }
+        }
+        // A segment that had parts before it was complete still has them all, or none.
+        if let open = old.open, let ended = new.segments.first(where: { $0.sequence == open.sequence }) {
+            if ended.map != open.map || ended.discontinuity != open.discontinuity || ended.dateMs != open.dateMs {
+                self.note(.segmentChanged, line: ended.line, "what applied to the parts of \(open.sequence) does not apply to it")
+            }
+        }
+        guard let hint = old.hints.first(where: { $0.type == "PART" }) else { return }
+        let seen = self.parts.reduce(into: Set<String>()) { $0.formUnion($1.value.map(\.uri)) }
+        let all = new.segments + (new.open.map { [$0] } ?? [])
+        guard
+            let (segment, part) = all.lazy.flatMap({ segment in segment.parts.map { (segment, $0) } }).first(where: {
+                !seen.contains($0.1.uri)
+            })
+        else { return }
+        // A hint may be dropped when plans change: at a discontinuity, or for a segment that comes without parts.
+        let isDirectlyNext = segment.sequence <= old.lastSequence + 2 && !segment.hasDiscontinuity
+        let lacksParts = all.contains { $0.sequence > old.lastSequence && $0.sequence < segment.sequence && $0.parts.isEmpty }
+        let wasOpen = old.open?.sequence == segment.sequence || segment.parts.first == part
+        if isDirectlyNext, wasOpen, !lacksParts, part.uri != hint.uri {
+            self.note(.hintBroken, line: segment.line, "\(hint.uri) was hinted, \(part.uri) came")
+        }
+    }
+
+    private mutating func checkTimes(_ new: ParsedPlaylist, atMs: Int64?) {
+        guard let slack = self.cadenceSlackMs, let atMs else { return }
+        let isFirst = self.latest == nil
+        if isFirst || new.lastSequence > self.latest?.lastSequence ?? -1 {
+            if let last = self.lastSegmentMs, let target = new.targetDuration, atMs - last > Int64(target) * 1_500 + slack {
+                self.note(.segmentCadence, "\(atMs - last) ms after the last")
+            }
+            self.lastSegmentMs = atMs
+        }
+        let newest = new.open?.parts.last?.uri ?? new.segments.last?.uri
+        if isFirst || newest != self.latest.flatMap({ $0.open?.parts.last?.uri ?? $0.segments.last?.uri }) {
+            if let last = self.lastPartMs, let target = new.partTargetMicros, atMs - last > target / 1_000 + slack {
+                self.note(.partCadence, "\(atMs - last) ms after the last")
+            }
+            self.lastPartMs = atMs
+        }
+    }
+
+    private mutating func remember(_ playlist: ParsedPlaylist) {
+        for segment in playlist.segments { self.segments[segment.sequence] = segment }
+        let all = playlist.segments + (playlist.open.map { [$0] } ?? [])
+        for segment in all where !segment.parts.isEmpty { self.parts[segment.sequence] = segment.parts }
+        if let first = all.first(where: { !$0.parts.isEmpty }) { self.partsFrom = max(self.partsFrom, first.sequence) }
+        // What is long out of the playlist cannot come back but by a decreasing sequence, which is noted.
+        self.segments = self.segments.filter { $0.key >= playlist.mediaSequence }
+        self.parts = self.parts.filter { $0.key >= playlist.mediaSequence }
+    }
+}
