@@ -1,0 +1,143 @@
+/// Which of a window's media playlists.
+package struct PlaylistKind: Sendable, Hashable {
+    /// With parts. Such a playlist serves plain players too, who skip what they do not know; one without is smaller.
+    package var isLowLatency: Bool
+    /// As a delta update (RFC 8216bis §6.2.5.1).
+    package var skips: Bool
+
+    package init(isLowLatency: Bool, skips: Bool = false) {
+        self.isLowLatency = isLowLatency
+        self.skips = skips
+    }
+}
+
+/// A playlist text and the state that it was written for.
+struct CachedPlaylist: Sendable {
+    let version: Int
+    let text: PlaylistText
+}
+
+extension MediaWindow {
+    /// RFC 8216bis §4, as HTTP's Content-Type of both kinds of playlists.
+    package static let playlistContentType = "application/vnd.apple.mpegurl"
+
+    /// The media playlist of now; nil before `isReady`. Written once per state and kind: everyone who asks after that shares it.
+    ///
+    /// Low latency falls back to none where the window is configured without.
+    package mutating func mediaPlaylist(_ kind: PlaylistKind) -> PlaylistText? {
+        guard self.isReady else { return nil }
+        var kind = kind
+        kind.isLowLatency = kind.isLowLatency && self.configuration.isLowLatency
+        kind.skips = kind.skips && self.skippableCount(isLowLatency: kind.isLowLatency) > 0
+        let version = kind.isLowLatency ? self.version : self.segmentVersion
+        if let cached = self.playlists[kind], cached.version == version { return cached.text }
+        let text = self.writeMediaPlaylist(kind)
+        self.playlists[kind] = CachedPlaylist(version: version, text: text)
+        return text
+    }
+
+    /// Seconds of CAN-SKIP-UNTIL: RFC 8216bis §4.4.3.8, at least six target durations.
+    var skipBoundary: Int { self.targetDuration * 6 }
+
+    /// How many of the listed segments a delta update leaves out: those farther from the end than the Skip Boundary, entirely.
+    func skippableCount(isLowLatency: Bool) -> Int {
+        guard !self.hasEnded else { return 0 }  // §6.2.5.1: no delta updates of a playlist with EXT-X-ENDLIST.
+        let boundary = Int64(self.skipBoundary) * 1_000_000
+        var micros = isLowLatency ? self.open?.durationMicros ?? 0 : 0
+        guard self.listedMicros + micros > boundary else { return 0 }
+        var kept = 0
+        for segment in self.listed.reversed() {
+            if micros > boundary { break }
+            micros += segment.durationMicros
+            kept += 1
+        }
+        return self.listedCount - kept
+    }
+
+    private func writeMediaPlaylist(_ kind: PlaylistKind) -> PlaylistText {
+        let skipped = kind.skips ? self.skippableCount(isLowLatency: kind.isLowLatency) : 0
+        var writer = PlaylistWriter(capacity: 2_048 + (self.listedCount - skipped) * 192)
+        self.writeHead(kind, skipped: skipped, to: &writer)
+        var initialization: Int?
+        for (index, segment) in self.listed.enumerated() {
+            defer { initialization = segment.initialization }
+            guard index >= skipped else { continue }
+            let listsParts = kind.isLowLatency && segment.listsParts && segment.sequence >= self.partsFrom
+            self.writeTags(of: segment, previousInitialization: initialization, listsParts: listsParts, to: &writer)
+            writer.write("#EXTINF:")
+            writer.writeSeconds(micros: segment.durationMicros)
+            writer.write(",\n")
+            writer.writeURI(self.name(ofSegment: segment.sequence))
+            writer.write("\n")
+        }
+        if kind.isLowLatency, let open = self.open {
+            self.writeTags(of: open, previousInitialization: initialization, listsParts: true, to: &writer)
+        }
+        if self.hasEnded {
+            writer.write("#EXT-X-ENDLIST\n")
+        } else if kind.isLowLatency, let hinted = self.hintedPart {
+            writer.write("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"")
+            writer.writeURI(self.name(ofPart: hinted))
+            writer.write("\"\n")
+        }
+        return writer.finish()
+    }
+
+    private func writeHead(_ kind: PlaylistKind, skipped: Int, to writer: inout PlaylistWriter) {
+        writer.write("#EXTM3U\n#EXT-X-VERSION:")
+        // RFC 8216bis §8: 9 for EXT-X-SKIP, 6 for EXT-X-MAP, 3 for fractions of a second; §6.2.1: none higher than needed.
+        writer.write(skipped > 0 ? 9 : self.configuration.container == .fragmentedMP4 ? 6 : 3)
+        writer.write("\n#EXT-X-TARGETDURATION:")
+        writer.write(self.targetDuration)
+        writer.write("\n#EXT-X-SERVER-CONTROL:")
+        if kind.isLowLatency {
+            // §4.4.3.8: PART-HOLD-BACK should be at least three part targets, HOLD-BACK must be at least three target durations.
+            writer.write("CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=")
+            writer.writeSeconds(millis: self.partTargetMicros * 3 / 1_000)
+            writer.write(",")
+        }
+        writer.write("CAN-SKIP-UNTIL=")
+        writer.write(self.skipBoundary)
+        writer.write(".0,HOLD-BACK=")
+        writer.write(self.targetDuration * 3)
+        writer.write(".0\n")
+        if kind.isLowLatency {
+            writer.write("#EXT-X-PART-INF:PART-TARGET=")
+            writer.writeSeconds(millis: self.partTargetMicros / 1_000)
+            writer.write("\n")
+        }
+        writer.write("#EXT-X-MEDIA-SEQUENCE:")
+        writer.write(self.listed.first?.sequence ?? self.open?.sequence ?? self.nextSequence)
+        writer.write("\n#EXT-X-DISCONTINUITY-SEQUENCE:")
+        writer.write(self.discontinuitySequence)
+        writer.write("\n")
+        if skipped > 0 {
+            writer.write("#EXT-X-SKIP:SKIPPED-SEGMENTS=")
+            writer.write(skipped)
+            writer.write("\n")
+        }
+    }
+
+    /// What stands before a segment's EXTINF; §4.4.4.9: before its first part too.
+    private func writeTags(of segment: Segment, previousInitialization: Int?, listsParts: Bool, to writer: inout PlaylistWriter) {
+        if segment.hasDiscontinuity { writer.write("#EXT-X-DISCONTINUITY\n") }
+        if self.configuration.container == .fragmentedMP4, segment.hasDiscontinuity || segment.initialization != previousInitialization {
+            writer.write("#EXT-X-MAP:URI=\"")
+            writer.writeURI(self.name(ofInitialization: segment.initialization))
+            writer.write("\"\n")
+        }
+        if let date = segment.programDateTimeMs {
+            writer.write("#EXT-X-PROGRAM-DATE-TIME:")
+            writer.writeDate(millis: date)
+            writer.write("\n")
+        }
+        guard listsParts else { return }
+        for (index, part) in segment.parts.enumerated() {
+            writer.write("#EXT-X-PART:DURATION=")
+            writer.writeSeconds(micros: part.durationMicros)
+            writer.write(",URI=\"")
+            writer.writeURI(self.name(ofPart: segment.firstPart + index))
+            writer.write(part.isIndependent ? "\",INDEPENDENT=YES\n" : "\"\n")
+        }
+    }
+}

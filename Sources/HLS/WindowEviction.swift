@@ -1,0 +1,72 @@
+import NIOCore
+
+/// What leaves the playlist, and when it is forgotten.
+extension MediaWindow {
+    /// Forgets what nobody is promised any more. Every change does it too; to be called about once a second while nothing comes.
+    package mutating func expire(nowMs: Int64) {
+        while self.retiredCount > 0, let oldest = self.segments.first, oldest.keptUntilMs <= nowMs { self.forgetOldest() }
+    }
+
+    mutating func evict(nowMs: Int64) {
+        self.retireByTime(nowMs: nowMs)
+        self.expire(nowMs: nowMs)
+        while self.heldBytes > self.configuration.maxBytes, !self.segments.isEmpty {
+            if self.retiredCount == 0 { self.retireOldest(nowMs: nowMs) }
+            self.forgetOldest()
+            self.statistics.starvedRemovals += 1
+        }
+        self.retireParts()
+        self.longestMicros = max(self.longestMicros, self.listedMicros + (self.open?.durationMicros ?? 0))
+    }
+
+    /// RFC 8216bis §6.2.2: no removal may leave less than three target durations. A playlist that has ended is left alone.
+    private mutating func retireByTime(nowMs: Int64) {
+        guard !self.hasEnded else { return }
+        let least = max(Int64(self.configuration.windowMs) * 1_000, self.threeTargetsMicros)
+        while let oldest = self.listed.first {
+            let isOver = self.listedMicros - oldest.durationMicros >= least
+            guard isOver || self.listedCount > Limits.listedSegments else { return }
+            self.retireOldest(nowMs: nowMs)
+        }
+    }
+
+    private mutating func retireOldest(nowMs: Int64) {
+        guard var oldest = self.listed.first else { return }
+        // §6.2.2: reachable until it was first listed + its Availability Duration (its own and the longest playlist's), and its parts for
+        // three target durations after their tags went.
+        let availableMicros = oldest.durationMicros + self.longestMicros
+        let linger = max(Int64(self.configuration.lingerMs), self.threeTargetsMicros / 1_000)
+        oldest.keptUntilMs = max(oldest.listedMs &+ availableMicros / 1_000, nowMs &+ linger)
+        self.segments[offset: self.retiredCount] = oldest
+        self.retiredCount += 1
+        self.listedMicros -= oldest.durationMicros
+        if oldest.hasDiscontinuity { self.discontinuitySequence += 1 }
+        self.noteChange(segments: true)
+    }
+
+    private mutating func forgetOldest() {
+        guard self.retiredCount > 0, let oldest = self.segments.popFirst() else { return }
+        self.retiredCount -= 1
+        self.heldBytes -= oldest.heldBytes
+        let needed = self.segments.first?.initialization ?? self.open?.initialization
+        while self.initializations.count > 1, let first = self.initializations.first, first.number < needed ?? .max {
+            self.heldBytes -= Segment.cost(first.bytes)
+            self.initializations.removeFirst()
+        }
+    }
+
+    /// §6.2.2: parts farther than three target durations from the end are to be listed no more; never again then, though targets may grow.
+    private mutating func retireParts() {
+        var micros = self.open?.durationMicros ?? 0
+        for segment in self.listed.reversed() {
+            guard segment.sequence >= self.partsFrom else { return }
+            if micros > self.threeTargetsMicros {
+                self.partsFrom = segment.sequence + 1
+                return
+            }
+            micros += segment.durationMicros
+        }
+    }
+
+    var threeTargetsMicros: Int64 { Int64(self.targetDuration) * 3_000_000 }
+}
