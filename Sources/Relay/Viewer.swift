@@ -139,4 +139,18 @@ package struct ViewerSnapshot: Sendable {
     package let messagesSent: UInt64
     package let isPaused: Bool
     package let joinedMs: Int64
+
+    package init(
+        path: String, streamID: UInt32, behindMs: Int64, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64, isPaused: Bool,
+        joinedMs: Int64
+    ) {
+        self.path = path
+        self.streamID = streamID
+        self.behindMs = behindMs
+        self.skippedFrames = skippedFrames
+        self.bytesSent = bytesSent
+        self.messagesSent = messagesSent
+        self.isPaused = isPaused
+        self.joinedMs = joinedMs
+    }
 }

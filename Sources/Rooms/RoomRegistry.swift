@@ -52,7 +52,7 @@ package actor RoomRegistry {
     nonisolated let store: RoomStore
     let clock: RoomClock
     private let settings: Settings
-    private let executor = RegistryQueue(label: "earshot.rooms")
+    private let executor = QueueExecutor(label: "earshot.rooms")
     private let intake = Intake()
     private let playTable = PlayTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })

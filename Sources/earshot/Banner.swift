@@ -9,6 +9,7 @@ enum Banner {
             "earshot is running.",
             "  push    ffmpeg -re -i VIDEO -c copy -f flv \(rtmp)",
             "  play    ffplay \(rtmp)",
+            "          \(http)/live/cam1.m3u8  (HLS), .flv, .mp4",
         ]
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
         lines += [

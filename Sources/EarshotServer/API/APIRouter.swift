@@ -11,6 +11,7 @@ struct APIRouter {
         let router = Router(context: APIContext.self, options: .autoGenerateHeadEndpoints)
         let core = self.core
         let service = self.service
+        let hls = HLSEndpoint(core: core)
         router.add(middleware: AnswerHeaders(service: service))
         // Health checks answer everybody: they tell nothing but that the server is there.
         router.get("/healthz") { _, _ in "ok\n" }
@@ -20,7 +21,10 @@ struct APIRouter {
         // The API has a table of its own, so that an encoded slash stays within its part and an unknown method names the known ones.
         for path: RouterPath in ["", "/**"] {
             for method: HTTPRequest.Method in [.get, .head, .post, .put, .patch, .delete, .options] {
-                router.on(path, method: method) { request, context in await service.respond(to: request, context) }
+                router.on(path, method: method) { request, context in
+                    if let media = await hls.respond(to: request, context) { return media }
+                    return await service.respond(to: request, context)
+                }
             }
         }
         return router
@@ -43,7 +47,7 @@ private struct AnswerHeaders: RouterMiddleware {
             // A method that the router has not: the table says which ones there are.
             response = await self.service.respond(to: request, context)
         }
-        response.headers[.cacheControl] = "no-store"
+        if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
         response.headers[.xContentTypeOptions] = "nosniff"
         if let name = Self.requestID { response.headers[name] = context.id }
         return response

@@ -139,6 +139,15 @@ extension ConfigSetting {
             "relay.coalesceByApp", \.relay.coalesceByAppMs, .byApp(.duration(0...1_000), example: "talk=20ms"),
             "The same for single apps, e.g. [live=100ms, talk=0s]."),
 
+        .make(
+            "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self), "What segments are: fmp4, or ts for old players."),
+        .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too."),
+        .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS."),
+        .make("hls.segment", \.hls.segmentMs, .duration(500...20_000), "Length from which on a segment ends at the next keyframe."),
+        .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may go."),
+        .make("hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take."),
+        .make("hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait."),
+
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
         .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),
@@ -261,6 +270,20 @@ extension ConfigValueKind<String> {
             return text
         } write: {
             $0
+        }
+    }
+}
+
+extension ConfigValueKind<Bool> {
+    static var onOff: Self {
+        Self("true or false") { (text: String) throws(ValueProblem) in
+            switch text.lowercased() {
+            case "true", "yes", "on": return true
+            case "false", "no", "off": return false
+            default: throw ValueProblem("\"\(text)\" is neither true nor false")
+            }
+        } write: {
+            $0 ? "true" : "false"
         }
     }
 }

@@ -20,6 +20,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var outbound = Outbound()
     package var api = API()
     package var relay = Relay()
+    package var hls = HLS()
     package var limits = Limits()
     package var log = Log()
 
@@ -177,6 +178,24 @@ package struct ServerConfig: Sendable, Equatable {
         /// Milliseconds that messages are gathered before they are sent; 0 sends each at once.
         package var coalesceMs: Int64 = 0
         package var coalesceByAppMs: [String: Int64] = [:]
+        package init() {}
+    }
+
+    /// Playing by HLS.
+    package struct HLS: Sendable, Equatable {
+        package enum Container: String, Sendable, CaseIterable { case fmp4, ts }
+        package var container = Container.fmp4
+        /// Parts, blocking reload and preload hints (RFC 8216bis).
+        package var lowLatency = true
+        package var partMs: Int64 = 200
+        /// Cut at the first keyframe from there on.
+        package var segmentMs: Int64 = 2_000
+        /// How far back a viewer may go.
+        package var windowMs: Int64 = 12_000
+        /// Of one stream's media in memory.
+        package var maxBytes = 64 << 20
+        /// Also while nobody watches: the first viewer need not wait.
+        package var always = false
         package init() {}
     }
 

@@ -39,7 +39,10 @@ package struct StreamURLs: Sendable {
     package struct Play: Sendable, Equatable {
         package let rtmp: String
         package let rtmps: String?
-        // HTTP-FLV and HLS get their URLs here, with the query of `rtmp`.
+        package let flv: String
+        package let hls: String
+        /// Fragmented MP4 without an end.
+        package let mp4: String
         /// Milliseconds since 1970; nil when the URLs are not signed.
         package let expiresAt: Int64?
     }
@@ -75,8 +78,11 @@ package struct StreamURLs: Sendable {
             query = "?\(credential.query)"
             expiresAt = credential.expiresAt
         }
-        let tail = "/\(Self.encode(path.app))/\(Self.encode(path.name))\(query)"
-        return Play(rtmp: self.address.rtmp + tail, rtmps: self.address.rtmps.map { $0 + tail }, expiresAt: expiresAt)
+        let stream = "/\(Self.encode(path.app))/\(Self.encode(path.name))"
+        let http = self.address.http + stream
+        return Play(
+            rtmp: self.address.rtmp + stream + query, rtmps: self.address.rtmps.map { $0 + stream + query }, flv: "\(http).flv\(query)",
+            hls: "\(http).m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
     }
 
     private func credential(

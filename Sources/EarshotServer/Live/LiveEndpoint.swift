@@ -1,3 +1,4 @@
+import HLS
 import HTTPTypes
 import Media
 import NIOCore
@@ -6,17 +7,22 @@ import RTMP
 import Relay
 import Rooms
 
-/// Playing over HTTP and WebSocket: `GET /live/cam.flv`. The connection is taken out of HTTP and becomes a viewer of the stream.
+/// Playing over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection is taken out of HTTP and becomes a viewer of the
+/// stream.
 ///
 /// Who may play is decided as over RTMP, by the query's credential, the address and the hook.
 struct LiveEndpoint: HTTPTakeover {
     private let core: ServerCore
+    /// For the first piece, of a stream that nobody watched until now: as long as a keyframe takes.
+    private static let firstWaitMs = 8_000
 
     init(core: ServerCore) { self.core = core }
 
     func claims(_ head: HTTPRequestHead) -> Bool {
-        guard head.method == .GET, let format = LivePath.format(of: head) else { return false }
-        return format == .flv
+        switch LivePath.format(of: head.path) {
+        case .flv, .mp4, .fmp4: head.method == .GET
+        case .m3u8, nil: false
+        }
     }
 
     func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
@@ -32,9 +38,9 @@ struct LiveEndpoint: HTTPTakeover {
 
     private func open(_ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPTakeoverDecision {
         let head = request.head
-        guard let format = LivePath.format(of: head) else { throw .notFound("stream", String(head.path)) }
-        let path = try LivePath(head, format, limits: RTMP.Limits(self.core.config.limits))
-        let isWebSocket = head.headers.contains(name: "upgrade") && head.list("upgrade", contains: "websocket")
+        guard let format = LivePath.format(of: head.path) else { throw .notFound("stream", String(head.path)) }
+        let path = try LivePath(head.path, query: head.query.map(String.init), format, limits: RTMP.Limits(self.core.config.limits))
+        let isWebSocket = head.list("upgrade", contains: "websocket")
         if isWebSocket {
             if let refusal = WebSocketHandshake.refusal(of: head) { throw refusal }
         } else if head.version == .http1_0 {
@@ -42,14 +48,46 @@ struct LiveEndpoint: HTTPTakeover {
         }
         let play = try await self.core.admitHTTPPlay(path.address, from: request.remote)
         let kinds = try await self.core.liveKinds(path.address.path)
+        let packaging: Packaging
+        let transport: SessionSnapshot.Transport
+        let preface: ByteBuffer
+        let type: String
+        if format == .flv {
+            packaging = isWebSocket ? .flvOverWebSocket : .flvOverHTTP
+            transport = isWebSocket ? (request.isSecure ? .wssFLV : .wsFLV) : (request.isSecure ? .httpsFLV : .httpFLV)
+            let header = FLVHeader.bytes(audio: kinds.audio, video: kinds.video)
+            preface = isWebSocket ? WebSocketWriter.binary(header) : header
+            type = "video/x-flv"
+        } else {
+            type = try await self.mimeType(path.address.path)
+            packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
+            transport = isWebSocket ? (request.isSecure ? .wssMP4 : .wsMP4) : (request.isSecure ? .httpsMP4 : .httpMP4)
+            // What a page gives to MediaSource.addSourceBuffer; over HTTP it is the content type.
+            preface = isWebSocket ? WebSocketWriter.text("{\"mimeType\":\(JSONValue.string(type).text)}") : ByteBuffer()
+        }
         let viewer = LiveViewer.Play(
-            request: play.request, pass: play.pass, packaging: isWebSocket ? .flvOverWebSocket : .flvOverHTTP,
-            transport: .flv(isWebSocket: isWebSocket, isSecure: request.isSecure),
-            preface: FLVHeader.bytes(audio: kinds.audio, video: kinds.video),
+            request: play.request, pass: play.pass, packaging: packaging, transport: transport, preface: preface,
             client: head.headers.first(name: "user-agent"))
-        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: "video/x-flv")
+        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type)
         let core = self.core
         return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure)] }
+    }
+
+    /// Sees to it that the stream is remuxed, and waits until it is known to what.
+    private func mimeType(_ path: String) async throws(APIError) -> String {
+        let remuxer: StreamRemuxer?
+        do throws(HLSError) {
+            remuxer = try await self.core.remuxers.use(path, of: self.core)
+        } catch {
+            throw APIError(.internalServerError, .internal, "\(error)")
+        }
+        guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
+        guard let type = await remuxer.openPieces(waitMs: Self.firstWaitMs) else {
+            var error = APIError.unavailable("\(path) has nothing yet that can be carried in MP4; ask again in a moment.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        }
+        return type
     }
 
     private func answer(type: String) -> HTTPResponseHead {
@@ -67,11 +105,5 @@ struct LiveEndpoint: HTTPTakeover {
 enum FLVHeader {
     static func bytes(audio: Bool, video: Bool) -> ByteBuffer {
         ByteBuffer(bytes: [0x46, 0x4C, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0])
-    }
-}
-
-extension SessionSnapshot.Transport {
-    static func flv(isWebSocket: Bool, isSecure: Bool) -> Self {
-        isWebSocket ? (isSecure ? .wssFLV : .wsFLV) : (isSecure ? .httpsFLV : .httpFLV)
     }
 }

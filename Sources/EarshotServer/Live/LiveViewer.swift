@@ -17,11 +17,12 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let pass: AdmissionPass
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
-        /// What its player gets before the first message.
+        /// What its player gets before the first message; over a WebSocket whole messages.
         let preface: ByteBuffer
         /// What it calls itself.
         let client: String?
 
+        var isOfPieces: Bool { self.packaging == .payloadOverHTTP || self.packaging == .payloadOverWebSocket }
         var isWebSocket: Bool { self.packaging == .flvOverWebSocket || self.packaging == .payloadOverWebSocket }
     }
 
@@ -33,6 +34,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var loop: LoopContext?
     private var writer: SocketWriter?
     private var viewer: Viewer?
+    /// The publisher's, whatever it is that is played of it.
+    private var stream: Relay.Stream?
     private var reader = WebSocketReader(messageBytes: 4 << 10)
     private var closeReason: CloseReason?
     private var closeDetail: String?
@@ -106,8 +109,14 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         if let held = self.core.roleFlood.pass(nowMs: loop.relay.nowMs) {
             self.log.info("Play started", metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
         }
+        self.stream = stream
+        var played = stream
+        if self.play.isOfPieces {
+            played = self.core.pieces.acquire(path, on: loop.relay)
+            _ = played.enterViewer(limit: .max)
+        }
         self.send(self.play.preface)
-        let viewer = Viewer(stream: stream, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
+        let viewer = Viewer(stream: played, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
         self.viewer = viewer
         loop.relay.attach(viewer)
     }
@@ -117,7 +126,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         guard bytes.readableBytes > 0 else { return }
         self.writer?.writeControl { buffer in
             if self.play.isWebSocket {
-                buffer.writeImmutableBuffer(WebSocketWriter.binary(bytes))
+                buffer.writeImmutableBuffer(bytes)
             } else {
                 buffer.writeString(String(bytes.readableBytes, radix: 16) + "\r\n")
                 buffer.writeImmutableBuffer(bytes)
@@ -161,8 +170,14 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         guard let viewer = self.viewer, let loop = self.loop else { return }
         self.viewer = nil
         loop.relay.detach(viewer)
-        viewer.stream.leaveViewer()
-        self.core.registry.release(viewer.stream)
+        if self.play.isOfPieces {
+            viewer.stream.leaveViewer()
+            self.core.pieces.release(viewer.stream)
+        }
+        if let stream = self.stream {
+            stream.leaveViewer()
+            self.core.registry.release(stream)
+        }
         self.core.admissions.tellEnded(self.play.request, pass: self.play.pass, reason: self.closeReason ?? .clientClosed)
     }
 

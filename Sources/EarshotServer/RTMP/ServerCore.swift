@@ -9,6 +9,10 @@ import Synchronization
 package final class ServerCore: Sendable {
     package let config: ServerConfig
     package let registry = StreamRegistry()
+    /// Streams of MP4 pieces, under the paths of those that they are made from.
+    let pieces = StreamRegistry()
+    let remuxers = RemuxTable()
+    let hlsSessions = HLSSessions()
     package let rooms: RoomRegistry
     package let keys: KeyRing
     package let admissions: AdmissionRules

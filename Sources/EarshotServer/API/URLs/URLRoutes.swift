@@ -132,6 +132,9 @@ struct PlayURLsAnswer: Sendable {
             .field("name", .text, "The stream's name.", \.slot.name),
             .field("rtmp", .uri, "Over RTMP. Holds a credential.", \.play.rtmp),
             .field("rtmps", .nullable(.uri), "Over RTMPS, if the server offers it.", \.play.rtmps),
+            .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.play.flv),
+            .field("hls", .uri, "HLS.", \.play.hls),
+            .field("mp4", .uri, "Fragmented MP4 without an end; with ws:// over a WebSocket.", \.play.mp4),
             .field("expiresAt", .nullable(.instant), "Until when a play may begin with it.", \.play.expiresAt),
         ])
 }

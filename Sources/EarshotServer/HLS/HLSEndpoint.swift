@@ -1,0 +1,219 @@
+import HLS
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+
+/// HLS over the router: the multivariant playlist opens a session, whose token stands in the URIs of all that follows.
+///
+/// ```
+/// /live/cam.m3u8?txSecret=…          who may play is decided here
+/// /live/cam.hls/media.m3u8?s=TOKEN   the playlist, with blocking reload (RFC 8216bis §6.2.5.2)
+/// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: the same bytes for ever, so caches may leave the query out
+/// ```
+struct HLSEndpoint: Sendable {
+    private let core: ServerCore
+
+    private static let mediaName = "media.m3u8"
+    /// Of the first playlist, for a stream that nobody watched until now: as long as a segment and its keyframe take.
+    private static let firstWaitMs = 8_000
+
+    init(core: ServerCore) { self.core = core }
+
+    private enum Target {
+        case multivariant(LivePath)
+        /// A file of the stream with this path.
+        case file(path: String, name: String)
+    }
+
+    /// Nil: the request is not for HLS.
+    func respond(to request: Request, _ context: APIContext) async -> Response? {
+        guard let isFile = Self.isHLS(request.uri.path) else { return nil }
+        if request.method == .options { return self.finished(Response(status: .noContent, headers: Self.preflight)) }
+        guard request.method == .get || request.method == .head else { return nil }
+        var response: Response
+        do throws(APIError) {
+            response = isFile ? try await self.file(request) : try await self.multivariant(request, from: context.remoteAddress)
+        } catch {
+            response = APIService.response(error, context)
+        }
+        response = self.finished(response)
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private static let preflight: HTTPFields = [
+        .accessControlAllowMethods: "GET, HEAD, OPTIONS", .accessControlAllowHeaders: "range", .accessControlMaxAge: "86400",
+    ]
+
+    private func finished(_ response: Response) -> Response {
+        var response = response
+        for (name, value) in self.core.config.http.corsHeaders { response.headers[name] = value }
+        return response
+    }
+
+    /// False: a multivariant playlist. True: what it leads to.
+    private static func isHLS(_ path: String) -> Bool? {
+        if self.folder(of: path) != nil { return true }
+        return LivePath.format(of: path) == .m3u8 ? false : nil
+    }
+
+    /// "/live/cam.hls" of "/live/cam.hls/NAME".
+    private static func folder(of path: String) -> Substring? {
+        guard let slash = path.lastIndex(of: "/") else { return nil }
+        let folder = path[..<slash]
+        return folder.hasSuffix(LivePath.folderEnding) && folder.split(separator: "/").count >= 2 ? folder : nil
+    }
+
+    // MARK: The first playlist
+
+    private func multivariant(_ request: Request, from remote: SocketAddress?) async throws(APIError) -> Response {
+        let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.core.config.limits))
+        let play = try await self.core.admitHTTPPlay(path.address, from: remote)
+        let streamPath = path.address.path
+        guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
+        let session = try await self.open(play, client: request.headers[.userAgent])
+        // Relative, so that it holds behind any prefix of a proxy's.
+        let last = path.address.name.split(separator: "/").last ?? ""
+        let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
+        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Self.firstWaitMs) else {
+            await self.close(session, .streamEnded)
+            var error = APIError.unavailable("\(streamPath) has no whole segment yet; ask again in a moment.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        }
+        _ = session.touch()
+        var response = Self.playlist(ByteBuffer(string: text))
+        // It has a token of its own for each viewer.
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    private func remuxer(_ path: String) async throws(APIError) -> StreamRemuxer? {
+        do throws(HLSError) {
+            return try await self.core.remuxers.use(path, of: self.core)
+        } catch {
+            throw APIError(.internalServerError, .internal, "\(error)")
+        }
+    }
+
+    private func open(_ play: ServerCore.HTTPPlay, client: String?) async throws(APIError) -> HLSSession {
+        let core = self.core
+        let path = play.request.address.path
+        let limit = core.config.limits.viewersPerStream
+        let made = await core.onHome(of: path) { home, _ -> HLSSession? in
+            guard let loop = core.context(of: home.eventLoop) else { return nil }
+            let stream = core.registry.acquire(path, on: home)
+            guard stream.enterViewer(limit: limit) else {
+                core.registry.release(stream)
+                return nil
+            }
+            let session = HLSSession(play, client: client.map { String($0.prefix(200)) }, core: core, stream: stream, loop: loop)
+            loop.add(session)
+            core.hlsSessions.add(session)
+            core.counters.update { $0.playsStarted += 1 }
+            if let held = core.roleFlood.pass(nowMs: home.nowMs) {
+                var metadata = session.metadata
+                if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+                core.log.info("Play started", metadata: metadata)
+            }
+            return session
+        }
+        guard let made, let session = made else {
+            throw APIError(
+                AdmissionRefusal(
+                    reason: .tooManyViewers, message: "\(path) has its \(limit) viewers already (limits.viewersPerStream)."))
+        }
+        return session
+    }
+
+    private func close(_ session: HLSSession, _ reason: CloseReason) async {
+        _ = await self.core.onHome(of: session.path) { _, _ in session.close(reason, detail: nil) }
+    }
+
+    // MARK: What follows
+
+    private func file(_ request: Request) async throws(APIError) -> Response {
+        let path = request.uri.path
+        let query = QueryParameters(request.uri.query ?? "")
+        guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.core.hlsSessions.find(token) else {
+            throw APIError(.forbidden, .forbidden, "This session is not known or is over; load the stream's .m3u8 again.")
+        }
+        let live = try LivePath(
+            "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.core.config.limits))
+        guard live.address.path == session.path, session.touch() else {
+            throw APIError(.forbidden, .forbidden, "This session is for another stream, or over; load the stream's .m3u8 again.")
+        }
+        if let why = self.core.rooms.playRefusal(session.path) {
+            await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
+            throw APIError(.forbidden, .forbidden, "\(session.path) may not be played any more.")
+        }
+        guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
+        let name = String(path[folder.endIndex...].dropFirst())
+        let response =
+            name == Self.mediaName ? try await self.media(remuxer, query, token: token) : try await self.resource(remuxer, name)
+        _ = session.touch(bytes: response.body.contentLength ?? 0)
+        return response
+    }
+
+    private func media(_ remuxer: StreamRemuxer, _ query: QueryParameters, token: String) async throws(APIError) -> Response {
+        let asked: PlaylistRequest
+        do throws(HLSError) {
+            asked = try PlaylistRequest.parse(
+                msn: query.all("_HLS_msn").first, part: query.all("_HLS_part").first, skip: query.all("_HLS_skip").first)
+        } catch {
+            throw APIError(.badRequest, .invalid, "\(error)")
+        }
+        switch await remuxer.mediaPlaylist(asked) {
+        case .badRequest(let why): throw APIError(.badRequest, .invalid, why)
+        case .notYet:
+            var error = APIError.unavailable("The stream has paused; ask again in a moment.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        case .playlist(let text, let cache):
+            var response = Self.playlist(text.bytes(query: "s=\(token)"))
+            response.headers[.cacheControl] = cache.directives
+            return response
+        }
+    }
+
+    private static func playlist(_ bytes: ByteBuffer) -> Response {
+        Response(status: .ok, headers: [.contentType: MediaWindow.playlistContentType], body: .init(byteBuffer: bytes))
+    }
+
+    private func resource(_ remuxer: StreamRemuxer, _ name: String) async throws(APIError) -> Response {
+        switch await remuxer.resource(name) {
+        case .found(let resource):
+            let pieces = resource.pieces
+            let body =
+                pieces.count == 1
+                ? ResponseBody(byteBuffer: pieces[0])
+                : ResponseBody(contentLength: resource.byteCount) { writer in
+                    for piece in pieces { try await writer.write(piece) }
+                    try await writer.finish(nil)
+                }
+            return Response(
+                status: .ok, headers: [.contentType: resource.contentType, .cacheControl: resource.cache.directives], body: body)
+        case .pending:
+            var error = APIError.unavailable("This part has not come yet.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        case .gone, .unknown: throw .notFound("media", name)
+        }
+    }
+}
+
+extension ServerConfig.HLS {
+    var window: MediaWindow.Configuration {
+        var window = MediaWindow.Configuration()
+        window.container = self.container == .ts ? .mpegTS : .fragmentedMP4
+        window.isLowLatency = self.lowLatency
+        window.partMs = Int(self.partMs)
+        window.segmentMs = Int(self.segmentMs)
+        window.windowMs = Int(self.windowMs)
+        window.maxBytes = self.maxBytes
+        return window
+    }
+}

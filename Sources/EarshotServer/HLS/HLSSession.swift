@@ -1,0 +1,120 @@
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import Synchronization
+
+/// A viewer by HLS: no connection but requests that carry its token, and silence when it has gone. Counts as a viewer of its stream, and is
+/// listed and ended as one.
+///
+/// Lives on its stream's home loop; requests come on any thread and touch what the lock holds.
+final class HLSSession: LiveConnection, Sendable {
+    let id: UInt64
+    let path: String
+    let token: String
+    private let play: ServerCore.HTTPPlay
+    private let client: String?
+    private let core: ServerCore
+    private let stream: Relay.Stream
+    private let loop: LoopContext
+    private let openedMs: Int64
+    private let state: Mutex<State>
+
+    private struct State {
+        var lastSeenMs: Int64
+        var requests = 0
+        var bytesOut: UInt64 = 0
+        var isOver = false
+    }
+
+    /// Without a request for this long a viewer has gone. Players ask at least once a target duration.
+    private static let silenceMs: Int64 = 30_000
+
+    /// `stream` was acquired and entered for it. On `loop`.
+    init(_ play: ServerCore.HTTPPlay, client: String?, core: ServerCore, stream: Relay.Stream, loop: LoopContext) {
+        self.id = play.request.session
+        self.path = stream.path
+        self.token = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
+        self.play = play
+        self.client = client
+        self.core = core
+        self.stream = stream
+        self.loop = loop
+        self.openedMs = loop.relay.nowMs
+        self.state = Mutex(State(lastSeenMs: loop.relay.nowMs))
+    }
+
+    /// A request of its player. False: the session is over. Any thread.
+    func touch(bytes: Int = 0) -> Bool {
+        self.state.withLock { state in
+            guard !state.isOver else { return false }
+            state.lastSeenMs = self.loop.relay.nowMs
+            state.requests += bytes == 0 ? 1 : 0
+            state.bytesOut &+= UInt64(bytes)
+            return true
+        }
+    }
+
+    // MARK: LiveConnection
+
+    func sweep(nowMs: Int64) {
+        if self.state.withLock({ nowMs - $0.lastSeenMs >= Self.silenceMs }) { self.close(.clientClosed, detail: nil) }
+    }
+
+    func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
+
+    func close(_ reason: CloseReason, detail: String?) {
+        let wasOpen = self.state.withLock { state in
+            defer { state.isOver = true }
+            return !state.isOver
+        }
+        guard wasOpen else { return }
+        self.core.hlsSessions.remove(self)
+        self.loop.remove(self)
+        self.stream.leaveViewer()
+        self.core.registry.release(self.stream)
+        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
+        self.core.admissions.tellEnded(self.play.request, pass: self.play.pass, reason: reason)
+        guard let held = self.core.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
+        let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
+        var metadata = self.metadata
+        metadata["reason"] = "\(reason.rawValue)"
+        metadata["requests"] = "\(requests)"
+        metadata["bytesOut"] = "\(bytes)"
+        metadata["seconds"] = "\((self.loop.relay.nowMs - self.openedMs) / 1_000)"
+        if let detail { metadata["detail"] = "\(detail)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.core.log.info("HLS session closed", metadata: metadata)
+    }
+
+    var metadata: Logger.Metadata {
+        [
+            "conn": "\(self.id)", "remote": "\(self.remote)", "role": "play", "transport": "hls", "app": "\(self.play.request.address.app)",
+            "stream": "\(self.play.request.address.name)",
+        ]
+    }
+
+    private var remote: String { self.play.request.remote?.ipAddress ?? "unknown" }
+
+    func plays(as user: String, _ paths: Set<String>) -> Bool { self.play.pass.user == user && paths.contains(self.path) }
+    func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
+
+    func snapshot() -> SessionSnapshot {
+        let state = self.state.withLock { ($0.requests, $0.bytesOut) }
+        let viewer = ViewerSnapshot(
+            path: self.path, streamID: 1, behindMs: 0, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0), isPaused: false,
+            joinedMs: self.openedMs)
+        return SessionSnapshot(
+            id: self.id, remote: self.remote, transport: .hls, app: self.play.request.address.app, client: self.client, bytesIn: 0,
+            bytesOut: state.1, seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [viewer])
+    }
+}
+
+/// HLS sessions by token. Any thread.
+final class HLSSessions: Sendable {
+    private let rows = Mutex<[String: HLSSession]>([:])
+
+    func find(_ token: String) -> HLSSession? { self.rows.withLock { $0[token] } }
+    func add(_ session: HLSSession) { self.rows.withLock { $0[session.token] = session } }
+    func remove(_ session: HLSSession) { self.rows.withLock { $0[session.token] = nil } }
+}

@@ -1,0 +1,244 @@
+import FFmpeg
+import Media
+import NIOCore
+import Relay
+
+/// Decides where pieces end, and takes them. On its ``PieceMaker``'s thread.
+protocol PieceTaker: AnyObject {
+    /// Before a frame of the leading kind (video, if there is any): whether the piece that has `pendingMs` ends here.
+    func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
+    /// A new beginning: other tracks, or another publisher.
+    func began(_ beginning: PieceMaker.Beginning, nowMs: Int64)
+    func made(_ piece: PieceMaker.Piece, nowMs: Int64)
+    /// What comes next is a new beginning.
+    func interrupted(nowMs: Int64)
+}
+
+/// Makes pieces of fragmented MP4 (or MPEG-TS) of a stream's frames.
+///
+/// Owned by one taker's actor, on its thread. No clock: `nowMs` is steady, `wallMs` is since 1970.
+final class PieceMaker {
+    /// What stands before the pieces that follow.
+    struct Beginning {
+        let initialization: ByteBuffer
+        /// `video/mp4; codecs="…"`
+        let mimeType: String
+        let codecs: String
+        let tracks: [Track]
+    }
+
+    struct Piece {
+        let fragment: Fragment
+        /// Somewhere in it, not only at its beginning.
+        let holdsKeyframe: Bool
+        /// When its first frame came: milliseconds since 1970.
+        let wallMs: Int64
+    }
+
+    private unowned let taker: any PieceTaker
+    let format: FragmentMuxer.Format
+    private var video: Track?
+    private var audio: Track?
+    private var muxer: FragmentMuxer?
+    private var transcoder: AudioTranscoder?
+    /// What came before it was known which tracks there are.
+    private var held: [Frame] = []
+    private var heldBytes = 0
+    /// Milliseconds of the stream's timeline that are the muxers' zero.
+    private var originMs: Int64?
+    /// The wall clock's time of the stream's zero. It moves with the publisher's clock; each piece is told its own.
+    private var wallOffsetMs: Int64 = 0
+    private var pieceStartMs: Int64?
+    private var lastLeadMs: Int64?
+    private var hasKeyframe = false
+    /// Milliseconds of the steady clock, of the newest sample.
+    private var lastSampleMs: Int64 = 0
+    /// What could not be remuxed, told once each.
+    private(set) var problems: [String] = []
+
+    /// How much is waited for a second kind of media, by timestamps.
+    private static let settleMs: Int64 = 800
+    /// After so much audio without a picture a stream is one of audio, whatever its headers say.
+    private static let noPictureMs: Int64 = 3_000
+    private static let heldLimit = (frames: 4_000, bytes: 24 << 20)
+    /// A piece that no frame closes is closed when none has come for so long.
+    static let stallMs: Int64 = 250
+    private static let problemLimit = 16
+
+    init(_ format: FragmentMuxer.Format, for taker: any PieceTaker) {
+        self.format = format
+        self.taker = taker
+    }
+
+    /// Takes what came.
+    func take(_ items: [TapItem], nowMs: Int64, wallMs: Int64) {
+        // Of what comes together, the newest has just arrived: the first are the pictures that a joiner gets.
+        for case .frame(let frame) in items.reversed() {
+            self.wallOffsetMs = wallMs - frame.timestamp
+            break
+        }
+        for item in items {
+            switch item {
+            case .prelude(let frames):
+                for frame in frames { self.take(frame, nowMs: nowMs) }
+            case .frame(let frame): self.take(frame, nowMs: nowMs)
+            case .restarted, .ended: self.interrupt(nowMs: nowMs)
+            }
+        }
+    }
+
+    /// What waits for a next frame that does not come.
+    func closeStalled(nowMs: Int64) {
+        if self.muxer != nil, nowMs - self.lastSampleMs >= Self.stallMs { self.cut(before: nil, nowMs: nowMs) }
+    }
+
+    /// Nothing more comes.
+    func finish(nowMs: Int64) { self.interrupt(nowMs: nowMs) }
+
+    // MARK: Tracks
+
+    private func take(_ frame: Frame, nowMs: Int64) {
+        guard frame.kind != .data else { return }
+        do throws(FFmpegError) {
+            try self.noteTrack(frame, nowMs: nowMs)
+            guard let sample = Sample(frame) else { return }
+            if self.muxer == nil {
+                try self.hold(frame, sample, nowMs: nowMs)
+            } else {
+                try self.write(sample, nowMs: nowMs)
+            }
+        } catch {
+            self.fail(error, nowMs: nowMs)
+        }
+    }
+
+    /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe.
+    private func noteTrack(_ frame: Frame, nowMs: Int64) throws(FFmpegError) {
+        let known = frame.kind == .video ? self.video : self.audio
+        // Of codecs without headers every frame describes the track: one is enough.
+        guard frame.isSequenceHeader || known == nil || known?.codec != frame.tag.codec, Track.describes(frame) else { return }
+        let track = try Track(frame)
+        guard track != known else { return }
+        let isCarried = track.needsTranscode || track.isSupported(in: self.format)
+        if !isCarried { self.note("\(track.codecsString) is not carried in \(self.format)") }
+        if frame.kind == .video { self.video = isCarried ? track : nil } else { self.audio = isCarried ? track : nil }
+        if self.muxer != nil { self.interrupt(nowMs: nowMs) }
+    }
+
+    private func hold(_ frame: Frame, _ sample: Sample, nowMs: Int64) throws(FFmpegError) {
+        self.held.append(frame)
+        self.heldBytes += frame.payload.readableBytes
+        if self.held.count > Self.heldLimit.frames || self.heldBytes > Self.heldLimit.bytes { self.dropHeld() }
+        guard let first = self.held.first else { return }
+        let spanMs = frame.timestamp - first.timestamp
+        let isSettled = (self.video != nil && self.audio != nil) || spanMs >= Self.settleMs || spanMs < 0
+        guard isSettled else { return }
+        if self.video != nil {
+            let start = self.held.firstIndex { $0.isKeyframe }
+            if start == nil, !(self.audio != nil && spanMs >= Self.noPictureMs && !self.held.contains { $0.kind == .video }) { return }
+            self.held.removeFirst(start ?? 0)
+            try self.begin(hasVideo: start != nil, nowMs: nowMs)
+        } else if self.audio != nil {
+            try self.begin(hasVideo: false, nowMs: nowMs)
+        }
+    }
+
+    private func dropHeld() {
+        self.held = []
+        self.heldBytes = 0
+    }
+
+    // MARK: Pieces
+
+    private func begin(hasVideo: Bool, nowMs: Int64) throws(FFmpegError) {
+        let held = self.held
+        self.dropHeld()
+        guard let first = held.first else { return }
+        self.transcoder = nil
+        var tracks: [Track] = []
+        if hasVideo, let video = self.video { tracks.append(video) }
+        if let audio = self.audio {
+            if audio.needsTranscode {
+                let transcoder = try AudioTranscoder(audio)
+                self.transcoder = transcoder
+                tracks.append(transcoder.track)
+            } else {
+                tracks.append(audio)
+            }
+        }
+        let origin = self.originMs ?? first.timestamp
+        self.originMs = origin
+        let muxer = try FragmentMuxer(tracks: tracks, format: self.format, originMs: origin)
+        self.muxer = muxer
+        self.pieceStartMs = nil
+        self.lastLeadMs = nil
+        self.hasKeyframe = false
+        self.taker.began(
+            Beginning(
+                initialization: muxer.initialization, mimeType: muxer.mimeType, codecs: muxer.codecsString, tracks: muxer.tracks),
+            nowMs: nowMs)
+        for frame in held {
+            if let sample = Sample(frame) { try self.write(sample, nowMs: nowMs) }
+        }
+    }
+
+    private func write(_ sample: Sample, nowMs: Int64) throws(FFmpegError) {
+        self.lastSampleMs = nowMs
+        guard let muxer = self.muxer else { return }
+        let leads = sample.kind == .video || !muxer.tracks.contains { $0.kind == .video }
+        if leads { self.cutIfDue(sample, nowMs: nowMs) }
+        if sample.kind == .audio, let transcoder = self.transcoder {
+            for made in try transcoder.transcode(sample) { try muxer.write(made) }
+        } else {
+            try muxer.write(sample)
+        }
+        guard leads else { return }
+        if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
+        if sample.isKeyframe { self.hasKeyframe = true }
+        self.lastLeadMs = sample.dts
+    }
+
+    private func cutIfDue(_ sample: Sample, nowMs: Int64) {
+        guard let start = self.pieceStartMs, let last = self.lastLeadMs else { return }
+        let isDue = self.taker.isDue(pendingMs: sample.dts - start, frameMs: max(0, sample.dts - last), isKeyframe: sample.isKeyframe)
+        if isDue { self.cut(before: sample, nowMs: nowMs) }
+    }
+
+    private func cut(before next: Sample?, nowMs: Int64) {
+        guard let muxer = self.muxer else { return }
+        do throws(FFmpegError) {
+            let hadKeyframe = self.hasKeyframe
+            self.pieceStartMs = nil
+            self.hasKeyframe = false
+            guard let fragment = try muxer.flush(before: next) else { return }
+            self.taker.made(
+                Piece(
+                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs),
+                nowMs: nowMs)
+        } catch {
+            self.fail(error, nowMs: nowMs)
+        }
+    }
+
+    private func interrupt(nowMs: Int64) {
+        self.cut(before: nil, nowMs: nowMs)
+        self.muxer = nil
+        self.transcoder = nil
+        self.dropHeld()
+        self.taker.interrupted(nowMs: nowMs)
+    }
+
+    /// The muxer is of no use any more; the next keyframe makes a new one.
+    private func fail(_ error: FFmpegError, nowMs: Int64) {
+        self.note("\(error)")
+        self.muxer = nil
+        self.transcoder = nil
+        self.dropHeld()
+        self.taker.interrupted(nowMs: nowMs)
+    }
+
+    private func note(_ problem: String) {
+        guard self.problems.count < Self.problemLimit, !self.problems.contains(problem) else { return }
+        self.problems.append(problem)
+    }
+}

@@ -1,0 +1,51 @@
+import HLS
+import Relay
+import Synchronization
+
+/// The remuxers that run, by stream. Any thread.
+final class RemuxTable: Sendable {
+    private let rows = Mutex<[String: StreamRemuxer]>([:])
+
+    var all: [StreamRemuxer] { self.rows.withLock { Array($0.values) } }
+
+    /// The one for this stream, if it runs or has ended a moment ago.
+    func find(_ path: String) -> StreamRemuxer? { self.rows.withLock { $0[path] } }
+
+    /// The one for a stream that is live, started if need be; of one that has just ended, what is left of it. Nil: there is neither.
+    func use(_ path: String, of core: ServerCore) async throws(HLSError) -> StreamRemuxer? {
+        let there = self.rows.withLock { rows -> StreamRemuxer? in
+            rows[path]?.touch()
+            return rows[path]
+        }
+        if let there, !there.isOver { return there }
+        let acquired = await core.onHome(of: path) { home, stream -> Relay.Stream? in
+            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
+            return core.registry.acquire(path, on: home)
+        }
+        guard let acquired, let stream = acquired else { return there }
+        let made = try StreamRemuxer(core: core, stream: stream)
+        let winner = self.rows.withLock { rows -> StreamRemuxer in
+            // Somebody else was quicker.
+            if let other = rows[path], other !== there { return other }
+            rows[path] = made
+            return made
+        }
+        if winner === made { await made.start() } else { core.registry.release(stream) }
+        return winner
+    }
+
+    /// False: somebody has asked for it meanwhile.
+    func remove(_ remuxer: StreamRemuxer, ifIdleAt nowMs: Int64) -> Bool {
+        self.rows.withLock { rows in
+            guard remuxer.isIdle(nowMs: nowMs) else { return false }
+            if rows[remuxer.path] === remuxer { rows[remuxer.path] = nil }
+            return true
+        }
+    }
+
+    func remove(_ remuxer: StreamRemuxer) {
+        self.rows.withLock { rows in
+            if rows[remuxer.path] === remuxer { rows[remuxer.path] = nil }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+import Dispatch
+import FFmpeg
+import HLS
+import Logging
+import Media
+import NIOCore
+import Relay
+import Rooms
+import Synchronization
+
+/// Remuxes one stream for those who play it over HTTP: its pieces go to HLS's window and to the viewers of fragmented MP4.
+///
+/// An actor on a thread of its own, for as long as somebody wants it: nobody watching means no work. It is one of the stream's users, but none
+/// of its viewers.
+actor StreamRemuxer {
+    nonisolated let path: String
+    private nonisolated let executor: QueueExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private let core: ServerCore
+    private let stream: Relay.Stream
+    private let maker: PieceMaker
+    private let taker: WindowTaker
+    private let makeWindow: @Sendable () throws(HLSError) -> MediaWindow
+    private var mailbox: FrameMailbox?
+    private var timer: (any DispatchSourceTimer)?
+    private var waiters: [Waiter] = []
+    private var toldProblems = 0
+    private var seenVersion = -1
+    private var phase = Phase.running
+    /// Milliseconds of the steady clock.
+    private let lastUse: Atomic<Int64>
+    private let hasEnded = Atomic<Bool>(false)
+
+    private enum Phase: Equatable {
+        case running
+        /// The stream is over; what is listed stays for a moment.
+        case ended(untilMs: Int64)
+        case stopped
+    }
+
+    /// Somebody who waits until the window has changed so far.
+    private struct Waiter {
+        let isDone: (MediaWindow) -> Bool
+        let untilMs: Int64
+        let answer: CheckedContinuation<Bool, Never>
+    }
+
+    private struct Weak: Sendable {
+        weak let remuxer: StreamRemuxer?
+    }
+
+    private static let tickMs = 100
+    /// Without a request and without a viewer.
+    private static let idleMs: Int64 = 30_000
+    private static let lingerMs: Int64 = 30_000
+    private static let waiterLimit = 20_000
+    private static let cachedPieces = 600
+
+    /// `stream` was acquired for it.
+    init(core: ServerCore, stream: Relay.Stream) throws(HLSError) {
+        self.core = core
+        self.stream = stream
+        self.path = stream.path
+        self.executor = QueueExecutor(label: "remux \(stream.path)")
+        let settings = core.config.hls
+        let makeWindow = { @Sendable () throws(HLSError) -> MediaWindow in
+            try MediaWindow(
+                epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Int(WallClock.seconds),
+                configuration: settings.window)
+        }
+        self.makeWindow = makeWindow
+        self.taker = WindowTaker(try makeWindow())
+        self.maker = PieceMaker(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
+        self.lastUse = Atomic(LoopSweeper.nowMs)
+    }
+
+    /// Begins to take frames. Once.
+    func start() {
+        let me = Weak(remuxer: self)
+        let mailbox = FrameMailbox { [executor] in
+            executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
+        }
+        self.mailbox = mailbox
+        RelayLoop.add(mailbox, to: self.stream)
+        let timer = DispatchSource.makeTimerSource(queue: self.executor.queue)
+        timer.schedule(deadline: .now() + .milliseconds(Self.tickMs), repeating: .milliseconds(Self.tickMs))
+        timer.setEventHandler { me.remuxer?.assumeIsolated { $0.tick() } }
+        timer.resume()
+        self.timer = timer
+    }
+
+    /// Whoever asks something of it says so first: it does not stop then.
+    nonisolated func touch() { self.lastUse.store(LoopSweeper.nowMs, ordering: .relaxed) }
+
+    nonisolated func isIdle(nowMs: Int64) -> Bool { nowMs - self.lastUse.load(ordering: .relaxed) >= Self.idleMs }
+
+    /// The stream that it was made for is over.
+    nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
+
+    // MARK: Frames
+
+    private func drain() {
+        guard let items = self.mailbox?.drain(), self.phase == .running else { return }
+        let nowMs = LoopSweeper.nowMs
+        self.maker.take(items, nowMs: nowMs, wallMs: WallClock.ms)
+        if items.contains(where: { if case .ended = $0 { true } else { false } }) {
+            self.taker.end(nowMs: nowMs)
+            self.streamEnded()
+        }
+        self.tellProblems()
+        self.changed()
+    }
+
+    private func tellProblems() {
+        for problem in self.maker.problems[self.toldProblems...] {
+            self.core.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
+        }
+        self.toldProblems = self.maker.problems.count
+    }
+
+    private func streamEnded() {
+        self.hasEnded.store(true, ordering: .relaxed)
+        // Who may not watch any more must not find what there was, either.
+        if self.core.rooms.playRefusal(self.path) != nil {
+            do { self.taker.purge(try self.makeWindow()) } catch { self.core.log.error("Remuxing", metadata: ["error": "\(error)"]) }
+            self.phase = .ended(untilMs: LoopSweeper.nowMs)
+        } else {
+            self.phase = .ended(untilMs: LoopSweeper.nowMs + Self.lingerMs)
+        }
+        self.letGo()
+    }
+
+    /// Takes no more frames.
+    private func letGo() {
+        guard let mailbox = self.mailbox else { return }
+        self.mailbox = nil
+        RelayLoop.remove(mailbox, from: self.stream)
+        self.core.registry.release(self.stream)
+        self.taker.pieces?.end()
+        self.taker.pieces = nil
+    }
+
+    private func tick() {
+        let nowMs = LoopSweeper.nowMs
+        if self.phase == .running {
+            self.maker.closeStalled(nowMs: nowMs)
+            self.taker.expire(nowMs: nowMs)
+        }
+        if (self.taker.pieces?.viewers ?? 0) > 0 { self.touch() }
+        self.changed()
+        for index in self.waiters.indices.reversed() where nowMs >= self.waiters[index].untilMs {
+            self.waiters.remove(at: index).answer.resume(returning: false)
+        }
+        switch self.phase {
+        case .running:
+            if self.isIdle(nowMs: nowMs), !self.core.config.hls.always, self.core.remuxers.remove(self, ifIdleAt: nowMs) { self.stop() }
+        case .ended(let untilMs):
+            if nowMs >= untilMs {
+                self.core.remuxers.remove(self)
+                self.stop()
+            }
+        case .stopped: break
+        }
+    }
+
+    /// Nobody wants it any more, or the server goes.
+    func stop() {
+        self.phase = .stopped
+        self.letGo()
+        self.timer?.cancel()
+        self.timer = nil
+        for waiter in self.waiters { waiter.answer.resume(returning: false) }
+        self.waiters = []
+    }
+
+    // MARK: Pieces
+
+    /// Sees to it that there is a stream of pieces. Returns what they are, as MediaSource and the Content-Type name it; nil when nothing came
+    /// that can be remuxed.
+    func openPieces(waitMs: Int) async -> String? {
+        self.touch()
+        guard self.maker.format == .fmp4 else { return nil }
+        _ = await self.wait(ms: waitMs) { _ in self.taker.beginning != nil }
+        guard let beginning = self.taker.beginning, self.phase == .running else { return nil }
+        let mimeType = beginning.mimeType
+        if self.taker.pieces != nil { return mimeType }
+        let path = self.path
+        let registry = self.core.pieces
+        let home = self.stream.home
+        let opened = await withCheckedContinuation { done in
+            home.run { done.resume(returning: PieceStream.open(path, in: registry, on: $0)) }
+        }
+        // Somebody else was quicker, or the stream ended meanwhile.
+        guard self.taker.pieces == nil, self.phase == .running, let opened else {
+            if let opened { PieceStream(opened.stream, opened.token, registry).end() }
+            return self.taker.pieces == nil ? nil : mimeType
+        }
+        let pieces = PieceStream(opened.stream, opened.token, registry)
+        // Of the newest, should that have changed meanwhile.
+        pieces.begin((self.taker.beginning ?? beginning).initialization)
+        for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }
+        self.taker.pieces = pieces
+        return mimeType
+    }
+
+    // MARK: HLS
+
+    private func changed() {
+        guard self.taker.window.version != self.seenVersion, !self.waiters.isEmpty else { return }
+        self.seenVersion = self.taker.window.version
+        let window = self.taker.window
+        var left: [Waiter] = []
+        for waiter in self.waiters {
+            if waiter.isDone(window) { waiter.answer.resume(returning: true) } else { left.append(waiter) }
+        }
+        self.waiters = left
+    }
+
+    private func wait(ms: Int, until isDone: @escaping (MediaWindow) -> Bool) async -> Bool {
+        if isDone(self.taker.window) { return true }
+        guard self.phase != .stopped, self.waiters.count < Self.waiterLimit else { return false }
+        let untilMs = LoopSweeper.nowMs + Int64(ms)
+        return await withCheckedContinuation { self.waiters.append(Waiter(isDone: isDone, untilMs: untilMs, answer: $0)) }
+    }
+
+    enum PlaylistReply: Sendable {
+        case playlist(PlaylistText, CacheAdvice)
+        case badRequest(String)
+        case notYet
+    }
+
+    func mediaPlaylist(_ request: PlaylistRequest) async -> PlaylistReply {
+        self.touch()
+        let isLowLatency = self.core.config.hls.lowLatency
+        switch self.taker.window.answer(request) {
+        case .now: break
+        case .badRequest(let why): return .badRequest(why)
+        case .unavailable: return .notYet
+        case .wait(let point):
+            guard await self.wait(ms: self.taker.window.longestWaitMs, until: { $0.isSatisfied(point) }) else { return .notYet }
+        }
+        guard let text = self.taker.mediaPlaylist(PlaylistKind(isLowLatency: isLowLatency, skips: request.skips)) else {
+            return .notYet
+        }
+        return .playlist(text, self.taker.window.cacheAdvice(for: request))
+    }
+
+    /// Nil: there is nothing to be played yet.
+    func multivariantPlaylist(mediaURI: String, waitMs: Int) async -> String? {
+        self.touch()
+        _ = await self.wait(ms: waitMs) { $0.isReady }
+        return self.taker.window.multivariantPlaylist(mediaURI: mediaURI)
+    }
+
+    func resource(_ name: String) async -> ResourceLookup {
+        self.touch()
+        let found = self.taker.window.resource(named: name)
+        guard case .pending = found else { return found }
+        _ = await self.wait(ms: self.taker.window.longestWaitMs) {
+            if case .pending = $0.resource(named: name) { false } else { true }
+        }
+        return self.taker.window.resource(named: name)
+    }
+}
