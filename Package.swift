@@ -116,7 +116,7 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "earshot", httpClient, nioCore, nioPosix, nioSSL, crypto, logging,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "HLSCheck", "earshot", httpClient, nioCore, nioPosix, nioSSL, crypto, logging,
                 lifecycle,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),

@@ -84,7 +84,13 @@ import Testing
 
     @Test func withoutSigningURLsAreBare() throws {
         let play = try Self.urls(rtmps: 1936).play(self.path, nowMs: self.nowMs)
-        #expect(play == .init(rtmp: "rtmp://192.0.2.1/live/cam1", rtmps: "rtmps://192.0.2.1:1936/live/cam1", expiresAt: nil))
+        let http = play.flv.dropLast(".flv".count)
+        #expect(http.hasPrefix("http://192.0.2.1") && http.hasSuffix("/live/cam1"))
+        #expect(
+            play
+                == .init(
+                    rtmp: "rtmp://192.0.2.1/live/cam1", rtmps: "rtmps://192.0.2.1:1936/live/cam1", flv: "\(http).flv", hls: "\(http).m3u8",
+                    mp4: "\(http).mp4", expiresAt: nil))
     }
 
     @Test func rtmpsCarriesTheSameCredential() throws {

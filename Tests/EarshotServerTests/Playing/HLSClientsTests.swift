@@ -1,0 +1,209 @@
+import EarshotServer
+import Foundation
+import HLSCheck
+import Rooms
+import Testing
+
+/// HLS with real players and a checker made from its specification.
+@Suite struct HLSClientsTests {
+    static let media = [
+        RelayedPacketsTests.Recording("H.264 with B-frames, AAC", video: Fixture.withBFrames, audio: Fixture.aac),
+        RelayedPacketsTests.Recording("AAC only", audio: Fixture.aac),
+        RelayedPacketsTests.Recording("video only", video: Fixture.baseline),
+    ]
+
+    /// What ffmpeg reads out of the segments are the pushed packets, in a row, in both containers.
+    @Test(arguments: media, [ServerConfig.HLS.Container.fmp4, .ts])
+    func ffmpegPlays(_ media: RelayedPacketsTests.Recording, _ container: ServerConfig.HLS.Container) async throws {
+        let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 12)
+        try await Fixture.withDirectory { directory in
+            let (file, whole) = (directory.appendingPathComponent("played.mkv").path, directory.appendingPathComponent("pushed.mkv").path)
+            try await TestServer.run({
+                $0.hls.container = container
+                $0.hls.segmentMs = 1_000
+                $0.rooms.policy.cleanStopMs = 500
+            }) { server in
+                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
+                    try await server.wait("streams") { ($0["list"][0]["bytesIn"].int ?? 0) > 1_000 }
+                    let player = try ClientProcess([
+                        "ffmpeg", "-v", "error", "-live_start_index", "0", "-i", "\(server.http)/live/cam1.m3u8", "-c", "copy", file,
+                    ])
+                    defer { player.send(SIGKILL) }
+                    _ = try await push.outcome(within: 20)
+                    let played = try await player.outcome(within: 20)
+                    #expect(played.status == 0, "the playlist has an end: \(played.errors)")
+                }
+            }
+            // Through the same container, which gives every packet its Matroska form.
+            _ = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", source, "-c", "copy", whole])
+            for kind in ["video", "audio"] {
+                let (got, sent) = (try await Self.decoded(file, kind), try await Self.decoded(whole, kind))
+                guard !sent.isEmpty else { continue }
+                // Audio that begins or ends within a packet sounds different there.
+                let inner = kind == "audio" ? Array(got.dropFirst(3).dropLast(3)) : got
+                #expect(got.count > sent.count / 2, "\(kind): \(got.count) of \(sent.count)")
+                #expect(sent.containsRun(inner), "\(kind): \(got.count) frames, not in a row in the \(sent.count) that were pushed")
+            }
+        }
+    }
+
+    /// Hashes of decoded frames.
+    private static func decoded(_ file: String, _ kind: String) async throws -> [String] {
+        let map = kind == "video" ? "0:v?" : "0:a?"
+        let made = try await ClientProcess.run(
+            ["ffmpeg", "-v", "error", "-i", file, "-map", map, "-f", "framehash", "-hash", "md5", "-"], within: 60)
+        return made.text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
+            $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    @Test func gstreamerPlays() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
+        try await TestServer.run({
+            $0.rooms.policy.cleanStopMs = 500; $0.hls.container = .ts; $0.hls.segmentMs = 1_000
+        }) { server in
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                let player = try ClientProcess([
+                    "gst-launch-1.0", "-v", "souphttpsrc", "location=\(server.http)/live/cam1.m3u8", "!", "hlsdemux", "!", "tsdemux", "!",
+                    "h264parse", "!", "avdec_h264", "!", "identity", "silent=false", "!", "fakesink", "sync=false",
+                ])
+                defer { player.send(SIGKILL) }
+                _ = try await push.outcome(within: 20)
+                let ended = try await player.outcome(within: 20)
+                #expect(ended.status == 0, "\(ended.errors)")
+                let frames = ended.text.components(separatedBy: "chain   *").count - 1
+                #expect(frames >= 100, "\(frames) pictures decoded")
+            }
+        }
+    }
+
+    /// Low-latency playlists, asked for as a player does that waits for each next part, while the publisher goes and comes back.
+    @Test func playlistsAreAsTheSpecificationSays() async throws {
+        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 8)
+        try await TestServer.run { server in
+            var push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+            defer { push.send(SIGKILL) }
+            try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            let first = try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8")
+            #expect(checkMultivariantPlaylist(first.text).isEmpty, "\(checkMultivariantPlaylist(first.text)) \(first.text)")
+            let media = try first.text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
+            var history = PlaylistHistory()
+            let begin = ContinuousClock.now
+            var hint: String?
+            var playlists = 0
+            var hasReturned = false
+            while ContinuousClock.now - begin < .seconds(14) {
+                let query = hint.map { "&\($0)" } ?? ""
+                let answer = try await HTTPAnswer.get("\(server.http)/live/\(media)\(query)")
+                guard answer.status == 200 else {
+                    // Nothing comes while the publisher is away.
+                    #expect(answer.status == 503 && answer.headers["retry-after"] == "1", "\(answer.status) \(answer.text)")
+                    continue
+                }
+                playlists += 1
+                let atMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
+                let violations = history.check(answer.text, atMs: atMs)
+                #expect(violations.isEmpty, "\(violations)\n\(answer.text)")
+                let next = Self.next(after: answer.text)
+                #expect(!hasReturned || answer.text.contains("EXT-X-DISCONTINUITY\n") || playlists > 40)
+                hint = "_HLS_msn=\(next.msn)&_HLS_part=\(next.part)"
+                if !hasReturned, ContinuousClock.now - begin > .seconds(4) {
+                    push.send(SIGKILL)
+                    _ = try await push.outcome(within: 5)
+                    push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+                    hasReturned = true
+                    hint = nil
+                }
+            }
+            #expect(playlists > 30, "\(playlists) playlists")
+        }
+    }
+
+    /// What a player asks for that has this playlist.
+    private static func next(after text: String) -> (msn: Int, part: Int) {
+        var msn = 0
+        var part = 0
+        for line in text.split(separator: "\n") {
+            if let value = line.split(separator: ":").last, line.hasPrefix("#EXT-X-MEDIA-SEQUENCE") { msn = Int(value) ?? 0 }
+            if line.hasPrefix("#EXT-X-PART:") { part += 1 }
+            if !line.hasPrefix("#"), !line.isEmpty {
+                msn += 1
+                part = 0
+            }
+        }
+        return (msn, part)
+    }
+
+    /// Hundreds of players that wait for the same part are answered as it comes, each once.
+    @Test func manyWaitForOnePart() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
+        try await TestServer.run { server in
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                let first = try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8").text
+                let media = try first.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
+                let url = "\(server.http)/live/\(media)"
+                let (msn, part) = Self.next(after: try await HTTPAnswer.get(url).text)
+                // Three parts on: it is not there yet. What the server does not know in a query it does not heed.
+                let asked = "\(url)&_HLS_msn=\(msn)&_HLS_part=\(part + 3)&player=[1-300]"
+                try await Fixture.withDirectory { directory in
+                    let curl = try await ClientProcess.run([
+                        "curl", "-sS", "--parallel", "--parallel-immediate", "--parallel-max", "300", "-o",
+                        directory.appendingPathComponent("#1").path, asked,
+                    ])
+                    #expect(curl.status == 0, "\(curl.errors)")
+                    let answers = try (1...300).map { try String(contentsOf: directory.appendingPathComponent("\($0)"), encoding: .utf8) }
+                    #expect(answers.allSatisfy { $0.hasPrefix("#EXTM3U") })
+                    #expect(Set(answers).count <= 2, "\(Set(answers).count) different playlists for one question")
+                }
+            }
+        }
+    }
+
+    /// Who may not watch any more finds nothing, whatever it has in its hands; a session is a viewer.
+    @Test func sessions() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
+        try await TestServer.run { server in
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                func open() async throws -> (playlist: String, segment: String) {
+                    let text = try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8").text
+                    let media = try text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
+                    let playlist = "\(server.http)/live/\(media)"
+                    let list = try await HTTPAnswer.get(playlist)
+                    let segment = try list.text.split(separator: "\n").first { !$0.hasPrefix("#") }.map(String.init).orThrow()
+                    return (playlist, "\(server.http)/live/cam1.hls/\(segment)")
+                }
+                let (one, two) = (try await open(), try await open())
+                let listed = try await server.api("sessions?role=player")
+                #expect(listed["total"].int == 2 && listed["list"][0]["transport"].string == "hls")
+                #expect(try await server.api("streams")["list"][0]["viewers"].int == 2)
+                let segment = try await HTTPAnswer.get(one.segment)
+                #expect(segment.status == 200 && segment.headers["cache-control"]?.contains("immutable") == true)
+                #expect(segment.headers["content-type"] == "video/mp4")
+                // Another stream's file with this session, and none at all.
+                #expect(try await HTTPAnswer.get(one.segment.replacing("cam1.hls", with: "cam2.hls")).status == 403)
+                #expect(try await HTTPAnswer.get(String(one.segment.prefix { $0 != "?" })).status == 403)
+                #expect(try await HTTPAnswer.get("\(one.playlist)&_HLS_part=1").status == 400)
+                #expect(try await HTTPAnswer.get("\(one.playlist)&_HLS_msn=99999999999").status == 400)
+                let id = try listed["list"][0]["id"].int.orThrow()
+                #expect(try await server.call("DELETE", "sessions/\(id)").status == 200)
+                let statuses = [try await HTTPAnswer.get(one.segment).status, try await HTTPAnswer.get(two.segment).status]
+                #expect(statuses.sorted() == [200, 403], "one of the two is over: \(statuses)")
+                #expect(try await server.call("POST", "streams/live/cam1/forbid", "{}").status == 200)
+                #expect(try await HTTPAnswer.get(two.playlist).status == 403)
+                #expect(try await HTTPAnswer.get(two.segment).status == 403)
+                try await server.wait("sessions?role=player") { $0["total"].int == 0 }
+            }
+        }
+    }
+}
+
+extension Array where Element: Equatable {
+    /// Whether `run` stands in it, whole and in order.
+    func containsRun(_ run: [Element]) -> Bool {
+        guard let first = run.first, run.count <= self.count else { return false }
+        return self.indices.prefix(self.count - run.count + 1).contains { self[$0] == first && Array(self[$0..<$0 + run.count]) == run }
+    }
+}
