@@ -54,8 +54,8 @@ let package = Package(
         .target(name: "FFmpeg", dependencies: ["CFFmpeg", "Media", nioCore], swiftSettings: settings),
         // Playlists and what they list; no sockets, no clock.
         .target(name: "HLS", dependencies: [nioCore], swiftSettings: settings),
-        // Links to other RTMP servers: librtmp, with TLS by OpenSSL.
-        .target(name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "Media", nioCore], swiftSettings: settings),
+        // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
+        .target(name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "Media", "RTMP", nioCore], swiftSettings: settings),
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
@@ -111,12 +111,13 @@ let package = Package(
         // What RFC 8216bis asks of playlists, for the tests of whatever makes or serves them.
         .target(name: "HLSCheck", path: "Tests/HLSCheck", swiftSettings: settings),
         .testTarget(name: "HLSTests", dependencies: ["HLS", "HLSCheck", nioCore], swiftSettings: settings),
-        .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "Media", nioCore, nioPosix], swiftSettings: settings),
+        .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "Media", "RTMP", nioCore, nioPosix], swiftSettings: settings),
         .testTarget(name: "RoomsTests", dependencies: ["Rooms", grdb], swiftSettings: settings),
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "HLSCheck", "earshot", httpClient, nioCore, nioPosix, nioSSL, crypto, logging,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "HLSCheck", "earshot", httpClient, nioCore, nioPosix, nioSSL, crypto,
+                logging,
                 lifecycle,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),

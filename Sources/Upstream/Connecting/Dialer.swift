@@ -1,0 +1,141 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Connects to a URL's host by TCP: IPv6 and IPv4, only to addresses that may be, within a time. On the link's thread.
+///
+/// librtmp's own connecting knows IPv4 only, waits as long as the system does, and asks nobody whether the address is allowed.
+enum Dialer {
+    struct Connection {
+        /// Blocking, registered with the link's control, whose `close` closes it.
+        let descriptor: Int32
+        /// "192.0.2.1:1935"
+        let remote: String
+    }
+
+    /// Addresses of one name that are tried, one after another.
+    private static let maxAttempts = 6
+
+    static func connect(_ url: UpstreamURL, _ options: UpstreamOptions, control: LinkControl, until endMs: Int64) throws(UpstreamError)
+        -> Connection
+    {
+        let found: [[UInt8]]
+        switch url.host {
+        case .address(let bytes): found = [bytes]
+        case .name(let name): found = try HostLookup.addresses(of: name, with: options.lookup, control: control, until: endMs)
+        }
+        let allowed = found.filter { options.objection($0) == nil }
+        guard let first = allowed.first else {
+            let address = found.first ?? []
+            throw .forbidden(
+                host: url.hostText, address: found.first.map(IPText.text) ?? "none", why: options.objection(address) ?? "without an address"
+            )
+        }
+        let candidates = Self.alternating(allowed, beginningWith: first.count).prefix(Self.maxAttempts)
+        var failure = UpstreamError.connect(origin: url.origin, why: "no address")
+        for (index, address) in candidates.enumerated() {
+            // What is left is shared out, so that a first address that swallows packets leaves time for the next.
+            let left = endMs - System.nowMs()
+            guard left > 0 else { break }
+            let share = System.nowMs() + max(left / Int64(candidates.count - index), min(left, 1_000))
+            do throws(UpstreamError) {
+                return try Self.connect(address, url, control: control, until: share)
+            } catch {
+                if error == .cancelled { throw error }
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    /// One family's first, the other's first, and so on: the resolver's order within each.
+    private static func alternating(_ addresses: [[UInt8]], beginningWith size: Int) -> [[UInt8]] {
+        let some = addresses.filter { $0.count == size }
+        let others = addresses.filter { $0.count != size }
+        var mixed: [[UInt8]] = []
+        for index in 0..<max(some.count, others.count) {
+            if index < some.count { mixed.append(some[index]) }
+            if index < others.count { mixed.append(others[index]) }
+        }
+        return mixed
+    }
+
+    private static func connect(
+        _ address: [UInt8], _ url: UpstreamURL, control: LinkControl, until endMs: Int64
+    ) throws(UpstreamError) -> Connection {
+        guard let descriptor = System.streamSocket(address.count == 4 ? AF_INET : AF_INET6) else {
+            throw .system("no socket (\(System.lastError))")
+        }
+        do throws(UpstreamError) {
+            System.setBlocking(descriptor, false)
+            control.add(descriptor)
+            if let code = Self.begin(descriptor, address, port: url.port) {
+                guard code == EINPROGRESS else { throw .connect(origin: url.origin, why: System.words(code)) }
+                while try !control.wait(for: descriptor, Int32(POLLOUT), until: endMs) {
+                    guard System.nowMs() < endMs else { throw .connect(origin: url.origin, why: "it took too long") }
+                }
+                let error = Self.pendingError(descriptor)
+                guard error == 0 else { throw .connect(origin: url.origin, why: System.words(error)) }
+            }
+        } catch {
+            control.close(descriptor)
+            throw error
+        }
+        System.setBlocking(descriptor, true)
+        Self.tune(descriptor)
+        let text = IPText.text(address)
+        return Connection(descriptor: descriptor, remote: "\(address.count == 16 ? "[\(text)]" : text):\(url.port)")
+    }
+
+    /// nil: connected at once; otherwise the error, EINPROGRESS among them.
+    private static func begin(_ descriptor: Int32, _ address: [UInt8], port: Int) -> Int32? {
+        let result: Int32
+        if address.count == 4 {
+            var target = sockaddr_in()
+            target.sin_family = sa_family_t(AF_INET)
+            target.sin_port = UInt16(port).bigEndian
+            withUnsafeMutableBytes(of: &target.sin_addr) { $0.copyBytes(from: address) }
+            result = Self.connect(descriptor, &target)
+        } else {
+            var target = sockaddr_in6()
+            target.sin6_family = sa_family_t(AF_INET6)
+            target.sin6_port = UInt16(port).bigEndian
+            withUnsafeMutableBytes(of: &target.sin6_addr) { $0.copyBytes(from: address) }
+            result = Self.connect(descriptor, &target)
+        }
+        return result == 0 ? nil : errno
+    }
+
+    private static func connect<Address>(_ descriptor: Int32, _ target: inout Address) -> Int32 {
+        withUnsafeBytes(of: &target) { bytes in
+            #if canImport(Glibc)
+            Glibc.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            #elseif canImport(Musl)
+            Musl.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            #else
+            Darwin.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            #endif
+        }
+    }
+
+    private static func pendingError(_ descriptor: Int32) -> Int32 {
+        var code: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
+    }
+
+    private static func tune(_ descriptor: Int32) {
+        var on: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, socklen_t(MemoryLayout<Int32>.size))
+        #if !canImport(Darwin)
+        // What waits is to wait in the link's queue, where it can still be dropped, not in the kernel.
+        var unsent: Int32 = 128 << 10
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
+        #endif
+    }
+}

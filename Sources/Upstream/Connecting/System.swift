@@ -1,0 +1,133 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The system's calls that links use, with the platforms' differences out of sight. All retry after a signal.
+enum System {
+    /// What the last call that failed said, in words.
+    static var lastError: String { Self.words(errno) }
+
+    static func words(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+    /// Milliseconds on a clock that only goes forward.
+    static func nowMs() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Milliseconds since 1970.
+    static func unixMs() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Waits for any of the events; false when the time is over first. Errors count as an event: the next call on the descriptor tells.
+    static func poll(_ descriptors: inout [pollfd], timeoutMs: Int64) -> Bool {
+        let end = Self.nowMs() + timeoutMs
+        while true {
+            let left = min(max(end - Self.nowMs(), 0), Int64(Int32.max))
+            #if canImport(Glibc)
+            let count = Glibc.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
+            #elseif canImport(Musl)
+            let count = Musl.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
+            #else
+            let count = Darwin.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
+            #endif
+            if count > 0 { return true }
+            if count == 0 { return false }
+            if errno != EINTR { return true }
+        }
+    }
+
+    /// Bytes read, 0 at the end, nil when there is nothing now; -1 for an error.
+    static func receive(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        while true {
+            let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            if count >= 0 { return count }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return nil }
+            if errno != EINTR { return -1 }
+        }
+    }
+
+    /// Bytes taken, nil when none fits now; -1 for an error. The thread must have ``blockBrokenPipeSignal()``.
+    static func send(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int? {
+        while true {
+            #if canImport(Glibc)
+            let count = Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            #elseif canImport(Musl)
+            let count = Musl.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            #else
+            let count = Darwin.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            #endif
+            if count >= 0 { return count }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return nil }
+            if errno != EINTR { return -1 }
+        }
+    }
+
+    /// librtmp and OpenSSL write to sockets with no word about SIGPIPE, which a write raises on its own thread: with this it stays there,
+    /// and the write's error is all that comes of it.
+    static func blockBrokenPipeSignal() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    static func setBlocking(_ descriptor: Int32, _ blocks: Bool) {
+        let flags = fcntl(descriptor, F_GETFL)
+        _ = fcntl(descriptor, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK)
+    }
+
+    /// No more bytes will come out of the other end.
+    static func shutdownWriting(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    static func close(_ descriptor: Int32) {
+        #if canImport(Glibc)
+        Glibc.close(descriptor)
+        #elseif canImport(Musl)
+        Musl.close(descriptor)
+        #else
+        Darwin.close(descriptor)
+        #endif
+    }
+
+    static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+
+    /// How long a blocking read or write on the socket may wait before it fails.
+    static func setTimeouts(_ descriptor: Int32, receiveMs: Int, sendMs: Int) {
+        for (option, milliseconds) in [(SO_RCVTIMEO, receiveMs), (SO_SNDTIMEO, sendMs)] {
+            var time = timeval()
+            time.tv_sec = numericCast(milliseconds / 1_000)
+            time.tv_usec = numericCast(milliseconds % 1_000 * 1_000)
+            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    /// A new stream socket of AF_INET, AF_INET6 or (`pair`) two of AF_UNIX; nil when the system has none left.
+    static func streamSocket(_ family: Int32) -> Int32? {
+        let descriptor = socket(family, Self.streamType, 0)
+        guard descriptor >= 0 else { return nil }
+        Self.closeOnExec(descriptor)
+        return descriptor
+    }
+
+    static func socketPair() -> (Int32, Int32)? {
+        var ends: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Self.streamType, 0, &ends) == 0 else { return nil }
+        for end in ends { Self.closeOnExec(end) }
+        return (ends[0], ends[1])
+    }
+
+    #if canImport(Glibc)
+    static let streamType = Int32(SOCK_STREAM.rawValue)
+    #else
+    static let streamType = Int32(SOCK_STREAM)
+    #endif
+}

@@ -1,0 +1,97 @@
+package import Media
+internal import NIOCore
+internal import RTMP
+
+/// What comes out of a pulling link, in order, on the link's thread.
+package enum PullEvent: Sendable {
+    /// A connection delivers: its first frame follows.
+    case started
+    /// Timestamps go on within one connection, wraps taken out; a new connection begins anew.
+    case frame(Frame)
+    /// No more of this connection, and why.
+    case ended(UpstreamError)
+}
+
+/// One connection that plays a stream. On the link's thread.
+struct PullLink {
+    let run: LinkRun
+
+    /// Runs until the connection ends, which it always does by throwing; `ended` is reported before, when `started` was.
+    func perform(onRunning: () -> Void, onEvent: (PullEvent) -> Void) throws(UpstreamError) {
+        let opened = try self.run.open(publishes: false)
+        let wire = opened.wire
+        self.run.control.allowEndInWords(true)
+        defer { self.run.control.allowEndInWords(false) }
+        var isStarted = false
+        do throws(UpstreamError) {
+            try self.deliver(wire, &isStarted, onRunning, onEvent)
+        } catch {
+            if isStarted { onEvent(.ended(error)) }
+            if error == .cancelled {
+                wire.session.deleteStream(opened.streamID)
+                wire.finish()
+            }
+            throw error
+        }
+    }
+
+    private func deliver(
+        _ wire: Wire, _ isStarted: inout Bool, _ onRunning: () -> Void, _ onEvent: (PullEvent) -> Void
+    ) throws(UpstreamError) -> Never {
+        var unwrapper = TimestampUnwrapper()
+        var silenceEnd = System.nowMs() + Int64(self.run.options.silenceMs)
+        let silence = UpstreamError.silent(waitingFor: "audio or video", ms: self.run.options.silenceMs)
+        while true {
+            guard let output = try wire.nextOutput() else {
+                if try !wire.fill("while playing") { try wire.wait(until: silenceEnd, orElse: silence) }
+                guard System.nowMs() < silenceEnd else { throw silence }
+                guard !self.run.control.isStopping else { throw .cancelled }
+                continue
+            }
+            if let error = self.run.ending(output, isStarted: true) { throw error }
+            guard case .media(let message) = output, let media = try self.media(message) else { continue }
+            if media.kind != .data { silenceEnd = System.nowMs() + Int64(self.run.options.silenceMs) }
+            do throws(MediaError) {
+                let frame = try Frame(kind: media.kind, timestamp: unwrapper.unwrap(message.timestamp), payload: media.payload)
+                if !isStarted {
+                    isStarted = true
+                    onRunning()
+                    onEvent(.started)
+                }
+                self.run.counters.receivedFrame()
+                onEvent(.frame(frame))
+            } catch {
+                // One message that cannot be read; the stream goes on.
+                self.run.counters.receivedMalformed()
+            }
+        }
+    }
+
+    /// The message as relays have it; nil for what a server says about the stream rather than in it.
+    private func media(_ message: Message) throws(UpstreamError) -> (kind: Frame.Kind, payload: ByteBuffer)? {
+        switch message.type {
+        case .audio: return (.audio, message.payload)
+        case .video: return (.video, message.payload)
+        case .dataAMF0, .dataAMF3:
+            var payload = message.payload
+            // Type 15 is a zero byte, then AMF0.
+            if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
+                payload.moveReaderIndex(forwardBy: 1)
+            }
+            var decoder = AMF0Decoder(payload)
+            var name: String?
+            var code: String?
+            do throws(AMFError) {
+                name = try decoder.next()?.string
+                if name == "onPlayStatus" { code = try decoder.next()?["code"]?.string }
+            } catch {
+                self.run.counters.receivedMalformed()
+                return nil
+            }
+            if code == "NetStream.Play.Complete" { throw .ended(code: "NetStream.Play.Complete") }
+            let isAboutTheStream = name == "onPlayStatus" || name == "onStatus" || name == "|RtmpSampleAccess"
+            return isAboutTheStream ? nil : (.data, payload)
+        default: return nil
+        }
+    }
+}

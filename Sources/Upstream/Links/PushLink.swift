@@ -1,0 +1,78 @@
+internal import Media
+internal import NIOCore
+internal import RTMP
+
+/// One connection that publishes what a queue holds. On the link's thread.
+struct PushLink {
+    let run: LinkRun
+    let queue: PushQueue
+
+    /// An hour: nothing to send is no reason to end.
+    private static let idleMs: Int64 = 3_600_000
+
+    /// Runs until the connection ends, which it always does by throwing.
+    func perform(onRunning: () -> Void) throws(UpstreamError) {
+        let opened = try self.run.open(publishes: true)
+        self.run.control.allowEndInWords(true)
+        defer { self.run.control.allowEndInWords(false) }
+        self.queue.attach(self.run.control, nowMs: System.nowMs())
+        defer { self.queue.detach() }
+        onRunning()
+        do throws(UpstreamError) {
+            try self.publish(opened)
+        } catch {
+            if error == .cancelled {
+                opened.wire.session.unpublish(self.run.url.stream, on: opened.streamID)
+                opened.wire.finish()
+            }
+            throw error
+        }
+    }
+
+    private func publish(_ opened: LinkRun.Opened) throws(UpstreamError) -> Never {
+        let wire = opened.wire
+        var clock = PushClock(fromZero: self.run.options.timestampsFromZero)
+        while true {
+            while let output = try wire.nextOutput() {
+                if let error = self.run.ending(output, isStarted: true) { throw error }
+            }
+            guard !self.run.control.isStopping else { throw .cancelled }
+            if try wire.fill("while publishing") { continue }
+            guard let frame = self.queue.next(nowMs: System.nowMs()) else {
+                try wire.wait(until: System.nowMs() + Self.idleMs, orElse: .silent(waitingFor: "anything to send", ms: Int(Self.idleMs)))
+                continue
+            }
+            try wire.send(Self.message(frame, at: clock.time(of: frame), on: opened.streamID))
+            self.run.counters.sentFrame()
+        }
+    }
+
+    private static func message(_ frame: Frame, at timestamp: UInt32, on streamID: UInt32) -> Message {
+        Message(type: MessageType(rawValue: frame.kind.rawValue), streamID: streamID, timestamp: timestamp, payload: Self.payload(frame))
+    }
+
+    /// Metadata goes out behind `@setDataFrame`, by which servers know that it is to be kept for those who join later.
+    private static func payload(_ frame: Frame) -> ByteBuffer {
+        guard frame.kind == .data, frame.tag.flags.contains(.metadata), frame.tag.bodyOffset == 0 else { return frame.payload }
+        var payload = ByteBuffer()
+        payload.writeAMF0(.string("@setDataFrame"))
+        payload.writeImmutableBuffer(frame.payload)
+        return payload
+    }
+}
+
+/// The timestamps of one publish. A plain value.
+struct PushClock {
+    private let fromZero: Bool
+    private var base: Int64?
+
+    init(fromZero: Bool) { self.fromZero = fromZero }
+
+    /// Milliseconds on the wire. The first media frame sets the zero; headers sent before it are at zero too.
+    mutating func time(of frame: Frame) -> UInt32 {
+        guard self.fromZero else { return TimestampUnwrapper.wrap(frame.timestamp) }
+        if self.base == nil, frame.tag.flags.contains(.coded) { self.base = frame.timestamp }
+        guard let base else { return 0 }
+        return TimestampUnwrapper.wrap(max(frame.timestamp &- base, 0))
+    }
+}

@@ -1,0 +1,115 @@
+internal import NIOCore
+internal import RTMP
+
+/// Reads the headers of a server's chunks before librtmp does, and lets no chunk pass that librtmp could not stand.
+///
+/// librtmp trusts its peer: it reserves what a header announces, on any of 65,600 chunk streams, and (2.4 of 2015, which Debian ships) writes
+/// past a message's end when a new header announces more in the middle of it. It also blocks until a chunk is whole, so this tells where
+/// chunks end. Keeps the same account of the chunk streams as librtmp. A plain value, on the link's thread.
+struct ChunkGuard {
+    /// RTMP 1.0 §5.3: what one chunk stream remembers.
+    private struct ChunkStream {
+        var type: UInt8 = 0
+        var length = 0
+        var received = 0
+        var isExtended = false
+        var isInMessage: Bool { self.received > 0 }
+    }
+
+    private let limits: Limits
+    private var streams: [UInt32: ChunkStream] = [:]
+    private var announcedBytes = 0
+    private var partialMessages = 0
+
+    /// Bytes of payload in the server's chunks; to be set as Set Chunk Size messages come.
+    private(set) var chunkSize = 128
+    /// No message is longer.
+    private static let largestChunkSize = 0xFF_FFFF
+
+    init(limits: Limits) { self.limits = limits }
+
+    /// The bytes of the next whole chunk at the buffer's reader, or nil when more must come first.
+    ///
+    /// Takes account of the chunk: to be called again only after librtmp has read it. Throws for what breaks RTMP 1.0 §5.3 or a limit; the
+    /// connection is to be ended then.
+    mutating func nextChunk(in buffer: ByteBuffer) throws(UpstreamError) -> Int? {
+        let start = buffer.readerIndex
+        guard let first = buffer.getInteger(at: start, as: UInt8.self), let (id, basicLength) = Self.chunkStreamID(first, buffer) else {
+            return nil
+        }
+        let format = first >> 6
+        let known = self.streams[id]
+        var stream = known ?? ChunkStream()
+        if known == nil {
+            guard format <= 1 else { throw Self.violation(.chunkWithoutHeader(chunkStream: id, format: format)) }
+            guard self.streams.count < self.limits.chunkStreams else {
+                throw Self.violation(.tooManyChunkStreams(limit: self.limits.chunkStreams))
+            }
+        }
+        var headerLength = basicLength
+        if format < 3 {
+            guard !stream.isInMessage else { throw Self.violation(.headerInsideMessage(chunkStream: id)) }
+            let length = format == 0 ? 11 : format == 1 ? 7 : 3
+            guard let header = buffer.getBytes(at: start + basicLength, length: length) else { return nil }
+            stream.isExtended = header[0] == 0xFF && header[1] == 0xFF && header[2] == 0xFF
+            if format <= 1 {
+                stream.length = Int(header[3]) << 16 | Int(header[4]) << 8 | Int(header[5])
+                stream.type = header[6]
+            }
+            headerLength += length
+        }
+        if stream.isExtended { headerLength += 4 }
+        if !stream.isInMessage { try self.check(stream) }
+        let payload = min(self.chunkSize, stream.length - stream.received)
+        guard buffer.readableBytes >= headerLength + payload else { return nil }
+        self.account(id, stream, payload)
+        return headerLength + payload
+    }
+
+    /// Applies a Set Chunk Size message (RTMP 1.0 §5.4.1).
+    mutating func setChunkSize(_ size: UInt32) throws(UpstreamError) {
+        guard size > 0, size <= 0x7FFF_FFFF else { throw Self.violation(.invalidChunkSize(size)) }
+        self.chunkSize = min(Int(size), Self.largestChunkSize)
+    }
+
+    /// At the start of a message: its announced length is what librtmp reserves.
+    private func check(_ stream: ChunkStream) throws(UpstreamError) {
+        let limit = self.limits.messageBytes(MessageType(rawValue: stream.type))
+        guard stream.length <= limit else {
+            throw Self.violation(.messageTooLarge(type: stream.type, length: stream.length, limit: limit))
+        }
+        guard self.partialMessages < self.limits.partialMessages else {
+            throw Self.violation(.tooManyPartialMessages(limit: self.limits.partialMessages))
+        }
+        guard self.announcedBytes + stream.length <= self.limits.partialBytes else {
+            throw Self.violation(.tooManyPartialBytes(limit: self.limits.partialBytes))
+        }
+    }
+
+    private mutating func account(_ id: UInt32, _ stream: ChunkStream, _ payload: Int) {
+        var stream = stream
+        if !stream.isInMessage {
+            self.partialMessages += 1
+            self.announcedBytes += stream.length
+        }
+        stream.received += payload
+        if stream.received == stream.length {
+            stream.received = 0
+            self.partialMessages -= 1
+            self.announcedBytes -= stream.length
+        }
+        self.streams[id] = stream
+    }
+
+    /// RTMP 1.0 §5.3.1.1: three forms, the last one little-endian.
+    private static func chunkStreamID(_ first: UInt8, _ buffer: ByteBuffer) -> (id: UInt32, length: Int)? {
+        let next = buffer.readerIndex + 1
+        switch first & 0x3F {
+        case 0: return buffer.getInteger(at: next, as: UInt8.self).map { (64 + UInt32($0), 2) }
+        case 1: return buffer.getInteger(at: next, endianness: .little, as: UInt16.self).map { (64 + UInt32($0), 3) }
+        case let id: return (UInt32(id), 1)
+        }
+    }
+
+    private static func violation(_ error: RTMPError) -> UpstreamError { .protocolViolation(error.description) }
+}

@@ -1,0 +1,166 @@
+internal import CLibRTMP
+internal import NIOCore
+internal import RTMP
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Owns librtmp's state of one connection and the texts it points to. Used by the link's thread only.
+///
+/// librtmp is given a connected socket and whole chunks, never a URL and never a message to act on: its own connecting, TLS, URL options
+/// and command handling are left out (no IPv6, no checks of addresses and certificates, options by spaces, memory errors on what a server
+/// may send). What it does: the handshake, `connect`, messages to chunks and chunks to messages.
+struct LibRTMP: ~Copyable {
+    private let state: UnsafeMutablePointer<CLibRTMP.RTMP>
+    /// librtmp points into these for as long as it lives.
+    private let texts: [UnsafeMutablePointer<CChar>]
+    /// A packet with room for its header before it, which librtmp overwrites as it sends.
+    private var scratch: UnsafeMutableRawBufferPointer
+
+    /// Chunk streams as other clients use them (RTMP 1.0 §5.3.1.1 leaves 3 and up to us; 2 is for control messages).
+    private enum ChunkStream {
+        static let control: Int32 = 2
+        static let command: Int32 = 3
+        static let audio: Int32 = 4
+        static let video: Int32 = 6
+        static let data: Int32 = 8
+    }
+
+    /// Bytes that librtmp may write before a packet's body; RTMP_MAX_HEADER_SIZE.
+    private static let headroom = 18
+
+    deinit {
+        RTMP_Close(self.state)
+        RTMP_Free(self.state)
+        for text in self.texts { free(text) }
+        self.scratch.deallocate()
+    }
+
+    private init(_ state: UnsafeMutablePointer<CLibRTMP.RTMP>, _ texts: [UnsafeMutablePointer<CChar>]) {
+        self.state = state
+        self.texts = texts
+        self.scratch = .allocate(byteCount: 64 << 10, alignment: 16)
+    }
+
+    /// `descriptor` is librtmp's from here on: it closes it.
+    static func make(_ descriptor: Int32, url: UpstreamURL, publishes: Bool, timeoutMs: Int) throws(UpstreamError) -> LibRTMP {
+        Self.prepare
+        let texts = [url.hostText, url.stream, url.tcUrl, url.app].compactMap { (text: String) in strdup(text) }
+        guard let state = RTMP_Alloc(), texts.count == 4 else {
+            System.close(descriptor)
+            for text in texts { free(text) }
+            throw .system("no memory")
+        }
+        RTMP_Init(state)
+        earshot_rtmp_set_socket(state, descriptor)
+        var values = texts.map { earshot_aval($0) }
+        var none = AVal()
+        values.withUnsafeMutableBufferPointer { values in
+            guard let first = values.baseAddress else { return }
+            // librtmp's plain protocol in either case: TLS lies below.
+            RTMP_SetupStream(
+                state, RTMP_PROTOCOL_RTMP, first, UInt32(url.port), &none, first + 1, first + 2, nil, nil, first + 3, nil, nil, 0, nil, nil,
+                nil, 0, 0, 1, timeoutMs / 1_000)
+        }
+        if publishes { RTMP_EnableWrite(state) }
+        return LibRTMP(state, texts)
+    }
+
+    /// librtmp sets up its TLS library with the first connection, unguarded; its log is ours to take.
+    private static let prepare: Void = {
+        LibRTMPLog.install()
+        guard let first = RTMP_Alloc() else { return }
+        RTMP_Init(first)
+        RTMP_Free(first)
+    }()
+
+    /// Handshake (RTMP 1.0 §5.2), then the `connect` command. Blocks. False: it did not come about, and the socket is closed.
+    mutating func connect(_ command: Message) -> Bool {
+        var packet = self.packet(command)
+        return RTMP_Connect1(self.state, &packet) != 0
+    }
+
+    /// Whether the last wait of librtmp's own was too long.
+    var timedOut: Bool { earshot_rtmp_timed_out(self.state) != 0 }
+
+    /// What librtmp read from the socket beyond the handshake.
+    mutating func takeUnread() -> ByteBuffer {
+        var buffer = ByteBuffer()
+        let count = earshot_rtmp_unread(self.state)
+        if count > 0, let start = earshot_rtmp_unread_start(self.state) {
+            buffer.writeBytes(UnsafeRawBufferPointer(start: start, count: Int(count)))
+        }
+        earshot_rtmp_unfeed(self.state)
+        return buffer
+    }
+
+    /// Gives librtmp one whole chunk, `length` bytes at the buffer's reader, and returns the message that it completes, if it does.
+    /// Does not touch the socket.
+    mutating func read(_ length: Int, of buffer: ByteBuffer) throws(UpstreamError) -> Message? {
+        var packet = RTMPPacket()
+        let state = self.state
+        let result = buffer.withUnsafeReadableBytes { bytes in
+            earshot_rtmp_feed(state, bytes.baseAddress, Int32(length))
+            let result = RTMP_ReadPacket(state, &packet)
+            let left = earshot_rtmp_unread(state)
+            earshot_rtmp_unfeed(state)
+            return result != 0 && left == 0
+        }
+        // A body that librtmp did not finish belongs to librtmp.
+        guard result else { throw .protocolViolation("a chunk that librtmp cannot read") }
+        guard packet.m_nBytesRead == packet.m_nBodySize else { return nil }
+        defer { RTMPPacket_Free(&packet) }
+        var payload = ByteBuffer()
+        if let body = packet.m_body, packet.m_nBodySize > 0 {
+            payload = ByteBuffer(bytes: UnsafeRawBufferPointer(start: body, count: Int(packet.m_nBodySize)))
+        }
+        return Message(
+            type: MessageType(rawValue: packet.m_packetType), streamID: UInt32(bitPattern: packet.m_nInfoField2),
+            timestamp: packet.m_nTimeStamp, payload: payload)
+    }
+
+    /// Bytes of payload in the server's chunks.
+    mutating func setReadChunkSize(_ size: Int) { self.state.pointee.m_inChunkSize = Int32(clamping: size) }
+
+    /// Bytes of payload in our chunks.
+    mutating func setWriteChunkSize(_ size: Int) { self.state.pointee.m_outChunkSize = Int32(clamping: size) }
+
+    /// Blocks until the system has taken all of it. False: it could not be sent, and the socket is closed.
+    mutating func send(_ message: Message) -> Bool {
+        var packet = self.packet(message)
+        return RTMP_SendPacket(self.state, &packet, 0) != 0
+    }
+
+    /// A copy: librtmp writes its chunk headers into the body as it goes.
+    private mutating func packet(_ message: Message) -> RTMPPacket {
+        let count = message.payload.readableBytes
+        if self.scratch.count < count + Self.headroom {
+            self.scratch.deallocate()
+            self.scratch = .allocate(byteCount: count + Self.headroom, alignment: 16)
+        }
+        let body = UnsafeMutableRawBufferPointer(rebasing: self.scratch[Self.headroom..<(Self.headroom + count)])
+        message.payload.withUnsafeReadableBytes { body.copyMemory(from: $0) }
+        var packet = RTMPPacket()
+        // Always a full header: librtmp leaves out a timestamp that repeats, where the standard then has the last difference again.
+        packet.m_headerType = UInt8(RTMP_PACKET_SIZE_LARGE)
+        packet.m_packetType = message.type.rawValue
+        packet.m_hasAbsTimestamp = 1
+        packet.m_nTimeStamp = message.timestamp
+        packet.m_nInfoField2 = Int32(bitPattern: message.streamID)
+        packet.m_nBodySize = UInt32(count)
+        packet.m_body = body.baseAddress?.assumingMemoryBound(to: CChar.self)
+        switch message.type {
+        case .audio: packet.m_nChannel = ChunkStream.audio
+        case .video: packet.m_nChannel = ChunkStream.video
+        case .dataAMF0, .dataAMF3: packet.m_nChannel = ChunkStream.data
+        case .commandAMF0, .commandAMF3: packet.m_nChannel = ChunkStream.command
+        default: packet.m_nChannel = ChunkStream.control
+        }
+        return packet
+    }
+}

@@ -1,0 +1,32 @@
+internal import CLibRTMP
+internal import Synchronization
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// librtmp's own log: silent unless somebody asks.
+///
+/// Of librtmp's levels only errors are passed on. From warnings downward it writes what was sent and received, names and keys included.
+package enum LibRTMPLog {
+    private static let handler = Mutex<(@Sendable (String) -> Void)?>(nil)
+
+    /// Takes librtmp's error lines, of all links, on the links' threads; nil for none. A line names no stream and no key.
+    package static func setHandler(_ new: (@Sendable (String) -> Void)?) { self.handler.withLock { $0 = new } }
+
+    /// Before librtmp's first use, once.
+    static func install() {
+        RTMP_LogSetLevel(RTMP_LOGERROR)
+        RTMP_LogSetCallback { level, format, arguments in
+            guard level <= Int32(RTMP_LOGERROR.rawValue), let format, let arguments else { return }
+            guard let handler = LibRTMPLog.handler.withLock({ $0 }) else { return }
+            var line = [CChar](repeating: 0, count: 256)
+            guard vsnprintf(&line, line.count, format, arguments) > 0 else { return }
+            handler(String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        }
+    }
+}

@@ -1,0 +1,294 @@
+internal import Dispatch
+internal import NIOCore
+internal import RTMP
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// One RTMP connection as a client, from the address to the answers of the server. On the link's thread, which it may block only while it
+/// connects and sends.
+///
+///     socket ── Wire.fill ── ChunkGuard ── LibRTMP ── ClientSession ── nextOutput
+final class Wire {
+    /// "192.0.2.1:1935"
+    let remote: String
+    /// "TLSv1.3 TLS_AES_256_GCM_SHA384"; nil without TLS.
+    let tls: String?
+    var session: ClientSession
+
+    private let url: UpstreamURL
+    private let control: LinkControl
+    private let counters: LinkCounters
+    /// The socket, or our end of the TLS pump's pair. librtmp has a duplicate of it, so that it never closes this one.
+    private let descriptor: Int32
+    private let pump: TLSPump?
+    private var rtmp: LibRTMP
+    private var chunks: ChunkGuard
+    private var input = ByteBuffer()
+    private var bytesIn: UInt64 = 0
+    private let limits: Limits
+    private let sendStallMs: Int
+
+    private static let readBytes = 64 << 10
+    /// A server's chunk streams: a few are usual, some servers take a new one for each message stream.
+    private static var limits: Limits {
+        var limits = Limits()
+        limits.chunkStreams = 256
+        limits.partialMessages = 16
+        limits.partialBytes = 24 << 20
+        return limits
+    }
+
+    /// Connects by TCP and TLS, does the handshake and sends `connect`. Its answer is still to come out of ``nextOutput()``.
+    init(_ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool, control: LinkControl, counters: LinkCounters)
+        throws(UpstreamError)
+    {
+        let connectEnd = System.nowMs() + Int64(options.connectTimeoutMs)
+        let connection = try Dialer.connect(url, options, control: control, until: connectEnd)
+        var descriptor = connection.descriptor
+        var pump: TLSPump?
+        var tls: String?
+        if url.isSecure {
+            let started = try TLSPump.start(descriptor, url: url, options: options, control: control, until: connectEnd)
+            descriptor = started.descriptor
+            pump = started.pump
+            tls = started.version
+        }
+        System.setTimeouts(descriptor, receiveMs: options.handshakeTimeoutMs, sendMs: options.sendStallMs)
+        var session = ClientSession(limits: Self.limits)
+        let command = Self.connectCommand(&session, url, options, publishes: publishes)
+        var rtmp = try Self.begin(descriptor, command, url, options, publishes: publishes, control: control, pump: pump)
+        self.remote = connection.remote
+        self.tls = tls
+        self.url = url
+        self.control = control
+        self.counters = counters
+        self.descriptor = descriptor
+        self.pump = pump
+        self.session = session
+        self.limits = Self.limits
+        self.chunks = ChunkGuard(limits: Self.limits)
+        self.sendStallMs = options.sendStallMs
+        self.input = rtmp.takeUnread()
+        self.rtmp = rtmp
+    }
+
+    deinit {
+        self.control.close(self.descriptor)
+        self.pump?.join()
+    }
+
+    /// `connect` as the session words it: librtmp sends it itself after its handshake. What else the session says stays with it.
+    private static func connectCommand(
+        _ session: inout ClientSession, _ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool
+    ) -> Message {
+        var extra = options.connectProperties.map { AMF0Property(name: $0.name, value: .string($0.value)) }
+        if !publishes {
+            // What ffmpeg's player says it can do, and Enhanced RTMP's list of codecs (v2, "Enhancing NetConnection connect Command").
+            extra += [
+                AMF0Property(name: "fpad", value: false), AMF0Property(name: "capabilities", value: 15),
+                AMF0Property(name: "audioCodecs", value: 4071), AMF0Property(name: "videoCodecs", value: 252),
+                AMF0Property(name: "videoFunction", value: 1),
+                AMF0Property(
+                    name: "fourCcList", value: .strictArray(["hvc1", "av01", "vp09", "avc1", "Opus", "fLaC", "ac-3", "ec-3", "mp4a"])),
+            ]
+        }
+        session.connect(
+            app: url.app, tcUrl: url.tcUrl, flashVersion: publishes ? "FMLE/3.0 (compatible; earshot)" : "LNX 9,0,124,2", extra: extra)
+        var command: Message?
+        while let output = session.nextOutput() {
+            if case .send(let message) = output, message.type == .commandAMF0 { command = message }
+        }
+        return command ?? Message(type: .commandAMF0, payload: ByteBuffer())
+    }
+
+    /// librtmp with its handshake done and `connect` sent. When this throws, the connection is closed.
+    private static func begin(
+        _ descriptor: Int32, _ command: Message, _ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool, control: LinkControl,
+        pump: TLSPump?
+    ) throws(UpstreamError) -> LibRTMP {
+        do throws(UpstreamError) {
+            let duplicate = dup(descriptor)
+            guard duplicate >= 0 else { throw .system("no descriptor (\(System.lastError))") }
+            System.closeOnExec(duplicate)
+            var rtmp = try LibRTMP.make(duplicate, url: url, publishes: publishes, timeoutMs: options.handshakeTimeoutMs)
+            try Self.handshake(&rtmp, command, url, options, control: control, pump: pump)
+            return rtmp
+        } catch {
+            control.close(descriptor)
+            pump?.join()
+            throw error
+        }
+    }
+
+    private static func handshake(
+        _ rtmp: inout LibRTMP, _ command: Message, _ url: UpstreamURL, _ options: UpstreamOptions, control: LinkControl, pump: TLSPump?
+    ) throws(UpstreamError) {
+        // librtmp gives each read its time; this is the time for all of them.
+        let deadline = DispatchWorkItem { control.expire() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(options.handshakeTimeoutMs), execute: deadline)
+        let isConnected = rtmp.connect(command)
+        deadline.cancel()
+        guard !control.isStopping else { throw .cancelled }
+        guard !isConnected else {
+            guard !control.isOverdue else { throw .silent(waitingFor: "the RTMP handshake", ms: options.handshakeTimeoutMs) }
+            return
+        }
+        if let failure = pump?.failure { throw .tls(origin: url.origin, why: failure) }
+        if control.isOverdue || rtmp.timedOut { throw .silent(waitingFor: "the RTMP handshake", ms: options.handshakeTimeoutMs) }
+        throw .handshake(origin: url.origin, why: "it closed the connection in the handshake")
+    }
+
+    // MARK: Reading
+
+    /// The next thing that the server said, or nil until more bytes come. Sends what the session answers.
+    func nextOutput() throws(UpstreamError) -> ClientSessionOutput? {
+        while true {
+            while let output = self.session.nextOutput() {
+                switch output {
+                case .send(let message): try self.send(message)
+                case .setChunkSize(let size): self.rtmp.setWriteChunkSize(size)
+                default: return output
+                }
+            }
+            guard let message = try self.nextMessage() else { return nil }
+            try self.receive(message)
+        }
+    }
+
+    private func nextMessage() throws(UpstreamError) -> Message? {
+        while let length = try self.chunks.nextChunk(in: self.input) {
+            let message = try self.rtmp.read(length, of: self.input)
+            self.input.moveReaderIndex(forwardBy: length)
+            if let message { return message }
+        }
+        self.input.discardReadBytes()
+        return nil
+    }
+
+    private func receive(_ message: Message) throws(UpstreamError) {
+        switch message.type {
+        case .setChunkSize:
+            if let size = message.payload.getInteger(at: message.payload.readerIndex, as: UInt32.self) {
+                try self.chunks.setChunkSize(size)
+                self.rtmp.setReadChunkSize(self.chunks.chunkSize)
+            }
+        case .aggregate:
+            var parts = Aggregate(message)
+            while let part = try Self.checked({ () throws(RTMPError) in try parts.next() }) {
+                // Nothing but media belongs in there (RTMP 1.0 §7.1.6), and each part has its own limit.
+                guard [.audio, .video, .dataAMF0, .dataAMF3].contains(part.type) else { continue }
+                let limit = self.limits.messageBytes(part.type)
+                guard part.payload.readableBytes <= limit else {
+                    let error = RTMPError.messageTooLarge(type: part.type.rawValue, length: part.payload.readableBytes, limit: limit)
+                    throw .protocolViolation(error.description)
+                }
+                try self.pass(part)
+            }
+        case .commandAMF0, .commandAMF3:
+            guard message.payload.readableBytes > 0 else { break }
+            let amf = self.limits.amf
+            if let word = self.finalWord(try Self.checked({ () throws(RTMPError) in try Command(message, limits: amf) })) { throw word }
+            try self.pass(message)
+        default: try self.pass(message)
+        }
+    }
+
+    private func pass(_ message: Message) throws(UpstreamError) {
+        do throws(RTMPError) {
+            try self.session.receive(message)
+        } catch {
+            throw .protocolViolation(error.description)
+        }
+    }
+
+    private static func checked<Result>(_ read: () throws(RTMPError) -> Result) throws(UpstreamError) -> Result {
+        do throws(RTMPError) {
+            return try read()
+        } catch {
+            throw .protocolViolation(error.description)
+        }
+    }
+
+    /// Commands that end the link whatever it does, and that the session does not look into.
+    private func finalWord(_ command: Command) -> UpstreamError? {
+        let information = command.arguments.first
+        if let target = information?["ex"]?["redirect"]?.string ?? information?["redirect"]?.string {
+            let origin: String
+            do throws(UpstreamError) { origin = try UpstreamURL(parsing: target).origin } catch { origin = "another server" }
+            return .redirected(to: origin)
+        }
+        return command.name == "close" ? .ended(code: "close") : nil
+    }
+
+    /// Reads what the socket has, without waiting. False: nothing. Throws at the connection's end.
+    func fill(_ during: String) throws(UpstreamError) -> Bool {
+        let descriptor = self.descriptor
+        var count: Int?
+        self.input.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.readBytes) { buffer in
+            count = System.receive(descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer[..<Self.readBytes]))
+            return max(count ?? 0, 0)
+        }
+        guard let count else { return false }
+        guard count > 0 else { throw self.end(during) }
+        self.bytesIn &+= UInt64(count)
+        self.counters.received(bytes: count)
+        self.session.bytesReceived(self.bytesIn)
+        return true
+    }
+
+    private func end(_ during: String) -> UpstreamError {
+        if self.control.isStopping { return .cancelled }
+        if let failure = self.pump?.failure { return .tls(origin: self.url.origin, why: failure) }
+        return .closed(while: during)
+    }
+
+    /// Waits until the server says something or the link is woken. Throws when the link is to stop, or when the time (`System.nowMs`) has come.
+    func wait(until endMs: Int64, orElse error: UpstreamError) throws(UpstreamError) {
+        if try self.control.wait(for: self.descriptor, Int32(POLLIN), until: endMs) { return }
+        guard System.nowMs() < endMs else { throw error }
+    }
+
+    // MARK: Sending
+
+    /// Blocks until the system has taken all of it.
+    func send(_ message: Message) throws(UpstreamError) {
+        let begin = System.nowMs()
+        guard self.rtmp.send(message) else {
+            if System.nowMs() - begin >= Int64(self.sendStallMs), !self.control.isStopping { throw .stalled(ms: self.sendStallMs) }
+            throw self.end("while sending")
+        }
+        self.counters.sent(bytes: message.payload.readableBytes + 12)
+    }
+
+    /// Says how long our chunks are from now on; librtmp would keep to 128 bytes, a write for each.
+    func announceChunkSize() throws(UpstreamError) {
+        try self.send(ControlMessage.setChunkSize(UInt32(ClientSession.outgoingChunkSize)).message)
+        self.rtmp.setWriteChunkSize(ClientSession.outgoingChunkSize)
+    }
+
+    /// Sends what the session still has to say, then no more, and gives the server a moment to take it. Never throws: this is a goodbye.
+    func finish() {
+        do throws(UpstreamError) {
+            while let output = self.session.nextOutput() {
+                if case .send(let message) = output { try self.send(message) }
+            }
+        } catch {
+            return
+        }
+        System.shutdownWriting(self.descriptor)
+        let end = System.nowMs() + 500
+        var scrap = [UInt8](repeating: 0, count: 4_096)
+        while System.nowMs() < end {
+            var set = [pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)]
+            guard System.poll(&set, timeoutMs: end - System.nowMs()) else { return }
+            let count = scrap.withUnsafeMutableBytes { System.receive(self.descriptor, $0) } ?? 1
+            guard count > 0 else { return }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// Where a link stands. A plain value.
+package enum UpstreamState: Sendable, Equatable {
+    /// Never started.
+    case idle
+    /// From the name lookup to the server's consent; when pulling, to the first frame.
+    case connecting
+    case running
+    /// Until the next try; milliseconds since 1970.
+    case waiting(untilMs: Int64)
+    case stopped
+    /// Given up. `permanent`: only a change of URL, settings or server can help; otherwise the tries are used up.
+    case failed(reason: String, permanent: Bool)
+
+    /// For the API.
+    package var word: String {
+        switch self {
+        case .idle: "idle"
+        case .connecting: "connecting"
+        case .running: "running"
+        case .waiting: "waiting"
+        case .stopped: "stopped"
+        case .failed: "failed"
+        }
+    }
+}
+
+/// What a link is doing and has done, over all its connections, as of one moment. A plain value.
+package struct UpstreamStatus: Sendable, Equatable {
+    package var state: UpstreamState
+    /// Milliseconds since 1970 at which the state began.
+    package var sinceMs: Int64
+    /// Connections tried, and those that came to run.
+    package var attempts: UInt64
+    package var connections: UInt64
+    package var bytesIn: UInt64
+    package var bytesOut: UInt64
+    package var framesIn: UInt64
+    package var framesOut: UInt64
+    /// Messages from the server that could not be read, and were left out.
+    package var malformed: UInt64
+    /// Frames not pushed because the other end was too slow.
+    package var droppedVideo: UInt64
+    package var droppedAudio: UInt64
+    package var queuedBytes: Int
+    /// Milliseconds that the oldest queued frame has waited.
+    package var queuedMs: Int
+    /// Its words hold no credentials. Stays when the link runs again.
+    package var lastError: UpstreamError?
+    /// Milliseconds since 1970.
+    package var lastErrorMs: Int64?
+    /// "192.0.2.1:1935"; nil without a connection.
+    package var remoteAddress: String?
+    /// "TLSv1.3 TLS_AES_256_GCM_SHA384"; nil without TLS.
+    package var tls: String?
+}

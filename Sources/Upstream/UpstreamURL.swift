@@ -1,0 +1,173 @@
+/// Where a link goes: an `rtmp` or `rtmps` URL in its plainest form. A plain value.
+///
+/// Only what every reader takes the same way is accepted: librtmp reads options of its own behind a space, and writes names as they are,
+/// so spaces, control characters and user names are refused.
+package struct UpstreamURL: Sendable, Equatable {
+    package enum Host: Sendable, Equatable {
+        /// Lower case.
+        case name(String)
+        /// 4 or 16 bytes, network order.
+        case address([UInt8])
+    }
+
+    /// TLS.
+    package let isSecure: Bool
+    package let host: Host
+    package let port: Int
+    /// One or two path components, as ffmpeg and librtmp split them: two when at least one more follows.
+    package let app: String
+    /// What is published or played, query included: holds credentials, never log it.
+    package let stream: String
+
+    package static let expected =
+        "rtmp:// or rtmps://, a host name or address, a port if it is another than usual, an app and a stream name"
+    /// Bytes.
+    package static let maxBytes = 2_048
+    /// Bytes.
+    package static let maxAppBytes = 256
+
+    /// Host as a URL has it.
+    package var hostText: String {
+        switch self.host {
+        case .name(let name): name
+        case .address(let bytes): bytes.count == 16 ? "[\(IPText.text(bytes))]" : IPText.text(bytes)
+        }
+    }
+
+    /// "rtmps://cdn.example" with the port when it is an unusual one: no path.
+    package var origin: String {
+        let isUsual = self.port == (self.isSecure ? 443 : 1935)
+        return "\(self.isSecure ? "rtmps" : "rtmp")://\(self.hostText)\(isUsual ? "" : ":\(self.port)")"
+    }
+
+    /// For logs and the API: "rtmps://cdn.example/live/abcd***". A stream name is a key with many services: a third of it is shown, four
+    /// letters at most. No query.
+    package var redacted: String {
+        let name = self.stream.prefix { $0 != "?" }
+        return "\(self.origin)/\(self.app)/\(name.prefix(min(4, name.count / 3)))***"
+    }
+
+    /// The URL of the app, which `connect` carries.
+    var tcUrl: String { "\(self.origin)/\(self.app)" }
+
+    /// Throws ``UpstreamError/badURL(_:)``, whose words do not hold the URL.
+    package init(parsing text: String) throws(UpstreamError) {
+        guard text.utf8.count <= Self.maxBytes else {
+            throw .badURL("has \(text.utf8.count) bytes; expected \(Self.maxBytes) at most")
+        }
+        guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            throw .badURL("holds spaces or control characters; expected none")
+        }
+        guard text.utf8.allSatisfy(Self.isPlain) else { throw .badURL("holds characters that must be percent-encoded") }
+        let parts = try Self.splitScheme(text)
+        self.isSecure = parts.isSecure
+        let authority = parts.rest.prefix { $0 != "/" && $0 != "?" }
+        guard !authority.contains("@") else {
+            throw .badURL("has a user name in it; services that want one take it in the stream name's query")
+        }
+        let (host, port) = try Self.split(authority)
+        self.host = host
+        self.port = port ?? (self.isSecure ? 443 : 1935)
+        let path = parts.rest.dropFirst(authority.count)
+        let query = path.drop { $0 != "?" }
+        let components = path.dropLast(query.count).dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        guard components.count >= 2 else { throw .badURL("names no app and stream; expected \(Self.expected)") }
+        guard components.allSatisfy({ !$0.isEmpty }) else { throw .badURL("has an empty part in its path; expected \(Self.expected)") }
+        let appParts = components.count > 2 ? 2 : 1
+        self.app = components.prefix(appParts).joined(separator: "/")
+        self.stream = components.dropFirst(appParts).joined(separator: "/") + query
+        guard self.app.utf8.count <= Self.maxAppBytes else {
+            throw .badURL("has an app of \(self.app.utf8.count) bytes; expected \(Self.maxAppBytes) at most")
+        }
+    }
+
+    private static func splitScheme(_ text: String) throws(UpstreamError) -> (isSecure: Bool, rest: Substring) {
+        guard let colon = text.firstRange(of: "://") else { throw .badURL("has no scheme; expected \(Self.expected)") }
+        switch text[..<colon.lowerBound].lowercased() {
+        case "rtmp": return (false, text[colon.upperBound...])
+        case "rtmps": return (true, text[colon.upperBound...])
+        case "rtmpe", "rtmpt", "rtmpte", "rtmpts": throw .badURL("is of a kind that is not supported; use rtmps:// for encryption")
+        default: throw .badURL("is not rtmp or rtmps; expected \(Self.expected)")
+        }
+    }
+
+    private static func split(_ authority: Substring) throws(UpstreamError) -> (Host, Int?) {
+        let hostText: Substring
+        let host: Host
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]"),
+                let bytes = IPText.v6(String(authority[authority.index(after: authority.startIndex)..<close]))
+            else { throw .badURL("has no IPv6 address in its brackets") }
+            hostText = authority[...close]
+            host = .address(bytes)
+        } else {
+            hostText = authority.prefix { $0 != ":" }
+            guard let found = Self.nameOrV4(hostText.lowercased()) else { throw .badURL("has no valid host; expected \(Self.expected)") }
+            host = found
+        }
+        let portText = authority.dropFirst(hostText.count)
+        if portText.isEmpty { return (host, nil) }
+        guard portText.hasPrefix(":"), (2...6).contains(portText.utf8.count), let port = Int(portText.dropFirst()),
+            portText.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }), (1...65_535).contains(port)
+        else { throw .badURL("has no valid port; expected 1 to 65535") }
+        return (host, port)
+    }
+
+    /// RFC 1123 §2.1. A last label that begins like a number makes it an address, which must then be a whole one: resolvers read `127.1`
+    /// and `0x7f.1` as they like.
+    private static func nameOrV4(_ text: String) -> Host? {
+        guard (1...253).contains(text.utf8.count) else { return nil }
+        if let bytes = IPText.v4(text) { return .address(bytes) }
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        let isName = labels.allSatisfy { label in
+            (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
+                && label.utf8.allSatisfy { byte in
+                    Self.isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "-")
+                        || byte == UInt8(ascii: "_")
+                }
+        }
+        guard isName, let first = labels.last?.utf8.first, !Self.isDigit(first) else { return nil }
+        return .name(text)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    /// RFC 3986 §2: what may stand in a URL at all. A fragment has no meaning here.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"), UInt8(ascii: "`"),
+            UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"), UInt8(ascii: "#"):
+            false
+        default: byte > 0x20 && byte < 0x7F
+        }
+    }
+}
+
+extension UpstreamURL {
+    /// Text of a server's, fit to be shown: this URL's stream name and query values taken out (servers repeat what they were asked for), no
+    /// control characters, 200 characters at most.
+    func scrub(_ text: String) -> String {
+        var words = String(text.prefix(1_000).map { $0.unicodeScalars.allSatisfy(Self.isShown) ? $0 : " " })
+        for secret in self.secrets { words = words.replacing(secret, with: "***") }
+        return words.count <= 200 ? words : "\(words.prefix(199))…"
+    }
+
+    private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: false
+        default: true
+        }
+    }
+
+    /// Longest first, so that none is taken out of the middle of another.
+    private var secrets: [String] {
+        let name = self.stream.prefix { $0 != "?" }
+        let query = self.stream.dropFirst(name.count).dropFirst()
+        var secrets = [self.stream, String(name), String(query)]
+        secrets += name.split(separator: "/").map(String.init)
+        for pair in query.split(separator: "&") {
+            secrets.append(String(pair.drop { $0 != "=" }.dropFirst()))
+        }
+        return secrets.filter { $0.utf8.count >= 4 }.sorted { $0.utf8.count > $1.utf8.count }
+    }
+}

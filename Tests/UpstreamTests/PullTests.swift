@@ -1,0 +1,139 @@
+import Foundation
+import Media
+import NIOCore
+import Testing
+
+@testable import Upstream
+
+/// What ffmpeg pushes into nginx is what a pulling link gets from it.
+@Suite struct PullTests {
+    struct Recording: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let video: [String]?
+        let audio: [String]?
+
+        init(_ name: String, video: [String]? = nil, audio: [String]? = nil) {
+            self.testDescription = name
+            self.video = video
+            self.audio = audio
+        }
+    }
+
+    static let recordings = [
+        Recording("H.264 baseline, AAC", video: Fixture.baseline, audio: Fixture.aac),
+        Recording("H.264 with B-frames, AAC", video: Fixture.withBFrames, audio: Fixture.aac),
+        Recording("AAC only", audio: Fixture.aac),
+        Recording("video only", video: Fixture.withBFrames),
+    ]
+
+    /// The tags that the link delivered, read as the file that they would make: the same packets and times as the pushed file's.
+    @Test(arguments: recordings) func samePackets(_ recording: Recording) async throws {
+        let source = try await Fixture.flv(video: recording.video, audio: recording.audio, seconds: 3)
+        let expected = try await PacketList.of(file: source)
+        try await Nginx.run { nginx in
+            let url = "\(nginx.url)/live/cam1"
+            try await pulling(url) { task, record in
+                // nginx agrees to play what nobody publishes yet.
+                try await eventually("the answer to play") { task.status.bytesIn > 300 }
+                #expect(task.status.remoteAddress == "127.0.0.1:\(nginx.port)")
+                #expect(task.status.tls == nil)
+                let pushed = try await ClientProcess.run(FFmpeg.push(source, to: url))
+                #expect(pushed.status == 0, "\(pushed.errors)")
+                try await eventually("the last frame") { record.frames.count >= expected.count }
+                let got = try await Self.packets(record)
+                #expect(got.difference(from: expected) == nil)
+                #expect(record.words.hasPrefix("connecting running"))
+                let status = task.status
+                #expect(status.framesIn == UInt64(record.frames.count))
+                #expect(status.malformed == 0)
+                #expect(status.connections == 1)
+                #expect(status.bytesIn > record.frames.reduce(0) { $0 + UInt64($1.payload.readableBytes) })
+                // Metadata and sequence headers came too, and first.
+                #expect(record.frames.contains { $0.kind == .data && $0.tag.flags.contains(.metadata) })
+            }
+        }
+    }
+
+    static func packets(_ record: PullRecord) async throws -> PacketList {
+        try await Fixture.withDirectory { directory in
+            let path = directory.appendingPathComponent("pulled.flv").path
+            try FLVFile.write(record.tags, to: path)
+            return try await PacketList.of(file: path)
+        }
+    }
+
+    @Test func stateIsStoppedOnceTheThreadIsGone() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        try await Nginx.run { nginx in
+            let url = "\(nginx.url)/live/cam1"
+            try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+                try await pulling(url) { task, record in
+                    try await eventually("frames") { record.frames.count > 10 }
+                    let begin = ContinuousClock.now
+                    task.stop()
+                    try await eventually("the end") { task.state == .stopped }
+                    #expect(ContinuousClock.now - begin < .seconds(2))
+                    #expect(record.ends == [.cancelled])
+                    let count = record.frames.count
+                    // And again from the start.
+                    task.start()
+                    try await eventually("more frames") { record.frames.count > count + 10 }
+                    #expect(record.starts == 2)
+                }
+            }
+        }
+    }
+
+    @Test func comesBackWhenTheServerDoes() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        let port = try await FreePort.take()
+        let url = "rtmp://127.0.0.1:\(port)/live/cam1"
+        try await pulling(url) { task, record in
+            try await eventually("refusal") { record.words.contains("waiting") }
+            guard case .connect(_, let why)? = task.status.lastError else {
+                Issue.record("\(String(describing: task.status.lastError))")
+                return
+            }
+            #expect(why == "Connection refused")
+            try await Nginx.run(port: port) { _ in
+                try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+                    try await eventually("frames") { record.frames.count > 20 }
+                }
+            }
+            // nginx was killed.
+            try await eventually("the end of the first connection") { record.ends.count == 1 }
+            guard case .closed = record.ends.first else {
+                Issue.record("\(record.ends)")
+                return
+            }
+            let count = record.frames.count
+            try await Nginx.run(port: port) { _ in
+                try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+                    try await eventually("frames again") { record.frames.count > count + 20 }
+                }
+            }
+            #expect(record.starts == 2)
+            #expect(task.status.connections == 2)
+            // The new connection begins with headers of its own.
+            let again = record.frames[count...].prefix { $0.kind != .video || !$0.tag.flags.contains(.coded) }
+            #expect(again.contains { $0.kind == .video && $0.isSequenceHeader })
+        }
+    }
+
+    @Test func publishersEndIsNamed() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)
+        try await Nginx.run { nginx in
+            let url = "\(nginx.url)/ends/cam1"
+            // idle_streams off: nothing to play before somebody publishes.
+            try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+                try await pulling(url) { _, record in
+                    try await eventually("the end") { !record.ends.isEmpty }
+                    switch record.ends[0] {
+                    case .ended, .closed: break
+                    default: Issue.record("\(record.ends)")
+                    }
+                }
+            }
+        }
+    }
+}

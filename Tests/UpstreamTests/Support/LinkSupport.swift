@@ -1,0 +1,109 @@
+import Foundation
+import Media
+import NIOCore
+import Synchronization
+@testable import Upstream
+
+/// What a pulling link reported, in order.
+final class PullRecord: Sendable {
+    private struct State {
+        var frames: [Frame] = []
+        var starts = 0
+        var ends: [UpstreamError] = []
+        var states: [UpstreamState] = []
+    }
+    private let state = Mutex(State())
+
+    var frames: [Frame] { self.state.withLock { $0.frames } }
+    var starts: Int { self.state.withLock { $0.starts } }
+    var ends: [UpstreamError] { self.state.withLock { $0.ends } }
+    var states: [UpstreamState] { self.state.withLock { $0.states } }
+    /// "connecting running waiting"
+    var words: String { self.states.map(\.word).joined(separator: " ") }
+
+    func note(_ event: PullEvent) {
+        self.state.withLock { state in
+            switch event {
+            case .started: state.starts += 1
+            case .frame(let frame): state.frames.append(frame)
+            case .ended(let error): state.ends.append(error)
+            }
+        }
+    }
+
+    func note(_ new: UpstreamState) { self.state.withLock { $0.states.append(new) } }
+
+    /// The frames as FLV tags, as a file would hold them.
+    var tags: [Tag] {
+        self.frames.map {
+            Tag(kind: $0.kind, timestamp: UInt32(truncatingIfNeeded: $0.timestamp), payload: Array($0.payload.readableBytesView))
+        }
+    }
+}
+
+extension UpstreamOptions {
+    /// Everything on loopback is allowed; short times.
+    static var forTests: UpstreamOptions {
+        var options = UpstreamOptions { _ in nil }
+        options.connectTimeoutMs = 5_000
+        options.handshakeTimeoutMs = 5_000
+        options.silenceMs = 5_000
+        options.sendStallMs = 3_000
+        options.reconnect.firstMs = 100
+        options.reconnect.maxMs = 400
+        return options
+    }
+}
+
+/// Runs a pulling link for the time of the body.
+func pulling<Result>(
+    _ url: String, _ options: UpstreamOptions = .forTests, _ body: (UpstreamTask, PullRecord) async throws -> Result
+) async throws -> Result {
+    let record = PullRecord()
+    let task = UpstreamTask.pull(try UpstreamURL(parsing: url), options: options, onState: { record.note($0) }) { record.note($0) }
+    return try await running(task) { try await body(task, record) }
+}
+
+/// Runs a pushing link for the time of the body.
+func pushing<Result>(
+    _ url: String, _ options: UpstreamOptions = .forTests, _ body: (UpstreamTask, PullRecord) async throws -> Result
+) async throws -> Result {
+    let record = PullRecord()
+    let task = UpstreamTask.push(try UpstreamURL(parsing: url), options: options, onState: { record.note($0) })
+    return try await running(task) { try await body(task, record) }
+}
+
+private func running<Result>(_ task: UpstreamTask, _ body: () async throws -> Result) async throws -> Result {
+    task.start()
+    let outcome: Swift.Result<Result, any Error>
+    do {
+        outcome = .success(try await body())
+    } catch {
+        outcome = .failure(TimedOut(description: "\(error) \(task.status)"))
+    }
+    task.stop()
+    try await eventually("the link's end", within: 10) {
+        switch task.state {
+        case .stopped, .failed: true
+        default: false
+        }
+    }
+    return try outcome.get()
+}
+
+extension Tag {
+    func frame() throws -> Frame {
+        try Frame(kind: self.kind, timestamp: Int64(self.timestamp), payload: ByteBuffer(bytes: self.payload))
+    }
+}
+
+/// Offers a file's tags at the pace of their timestamps, `speed` times as fast.
+func offer(_ tags: [Tag], to task: UpstreamTask, speed: Double = 1) async throws {
+    let begin = ContinuousClock.now
+    let first = tags.first?.timestamp ?? 0
+    for tag in tags {
+        let due = begin + .milliseconds(Double(tag.timestamp - min(first, tag.timestamp)) / speed)
+        if due > .now { try await Task.sleep(until: due) }
+        task.offer(try tag.frame())
+    }
+}
