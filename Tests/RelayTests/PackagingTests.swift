@@ -74,7 +74,7 @@ import Testing
             for sink in sinks { try await relay.with(sink) { $0.close() } }
             try await relay.sweep()
             try await relay.sweep()
-            #expect(try await relay.ringBytes(live.stream) == before)
+            #expect(try await relay.ringBytes(live.stream) <= before)
         }
     }
 

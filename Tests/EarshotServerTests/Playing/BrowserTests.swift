@@ -59,7 +59,7 @@ import Testing
                     try await eventually("the page's report", within: 40) { !reports.deliveries.isEmpty }
                     let report = try reports.deliveries.first.orThrow().json
                     #expect(report["error"].string == "", "\(report)")
-                    #expect(report["type"].string?.hasPrefix("video/mp4; codecs=\"avc1.4D40") == true, "\(report)")
+                    #expect(report["type"].string?.lowercased().hasPrefix("video/mp4; codecs=\"avc1.4d40") == true, "\(report)")
                     #expect(report["width"].int == 320)
                     #expect(report["frames"].int ?? 0 > 50, "\(report)")
                     #expect(report["advancedMs"].int ?? 0 > 2_000, "\(report)")

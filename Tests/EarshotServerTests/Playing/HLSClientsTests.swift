@@ -34,24 +34,24 @@ import Testing
                     #expect(played.status == 0, "the playlist has an end: \(played.errors)")
                 }
             }
-            // Through the same container, which gives every packet its Matroska form.
+            // Through one container: segments of MPEG-TS have other bytes around the same pictures.
             _ = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", source, "-c", "copy", whole])
-            for kind in ["video", "audio"] {
-                let (got, sent) = (try await Self.decoded(file, kind), try await Self.decoded(whole, kind))
-                guard !sent.isEmpty else { continue }
-                // Audio that begins or ends within a packet sounds different there.
-                let inner = kind == "audio" ? Array(got.dropFirst(3).dropLast(3)) : got
-                #expect(got.count > sent.count / 2, "\(kind): \(got.count) of \(sent.count)")
-                #expect(sent.containsRun(inner), "\(kind): \(got.count) frames, not in a row in the \(sent.count) that were pushed")
+            if media.video != nil {
+                let (got, sent) = (try await Self.pictures(file), try await Self.pictures(whole))
+                #expect(got.count > sent.count / 2 && sent.containsRun(got), "\(got.count) of \(sent.count) pictures, or not in a row")
+            }
+            if media.audio != nil {
+                let (got, sent) = (try await PacketList.of(file: file), try await PacketList.of(file: whole))
+                let (heard, said) = (got.only("audio").hashes, sent.only("audio").hashes)
+                #expect(heard.count > said.count / 2 && said.containsRun(heard), "\(heard.count) of \(said.count) packets, or not in a row")
             }
         }
     }
 
     /// Hashes of decoded frames.
-    private static func decoded(_ file: String, _ kind: String) async throws -> [String] {
-        let map = kind == "video" ? "0:v?" : "0:a?"
+    private static func pictures(_ file: String) async throws -> [String] {
         let made = try await ClientProcess.run(
-            ["ffmpeg", "-v", "error", "-i", file, "-map", map, "-f", "framehash", "-hash", "md5", "-"], within: 60)
+            ["ffmpeg", "-v", "error", "-i", file, "-map", "0:v", "-f", "framehash", "-hash", "md5", "-"], within: 60)
         return made.text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
             $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) }
         }
@@ -93,6 +93,7 @@ import Testing
             var hint: String?
             var playlists = 0
             var hasReturned = false
+            var sawDiscontinuity = false
             while ContinuousClock.now - begin < .seconds(14) {
                 let query = hint.map { "&\($0)" } ?? ""
                 let answer = try await HTTPAnswer.get("\(server.http)/live/\(media)\(query)")
@@ -106,7 +107,7 @@ import Testing
                 let violations = history.check(answer.text, atMs: atMs)
                 #expect(violations.isEmpty, "\(violations)\n\(answer.text)")
                 let next = Self.next(after: answer.text)
-                #expect(!hasReturned || answer.text.contains("EXT-X-DISCONTINUITY\n") || playlists > 40)
+                if answer.text.contains("#EXT-X-DISCONTINUITY\n") { sawDiscontinuity = true }
                 hint = "_HLS_msn=\(next.msn)&_HLS_part=\(next.part)"
                 if !hasReturned, ContinuousClock.now - begin > .seconds(4) {
                     push.send(SIGKILL)
@@ -117,6 +118,7 @@ import Testing
                 }
             }
             #expect(playlists > 30, "\(playlists) playlists")
+            #expect(sawDiscontinuity, "where the publisher was away")
         }
     }
 
