@@ -39,3 +39,8 @@ static inline AVIOContext *earshot_avio_writer(
     return avio_alloc_context(buffer, size, 1, opaque, NULL, (int (*)(void *, uint8_t *, int))write, seek);
 #endif
 }
+
+static inline AVIOContext *earshot_avio_reader(
+    unsigned char *buffer, int size, void *opaque, int (*read)(void *opaque, uint8_t *bytes, int count), earshot_seek_function seek) {
+    return avio_alloc_context(buffer, size, 0, opaque, read, NULL, seek);
+}

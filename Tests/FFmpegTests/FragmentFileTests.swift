@@ -1,0 +1,116 @@
+import FFmpeg
+import Foundation
+import Media
+import NIOCore
+import Testing
+
+@Suite struct FragmentFileTests {
+    @Test(arguments: [FragmentFile.Sync.never, .everyFragment, .everyMs(500)]) func whatIsAppendedIsThere(_ policy: FragmentFile.Sync)
+        async throws
+    {
+        let clip = try await Clip.avc.value
+        let scratch = try Scratch()
+        let pieces = try Pieces(FragmentMuxer(tracks: clip.tracks), clip.samples)
+        let file = try FragmentFile(path: scratch.path("rec.mp4"), initialization: pieces.initialization, sync: policy)
+        for (index, fragment) in pieces.fragments.enumerated() { try file.append(fragment.bytes, nowMs: Int64(index) * 300) }
+        #expect(file.fragments == 6 && file.bytes == Int64(pieces.whole.readableBytes))
+        // Before it is closed.
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == Data(pieces.whole.readableBytesView))
+        try file.close()
+        #expect(throws: FFmpegError.file(operation: "write", path: file.path, errno: EBADF)) {
+            try file.append(pieces.initialization, nowMs: 0)
+        }
+    }
+
+    @Test func errorsNameTheFile() throws {
+        let scratch = try Scratch()
+        let path = scratch.path("rec.mp4")
+        let bytes = ByteBuffer(repeating: 1, count: 10)
+        _ = try FragmentFile(path: path, initialization: bytes, sync: .never)
+        #expect(throws: FFmpegError.file(operation: "create", path: path, errno: EEXIST)) {
+            try FragmentFile(path: path, initialization: bytes, sync: .never)
+        }
+        let nowhere = scratch.path("no/rec.mp4")
+        #expect(throws: FFmpegError.file(operation: "create", path: nowhere, errno: ENOENT)) {
+            try FragmentFile(path: nowhere, initialization: bytes, sync: .never)
+        }
+        #expect("\(FFmpegError.file(operation: "write", path: "/a", errno: ENOSPC))" == "write /a: No space left on device")
+    }
+
+    /// What a process of its own does, which is killed while it writes: it appends fragments as fast as it can, and tells after each how
+    /// many it has appended. Only runs where the variables are set.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_FRAGMENT_WRITER"] != nil)) func writer() throws {
+        let environment = ProcessInfo.processInfo.environment
+        let path = try #require(environment["EARSHOT_FRAGMENT_WRITER"])
+        let clip = try FLV.frames(try #require(environment["EARSHOT_FRAGMENT_SOURCE"]))
+        let tracks = try [Frame.Kind.video, .audio].map { kind in
+            try Track(try #require(clip.first { $0.kind == kind && Track.describes($0) }))
+        }
+        let samples = clip.compactMap { Sample($0) }
+        let muxer = try FragmentMuxer(tracks: tracks)
+        let file = try FragmentFile(path: path, initialization: muxer.initialization, sync: .never)
+        let count = try #require(FileHandle(forWritingAtPath: path + ".count"))
+        for round in 0..<Int64(100) {
+            for sample in samples {
+                var sample = sample
+                sample.dts += round * 6_000
+                sample.pts += round * 6_000
+                if sample.kind == .video, sample.isKeyframe, let fragment = try muxer.flush(before: sample) {
+                    try file.append(fragment.bytes, nowMs: 0)
+                    try count.write(contentsOf: [UInt8(fragment.samples)])
+                }
+                try muxer.write(sample)
+            }
+        }
+    }
+
+    /// `EARSHOT_KILLS` writers (50) are killed at moments of chance.
+    @Test func aKilledWriterLosesAtMostTheLastFragment() async throws {
+        let clip = try await Clip.avc.value
+        let scratch = try Scratch()
+        let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap { Int($0) } ?? 50
+        var random = SystemRandomNumberGenerator()
+        var cut = 0
+        for kill in 0..<kills {
+            let path = scratch.path("\(kill).mp4")
+            _ = FileManager.default.createFile(atPath: path + ".count", contents: nil)
+            let status = try await Self.killWriter(path, clip.path, after: UInt32.random(in: 0...60_000, using: &random))
+            #expect(status == -SIGKILL)
+            // What the writer had been told is there; and then the last fragment, whole or not.
+            let told = try Data(contentsOf: URL(fileURLWithPath: path + ".count")).map(Int.init)
+            let packets = try await Probe.packets(path, warnings: false)
+            #expect(packets.count >= told.reduce(0, +), "\(packets.count) packets of \(told)")
+            let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
+            let finished = try MP4Finisher.finish(path, to: path + ".done")
+            #expect(finished.packets >= told.reduce(0, +) && finished.lostBytes < size)
+            if finished.lostBytes > 0 { cut += 1 }
+            for name in [path, path + ".count", path + ".done"] { try FileManager.default.removeItem(atPath: name) }
+        }
+        print("\(cut) of \(kills) files ended in half a fragment")
+    }
+
+    /// Runs this very program with the writer as its only test, and kills it `after` microseconds from its first fragment.
+    private static func killWriter(_ path: String, _ source: String, after microseconds: UInt32) async throws -> Int32 {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = ["--testing-library", "swift-testing", "--filter", "FragmentFileTests/writer"]
+        process.environment = ProcessInfo.processInfo.environment.merging(
+            ["EARSHOT_FRAGMENT_WRITER": path, "EARSHOT_FRAGMENT_SOURCE": source, "SWIFT_BACKTRACE": "enable=no"]
+        ) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        process.terminationHandler = { _ in end.finish() }
+        try process.run()
+        let giveUp = ContinuousClock.now + .seconds(20)
+        var status = stat()
+        while stat(path + ".count", &status) == 0, status.st_size == 0, process.isRunning, ContinuousClock.now < giveUp {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        try await Task.sleep(for: .microseconds(microseconds))
+        kill(process.processIdentifier, SIGKILL)
+        for await _ in ends {}
+        return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    }
+}
