@@ -8,8 +8,22 @@ enum Migrations {
         migrator.registerMigration("1 streams", foreignKeyChecks: .immediate) { db in try db.execute(sql: streams) }
         migrator.registerMigration("1 events", foreignKeyChecks: .immediate) { db in try db.execute(sql: events) }
         migrator.registerMigration("1 access", foreignKeyChecks: .immediate) { db in try db.execute(sql: access) }
+        migrator.registerMigration("3 relay tasks", foreignKeyChecks: .immediate) { db in try db.execute(sql: relayTasks) }
         return migrator
     }()
+
+    /// The URL holds the other server's credential: as secret as the keys beside this file.
+    private static let relayTasks = """
+        CREATE TABLE relay_tasks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            direction TEXT NOT NULL,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            url TEXT NOT NULL,
+            on_demand INTEGER NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+        """
 
     /// Every list order has an index behind each filter, so that a page costs the same wherever it lies. Lists that leave state or
     /// public open read one range per value and merge them.

@@ -27,7 +27,23 @@ extension ServerCore {
                         reason: why == .forbidden ? .forbidden : .roomClosed,
                         message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
             }
+            // What another server has is fetched for the first who asks.
+            if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
             return HTTPPlay(request: request, pass: pass)
+        }
+    }
+
+    private static let fetchLimit = Duration.seconds(8)
+
+    private func waitUntilLive(_ path: String) async {
+        let end = ContinuousClock.now + Self.fetchLimit
+        while ContinuousClock.now < end {
+            let isLive = await self.onHome(of: path) { home, stream in
+                home.snapshot(of: stream).map { $0.stream.phase != .idle && $0.stream.meter.messagesIn > 0 } ?? false
+            }
+            if isLive == true { return }
+            // Cancelled: the viewer has gone.
+            do { try await Task.sleep(for: .milliseconds(50)) } catch { return }
         }
     }
 

@@ -56,6 +56,7 @@ extension RTMPConnection {
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
         self.core.counters.update { $0.playsStarted += 1 }
+        self.core.relayTasks.wanted(address.path)
         self.noteRole("play", address, "Play started")
         self.session.acceptPlay(streamID)
         self.performRequests()

@@ -92,6 +92,7 @@ extension RTMPConnection {
         case .success(let token):
             publishing.token = token
             self.core.counters.update { $0.publishesStarted += 1 }
+            self.core.publishBegan(stream)
             self.noteRole("publish", address, room: publishing.admission.grant.roomID, "Publish started")
             self.session.acceptPublish(streamID)
             self.performRequests()
@@ -210,20 +211,15 @@ extension GracePeriods {
     }
 }
 
-/// Brings a stream's word on its publisher to the room registry, and to the publisher's connection from the stream's home loop.
-final class PublishRelay: PublisherDelegate {
-    let connection: NIOLoopBound<RTMPConnection>
-    private let streamID: UInt32
-    let sequence: PushSequence
-    private let rooms: RoomRegistry
+/// A publisher that a room counts as its own: a connection's, or a link's to another server.
+protocol RoomPublisher: PublisherDelegate {
+    var sequence: PushSequence { get }
+    var rooms: RoomRegistry { get }
+    /// It is let go. On the stream's home loop.
+    func end(_ token: StreamState.Token, _ end: PushEnd)
+}
 
-    init(connection: NIOLoopBound<RTMPConnection>, streamID: UInt32, sequence: PushSequence, rooms: RoomRegistry) {
-        self.connection = connection
-        self.streamID = streamID
-        self.sequence = sequence
-        self.rooms = rooms
-    }
-
+extension RoomPublisher {
     func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
         var media = PushMedia()
         media.width = meter.video?.width
@@ -237,6 +233,21 @@ final class PublishRelay: PublisherDelegate {
 
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
         self.end(token, reason == .takenOver ? .takenOver : .mediaIdle)
+    }
+}
+
+/// Brings a stream's word on its publisher to the room registry, and to the publisher's connection from the stream's home loop.
+final class PublishRelay: RoomPublisher {
+    let connection: NIOLoopBound<RTMPConnection>
+    private let streamID: UInt32
+    let sequence: PushSequence
+    let rooms: RoomRegistry
+
+    init(connection: NIOLoopBound<RTMPConnection>, streamID: UInt32, sequence: PushSequence, rooms: RoomRegistry) {
+        self.connection = connection
+        self.streamID = streamID
+        self.sequence = sequence
+        self.rooms = rooms
     }
 
     /// Said to the registry here and now, before the next publisher's media; the connection's own word of it comes too late to count.

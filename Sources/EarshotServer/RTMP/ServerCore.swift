@@ -13,6 +13,7 @@ package final class ServerCore: Sendable {
     let pieces = StreamRegistry()
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
+    let relayTasks = RelayTasks()
     package let rooms: RoomRegistry
     package let keys: KeyRing
     package let admissions: AdmissionRules
@@ -55,6 +56,14 @@ package final class ServerCore: Sendable {
 
     /// A number for a connection that publishes or plays, as `GET /sessions` shows it.
     func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
+
+    /// Somebody publishes the stream: what follows it by itself begins. Any thread.
+    func publishBegan(_ stream: Relay.Stream) {
+        self.relayTasks.streamBegan(stream.path, of: self)
+        guard self.config.hls.always else { return }
+        let path = stream.path
+        Task { _ = try? await self.remuxers.use(path, of: self) }
+    }
 
     package func start() {
         for loop in self.loops.values { loop.start() }

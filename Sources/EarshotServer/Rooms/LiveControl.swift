@@ -20,11 +20,11 @@ extension ServerCore {
     ) {
         guard let stream = self.registry.find(path.description) else { return done(false) }
         stream.home.run { home in
-            if let sequence, let publisher = home.publisher(of: stream) as? PublishRelay, publisher.sequence != sequence {
+            if let sequence, let publisher = home.publisher(of: stream) as? any RoomPublisher, publisher.sequence != sequence {
                 return done(false)
             }
             let evicted = home.evict(stream, endsViewers: endsViewers)
-            if let evicted { (evicted.delegate as? PublishRelay)?.end(evicted.token, end) }
+            if let evicted { (evicted.delegate as? any RoomPublisher)?.end(evicted.token, end) }
             done(evicted != nil)
         }
     }

@@ -96,9 +96,10 @@ package final class Server: Sendable {
     /// Everything that runs, for a service group.
     package var services: [any Service] {
         // What is named first ends last.
-        [self.core.outbound, RoomService(core: self.core), self.webhooks] + self.listeners + self.http + [
-            ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
-        ]
+        [self.core.outbound, RoomService(core: self.core), RelayTaskService(core: self.core), self.webhooks] + self.listeners + self.http
+            + [
+                ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
+            ]
     }
 
     /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds. Calls `announce` once these signals are

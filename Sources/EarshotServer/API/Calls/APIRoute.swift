@@ -34,7 +34,7 @@ struct APIRoute: Sendable {
 
 /// A group of calls in the document.
 enum APITag: String, Sendable, CaseIterable {
-    case rooms, members, urls, streams, sessions, events, callbacks, tokens, server
+    case rooms, members, urls, streams, sessions, events, callbacks, relays, tokens, server
 }
 
 /// What can go wrong with a call.

@@ -1,0 +1,109 @@
+import Logging
+import Media
+import NIOCore
+import Relay
+import Rooms
+import Synchronization
+import Upstream
+
+/// Publishes here what a link plays on another server: one push of a room, from the link's first frame to its end.
+///
+/// Called on the link's thread, and on the stream's home loop when it is let go.
+final class PullPublisher: RoomPublisher {
+    let sequence: PushSequence
+    let rooms: RoomRegistry
+    private let core: ServerCore
+    private let grant: PushGrant
+    private let stream: Relay.Stream
+    private let state: Mutex<State>
+    private let onEnd: @Sendable (PushEnd) -> Void
+
+    private struct State {
+        var token: StreamState.Token?
+        var isOver = false
+    }
+
+    private init(_ core: ServerCore, _ grant: PushGrant, _ stream: Relay.Stream, onEnd: @escaping @Sendable (PushEnd) -> Void) {
+        self.core = core
+        self.rooms = core.rooms
+        self.grant = grant
+        self.sequence = grant.sequence
+        self.stream = stream
+        self.state = Mutex(State())
+        self.onEnd = onEnd
+    }
+
+    /// Asks the room and the stream. Throws what speaks against it, in words. `onEnd`: somebody here ended it.
+    static func begin(
+        _ path: StreamPath, task: Int64, from address: String, core: ServerCore, onEnd: @escaping @Sendable (PushEnd) -> Void
+    ) async throws(PullRefusal) -> PullPublisher {
+        let push = PushRequest(
+            path: path, clientAddress: address, session: core.nextSessionID(), parameters: "relayTask=\(task)", mayCreateRoom: true)
+        guard case .success(let grant) = await core.rooms.admitPush(push) else {
+            throw PullRefusal(text: "\(path) may not be published here: it is forbidden or its room is closed")
+        }
+        guard let loop = core.allLoops.randomElement() else { throw PullRefusal(text: "the server is going") }
+        // The stream may have a home already: the claim is made there.
+        let stream = await withCheckedContinuation { done in
+            loop.relay.run { relay in done.resume(returning: core.registry.acquire(grant.path.description, on: relay)) }
+        }
+        let publisher = PullPublisher(core, grant, stream, onEnd: onEnd)
+        let claimed = await withCheckedContinuation { (done: CheckedContinuation<Bool, Never>) in
+            stream.home.run { home in
+                do throws(ClaimRefusal) {
+                    let token = try home.claim(
+                        stream, identity: PublisherIdentity("relay task \(task)"), grace: GracePeriods(grant.policy), delegate: publisher)
+                    publisher.state.withLock { $0.token = token }
+                    done.resume(returning: true)
+                } catch {
+                    done.resume(returning: false)
+                }
+            }
+        }
+        guard claimed else {
+            core.rooms.pushEnded(grant.sequence, .refused)
+            core.registry.release(stream)
+            throw PullRefusal(text: "\(path) is being published by another device")
+        }
+        core.activePushes.add(grant)
+        core.publishBegan(stream)
+        return publisher
+    }
+
+    func publish(_ frame: Frame) {
+        guard let token = self.state.withLock({ $0.isOver ? nil : $0.token }) else { return }
+        RelayLoop.publish([frame], to: self.stream, token: token)
+    }
+
+    /// The link is over.
+    func leave(_ end: PushEnd) {
+        guard let token = self.finish() else { return }
+        RelayLoop.leave(self.stream, token: token, clean: end == .clientStopped)
+        self.letGo(end)
+    }
+
+    func end(_ token: StreamState.Token, _ end: PushEnd) {
+        guard self.finish() != nil else { return }
+        self.letGo(end)
+        self.onEnd(end)
+    }
+
+    /// Once.
+    private func finish() -> StreamState.Token? {
+        self.state.withLock { state in
+            defer { state.isOver = true }
+            return state.isOver ? nil : state.token
+        }
+    }
+
+    private func letGo(_ end: PushEnd) {
+        self.core.rooms.pushEnded(self.sequence, end)
+        self.core.activePushes.remove(self.grant)
+        self.core.registry.release(self.stream)
+    }
+}
+
+/// Why a pulled stream is not published here.
+struct PullRefusal: Error {
+    let text: String
+}

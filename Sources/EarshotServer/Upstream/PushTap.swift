@@ -1,0 +1,27 @@
+import Media
+import Relay
+import Upstream
+
+/// Hands a stream's frames to a link that pushes them to another server. One for each life of the stream.
+final class PushTap: StreamTap {
+    let stream: Relay.Stream
+    private let link: UpstreamTask
+
+    /// `stream` was acquired for it.
+    init(_ stream: Relay.Stream, _ link: UpstreamTask) {
+        self.stream = stream
+        self.link = link
+    }
+
+    func take(_ items: [TapItem]) {
+        for item in items {
+            switch item {
+            case .prelude(let frames):
+                for frame in frames { self.link.offer(frame) }
+            case .frame(let frame): self.link.offer(frame)
+            case .restarted: break
+            case .ended: self.link.clear()
+            }
+        }
+    }
+}

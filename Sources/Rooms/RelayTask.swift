@@ -1,0 +1,78 @@
+import GRDB
+
+/// A link to another server that was asked for: it is kept up until it is deleted, across restarts. A value.
+package struct RelayTask: Sendable, Equatable {
+    package enum Direction: String, Sendable, CaseIterable, Codable {
+        /// The stream goes on to the other server.
+        case push
+        /// The stream comes from there.
+        case pull
+    }
+
+    package let id: Int64
+    package let direction: Direction
+    /// The stream here.
+    package let path: StreamPath
+    /// The other server's address of it, with its credential: never logged, never listed.
+    package let url: String
+    /// A pull that runs only while somebody plays.
+    package let onDemand: Bool
+    /// Milliseconds since 1970.
+    package let createdAt: Int64
+
+    package init(id: Int64, direction: Direction, path: StreamPath, url: String, onDemand: Bool, createdAt: Int64) {
+        self.id = id
+        self.direction = direction
+        self.path = path
+        self.url = url
+        self.onDemand = onDemand
+        self.createdAt = createdAt
+    }
+}
+
+extension RoomLimits {
+    /// Links to other servers at a time; each has a thread.
+    package static let relayTasks = 200
+}
+
+extension StoreAccess {
+    func insertRelayTask(
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, now: Int64
+    ) throws -> RelayTask {
+        guard Int(try self.number("SELECT count(*) FROM relay_tasks") ?? 0) < RoomLimits.relayTasks else {
+            throw RegistryError.tooMany(what: "relay tasks", limit: RoomLimits.relayTasks)
+        }
+        try self.run(
+            "INSERT INTO relay_tasks (direction, app, name, url, on_demand, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+            [direction.rawValue, path.app, path.name, url, onDemand ? 1 : 0, now])
+        return RelayTask(
+            id: self.db.lastInsertedRowID, direction: direction, path: path, url: url, onDemand: onDemand, createdAt: now)
+    }
+
+    func relayTasks() throws -> [RelayTask] {
+        try self.all("SELECT id, direction, app, name, url, on_demand, created_at FROM relay_tasks ORDER BY id") { row in
+            RelayTask(
+                id: row.next(), direction: try row.word(), path: StreamPath(app: row.next(), name: row.next()), url: row.next(),
+                onDemand: row.next() as Int64 == 1, createdAt: row.next())
+        }
+    }
+
+    func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = ?", [id]) > 0 }
+}
+
+extension RoomRegistry {
+    package nonisolated func createRelayTask(
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool
+    ) async throws(RegistryError) -> RelayTask {
+        try await self.perform { try $0.store.insertRelayTask(direction, path, url: url, onDemand: onDemand, now: $0.now) }
+    }
+
+    package nonisolated func relayTasks() async throws(RegistryError) -> [RelayTask] {
+        try await self.store.read { try $0.relayTasks() }
+    }
+
+    /// False: there is none with this id.
+    package nonisolated func deleteRelayTask(_ id: Int64) async throws(RegistryError) -> Bool {
+        try await self.perform { try $0.store.deleteRelayTask(id) }
+    }
+}
