@@ -21,6 +21,8 @@ static const int earshot_error_again = AVERROR(EAGAIN);
 static const int earshot_error_no_memory = AVERROR(ENOMEM);
 static const int64_t earshot_no_pts = AV_NOPTS_VALUE;
 static const int earshot_input_padding = AV_INPUT_BUFFER_PADDING_SIZE;
+// An enumeration since FFmpeg 8, macros before.
+static const int earshot_scale_flags = SWS_BICUBIC | SWS_ACCURATE_RND;
 static const unsigned earshot_tag_hvc1 = MKTAG('h', 'v', 'c', '1');
 
 /// A libav error code for an errno value.

@@ -97,10 +97,10 @@ extension Track {
         }
     }
 
-    /// Legacy audio that goes into no container here as it is: through an `AudioTranscoder` first.
+    /// Audio that players of HTTP streams do not take as it is, or no MP4 without its first frame: through an `AudioTranscoder` first.
     package var needsTranscode: Bool {
         switch self.codec {
-        case .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw): true
+        case .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw), .audio(.ac3), .audio(.eac3): true
         case .audio(.nellymoser), .audio(.nellymoser8k), .audio(.nellymoser16k): true
         default: false
         }

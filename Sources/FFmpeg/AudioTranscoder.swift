@@ -1,8 +1,101 @@
-/// Turns audio that no container takes into AAC.
+internal import Media
+
+/// Turns a legacy codec's audio into AAC-LC at 48 kHz with times that go on evenly: one per stream, for all its outputs.
+///
+/// Owned by one consumer of a stream, used on one thread at a time. What the publisher left out becomes silence; after
+/// ``maxSilenceMs`` of nothing the times take a step instead.
 package final class AudioTranscoder {
+    /// Milliseconds of silence that are made where audio is missing; above that nothing is.
+    package static let maxSilenceMs: Int64 = 5_000
+    private static let sampleRate = 48_000
+
+    /// The AAC track.
     package let track: Track
+    /// Coded runs that could not be decoded and were replaced by silence.
+    package private(set) var damaged = 0
+    private let source: Track
+    private let bitRate: Int
+    private let decoder: AudioDecoder
+    private let resampler: Resampler
+    private var encoder: AudioEncoder
+    private var clock: AudioClock
+    /// Of the stream's timeline, in samples at 48 kHz: where the encoder's first sample is, and where the next one will be.
+    private var base: Int64?
+    private var next: Int64 = 0
 
-    package init(_ track: Track) throws(FFmpegError) { throw .unsupported("\(track.codecsString) in fragmented MP4") }
+    /// `bitRate` is in bits per second per channel. Throws `.unsupported` for codecs without a decoder.
+    package init(_ source: Track, bitRate: Int = 64_000) throws(FFmpegError) {
+        self.source = source
+        self.decoder = try AudioDecoder(source)
+        let channels = min(source.channels, 2)
+        self.bitRate = bitRate * channels
+        self.resampler = Resampler(sampleRate: Self.sampleRate, channels: channels)
+        self.encoder = try AudioEncoder(sampleRate: Self.sampleRate, channels: channels, bitRate: self.bitRate)
+        self.track = self.encoder.track
+        self.clock = AudioClock(sampleRate: Self.sampleRate, toleranceMs: 60)
+    }
 
-    package func transcode(_ sample: Sample) throws(FFmpegError) -> [Sample] { [] }
+    /// AAC for a coded run; of another kind of sample nothing. Damaged runs are counted and become silence when the next one comes.
+    package func transcode(_ sample: Sample) throws(FFmpegError) -> [Sample] {
+        guard sample.kind == .audio else { return [] }
+        let runs: [PCM]
+        do throws(FFmpegError) {
+            runs = try self.decoder.decode(sample.payload)
+        } catch .library {
+            self.damaged += 1
+            return []
+        }
+        var output: [Sample] = []
+        var ms = sample.pts
+        for run in runs {
+            // Of several runs in one message, the second starts where the first ends.
+            let start = ms
+            ms += Int64(run.count) * 1_000 / Int64(max(1, run.sampleRate))
+            let pcm = try self.resampler.convert(run)
+            if pcm.count > 0 { output += try self.add(pcm, ms: start) }
+        }
+        return output
+    }
+
+    /// The rest, when the stream ends. Nothing can be transcoded afterwards.
+    package func flush() throws(FFmpegError) -> [Sample] {
+        self.samples(try self.encoder.flush())
+    }
+
+    private func add(_ pcm: PCM, ms: Int64) throws(FFmpegError) -> [Sample] {
+        var pcm = pcm
+        var output: [Sample] = []
+        let time = self.clock.time(ms: ms, samples: pcm.count)
+        if self.base == nil {
+            self.base = time
+            self.next = time
+        }
+        let missing = time - self.next
+        if missing > Self.maxSilenceMs * Int64(Self.sampleRate) / 1_000 {
+            // What is in the encoder ends here, and a new one starts there.
+            output = self.samples(try self.encoder.flush())
+            self.encoder = try AudioEncoder(sampleRate: Self.sampleRate, channels: pcm.channels, bitRate: self.bitRate)
+            self.base = time
+            self.next = time
+        } else if missing > 0 {
+            let silence = PCM(silence: Int(missing), sampleRate: Self.sampleRate, channels: pcm.channels)
+            output = self.samples(try self.encoder.encode(silence))
+            self.next = time
+        } else if missing < 0 {
+            // The clock slows down to the timestamps: a few samples less.
+            pcm.dropFirst(Int(min(-missing, Int64(pcm.count))))
+        }
+        self.next += Int64(pcm.count)
+        return output + self.samples(try self.encoder.encode(pcm))
+    }
+
+    private func samples(_ runs: [AudioEncoder.Run]) -> [Sample] {
+        guard let base = self.base else { return [] }
+        return runs.compactMap { run in
+            // Before the first sample there is only the encoder's priming.
+            guard run.position >= 0 else { return nil }
+            let ms = AudioClock.scale(base + run.position, 1_000, Int64(Self.sampleRate))
+            return Sample(kind: .audio, dts: ms, pts: ms, isKeyframe: true, payload: run.payload)
+        }
+    }
 }

@@ -20,6 +20,8 @@ package final class FragmentMuxer {
     package let initialization: ByteBuffer
     /// The number of the next fragment.
     package private(set) var nextSequenceNumber: UInt32
+    /// Samples that libavformat did not take.
+    package private(set) var lostSamples = 0
     private let output: Output
     private let packet: Packet
     private var lanes: [Lane]
@@ -29,7 +31,6 @@ package final class FragmentMuxer {
     package private(set) var pendingBytes = 0
     /// Where on libavformat's own timeline the next fragment of each track starts. Ticks.
     private var written: [Int64]
-    private var fragmentCount = 0
 
     private static let videoTimescale: Int64 = 90_000
 
@@ -116,14 +117,20 @@ package final class FragmentMuxer {
     ///
     /// Throws `.timestampJump` for one that is over 60 s ahead of its track's last in this fragment (flush and write it again, or begin a
     /// discontinuity) or over 10 s behind (make a new muxer), `.overLimit` when the fragment grows too large: nothing was taken then.
-    /// `.library` when libavformat does not take the track's sample before this one, which is lost; the muxer can go on.
+    /// `.library` when libavformat does not take the track's sample before this one, which is lost and counted; the muxer can go on.
     package func write(_ sample: Sample) throws(FFmpegError) {
         guard let index = self.tracks.firstIndex(where: { $0.kind == sample.kind }), sample.payload.readableBytes > 0 else { return }
         try self.lanes[index].judge(sample)
         let bytes = self.pendingBytes + sample.payload.readableBytes
         guard bytes <= self.maxPendingBytes else { throw .overLimit(field: "fragment (bytes)", found: bytes, max: self.maxPendingBytes) }
         self.pendingBytes = bytes
-        if let (placed, duration) = self.lanes[index].push(sample) { try self.put(placed, duration, index) }
+        guard let (placed, duration) = self.lanes[index].push(sample) else { return }
+        do throws(FFmpegError) {
+            try self.put(placed, duration, index)
+        } catch {
+            self.lostSamples += 1
+            throw error
+        }
     }
 
     /// Ends the fragment and gives it out; nil when nothing was written since the last.
@@ -137,11 +144,19 @@ package final class FragmentMuxer {
             let until = next.flatMap {
                 $0.kind == self.tracks[index].kind && $0.kind == .video ? self.lanes[index].ticks(ofMs: $0.dts) : nil
             }
-            if let (placed, duration) = self.lanes[index].release(until: until) { try self.put(placed, duration, index) }
+            guard let (placed, duration) = self.lanes[index].release(until: until) else { continue }
+            do throws(FFmpegError) {
+                try self.put(placed, duration, index)
+            } catch {
+                // One sample that libavformat does not take is no reason to lose the others.
+                self.lostSamples += 1
+            }
         }
+        defer { self.fragmentEnded() }
         self.output.reserve(self.pendingBytes + 4_096)
         try self.output.flush()
         var bytes = self.output.take()
+        guard bytes.readableBytes > 0 else { return nil }
         if self.format == .fmp4 {
             var times: [UInt32: UInt64] = [:]
             for (index, lane) in self.lanes.enumerated() {
@@ -152,7 +167,6 @@ package final class FragmentMuxer {
         } else {
             try self.output.set("mpegts_flags", "+resend_headers")
         }
-        defer { self.fragmentEnded() }
         return self.describe(bytes)
     }
 

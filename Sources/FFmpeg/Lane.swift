@@ -100,7 +100,7 @@ struct Lane {
 
     /// Milliseconds on the stream's timeline.
     func ms(ofTicks ticks: Int64) -> Int64 {
-        AudioClock.scale(ticks, 1_000, self.timescale) + self.originMs
+        AudioClock.scale(ticks, 1_000, self.timescale) &+ self.originMs
     }
 
     mutating func fragmentEnded() {

@@ -64,6 +64,34 @@ import Testing
         }
     }
 
+    /// What a process of its own does, to which the system allows files of 64 KiB only: a write that gets in by half, and then more.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"] != nil)) func limitedWriter() throws {
+        let path = try #require(ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"])
+        let file = try FragmentFile(path: path, initialization: ByteBuffer(repeating: 0, count: 1_000), sync: .everyFragment)
+        try file.append(ByteBuffer(repeating: 1, count: 30_000), nowMs: 0)
+        for _ in 0..<2 {
+            #expect(throws: FFmpegError.file(operation: "write", path: path, errno: EFBIG)) {
+                try file.append(ByteBuffer(repeating: 2, count: 50_000), nowMs: 1)
+            }
+            #expect(file.bytes == 31_000 && file.fragments == 1)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 31_000)
+        }
+        // When there is room again.
+        try file.append(ByteBuffer(repeating: 3, count: 10_000), nowMs: 2)
+        try file.close()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)).suffix(10_001) == Data([1] + [UInt8](repeating: 3, count: 10_000)))
+    }
+
+    @Test func aHalfWrittenFragmentIsTakenAway() async throws {
+        let scratch = try Scratch()
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+        // Blocks of 1,024 bytes in bash; the signal that comes with the limit must not end the process.
+        let command = "trap '' XFSZ; ulimit -f 64; exec \"$0\" --testing-library swift-testing --filter FragmentFileTests/limitedWriter"
+        let outcome = try await Tool.must(["EARSHOT_LIMITED_WRITER=\(scratch.path("rec.mp4"))", "bash", "-c", command, program])
+        #expect(outcome.text.contains("1 test") || outcome.errors.contains("1 test"), "\(outcome)")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("rec.mp4"))).count == 41_000)
+    }
+
     /// `EARSHOT_KILLS` writers (50) are killed at moments of chance.
     @Test func aKilledWriterLosesAtMostTheLastFragment() async throws {
         let clip = try await Clip.avc.value

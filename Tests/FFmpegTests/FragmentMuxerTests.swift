@@ -31,12 +31,26 @@ import Testing
         try await Self.expectSame(pieces, clip)
     }
 
+    @Test func hevc() async throws { try await Self.expectSameEnhanced(EnhancedClip.hevc.value, "hvc1.1.6.L60.90") }
+    @Test func av1() async throws { try await Self.expectSameEnhanced(EnhancedClip.av1.value, "av01.0.00M.08") }
+    @Test func opus() async throws { try await Self.expectSameEnhanced(EnhancedClip.opus.value, "opus") }
+    @Test func flac() async throws { try await Self.expectSameEnhanced(EnhancedClip.flac.value, "fLaC") }
+
+    private static func expectSameEnhanced(_ clip: EnhancedClip, _ codecs: String) async throws {
+        let muxer = try FragmentMuxer(tracks: [clip.track])
+        #expect(muxer.codecsString == codecs)
+        try await Self.expectSame(try Pieces(muxer, clip.samples), clip.packets, clip.path)
+    }
+
     private static func expectSame(_ pieces: Pieces, _ clip: Clip, gap: Double = 0.000_02) async throws {
+        try await Self.expectSame(pieces, try await Probe.packets(clip.path), clip.path, gap: gap)
+    }
+
+    private static func expectSame(_ pieces: Pieces, _ pushed: [ProbedPacket], _ source: String, gap: Double = 0.000_02) async throws {
         let scratch = try Scratch()
         let path = scratch.path("out.mp4")
         try pieces.write(to: path)
         let got = try await Probe.packets(path)
-        let pushed = try await Probe.packets(clip.path)
         for kind in ["video", "audio"] {
             let (got, pushed) = (got.filter { $0.kind == kind }, pushed.filter { $0.kind == kind })
             #expect(got.map(\.hash) == pushed.map(\.hash))
@@ -49,14 +63,14 @@ import Testing
             }
             // No gap and no overlap, over fragments' ends too.
             for (sample, next) in zip(got, got.dropFirst()) {
-                // ffprobe 5.1 does not always tell the first one's duration, which the file has.
-                if sample == got.first, sample.duration == 0 { continue }
+                // ffprobe 5.1 does not tell the durations of packets that it read to find out the codec; the file has them.
+                if sample.duration == 0 { continue }
                 #expect(abs(sample.dts + sample.duration - next.dts) < gap, "\(sample) \(next)")
             }
             if let last = got.last, kind == "video" { #expect(abs(last.duration - 0.04) < 0.002) }
             #expect(
                 try await Tool.decodedHashes(path, kind == "video" ? "v" : "a")
-                    == Tool.decodedHashes(clip.path, kind == "video" ? "v" : "a"))
+                    == Tool.decodedHashes(source, kind == "video" ? "v" : "a"))
         }
         #expect(got.count == pushed.filter { $0.kind != "data" }.count)
         #expect(pieces.fragments.map(\.samples).reduce(0, +) == got.count)

@@ -70,6 +70,35 @@ import Testing
         #expect(try await Tool.decodedHashes(scratch.path("done.mp4"), "a") == Tool.decodedHashes(clip.path, "a"))
     }
 
+    /// Offsets beyond 4 GiB; takes 9 GiB of disk, so it runs on request (`EARSHOT_LARGE=1`).
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LARGE"] != nil)) func largeFiles() async throws {
+        let clip = try await Clip.videoOnly.value
+        let scratch = try Scratch()
+        let muxer = try FragmentMuxer(tracks: clip.tracks)
+        let file = try FragmentFile(path: scratch.path("rec.mp4"), initialization: muxer.initialization, sync: .never)
+        // Real pictures, and behind each a unit of filler data (H.264 §7.3.2.7), which decoders pass over.
+        var filler = ByteBuffer(integer: UInt32(7 << 20))
+        filler.writeBytes([0x0C])
+        filler.writeRepeatingByte(0xFF, count: (7 << 20) - 2)
+        filler.writeBytes([0x80])
+        for round in 0..<Int64(5) {
+            for sample in clip.samples {
+                var sample = sample
+                sample.dts += round * 6_000
+                sample.pts += round * 6_000
+                sample.payload.writeImmutableBuffer(filler)
+                try muxer.write(sample)
+                if let fragment = try muxer.pendingBytes > 40 << 20 ? muxer.flush() : nil { try file.append(fragment.bytes, nowMs: 0) }
+            }
+        }
+        if let fragment = try muxer.flush() { try file.append(fragment.bytes, nowMs: 0) }
+        let finished = try MP4Finisher.finish(file.path, to: scratch.path("done.mp4"))
+        #expect(finished.packets == 750 && finished.bytes > 5_000_000_000)
+        #expect(
+            try await Tool.decodedHashes(scratch.path("done.mp4"))
+                == Array(repeating: Tool.decodedHashes(clip.path), count: 5).flatMap { $0 })
+    }
+
     @Test func cancelledLeavesNothing() async throws {
         let clip = try await Clip.avc.value
         let scratch = try Scratch()

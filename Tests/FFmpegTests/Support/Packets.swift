@@ -10,6 +10,8 @@ struct ProbedPacket: Hashable, CustomStringConvertible {
     var isKeyframe: Bool
     /// Bytes from the file's start; nil where the format has no such thing.
     var position: Int?
+    /// Bytes.
+    var size: Int?
     var hash: String
 
     var description: String { "\(self.kind) \(self.dts)/\(self.pts)+\(self.duration) \(self.hash.suffix(6))" }
@@ -20,7 +22,7 @@ enum Probe {
     static func packets(_ path: String, warnings: Bool = true) async throws -> [ProbedPacket] {
         let outcome = try await Tool.must([
             "ffprobe", "-v", "warning", "-show_packets", "-show_data_hash", "md5", "-show_entries",
-            "packet=codec_type,pts_time,dts_time,duration_time,pos,flags,data_hash", "-of", "json", path,
+            "packet=codec_type,pts_time,dts_time,duration_time,pos,size,flags,data_hash", "-of", "json", path,
         ])
         if warnings, !outcome.errors.isEmpty { throw Tool.Failed(description: "ffprobe of \(path): \(outcome.errors)") }
         struct Answer: Decodable {
@@ -31,6 +33,7 @@ enum Probe {
                 var duration_time: String?
                 var flags: String
                 var pos: String?
+                var size: String?
                 var data_hash: String
             }
             var packets: [Packet]
@@ -39,7 +42,7 @@ enum Probe {
             ProbedPacket(
                 kind: $0.codec_type, pts: $0.pts_time.flatMap(Double.init) ?? .nan, dts: $0.dts_time.flatMap(Double.init) ?? .nan,
                 duration: $0.duration_time.flatMap(Double.init) ?? 0, isKeyframe: $0.flags.hasPrefix("K"),
-                position: $0.pos.flatMap { Int($0) },
+                position: $0.pos.flatMap { Int($0) }, size: $0.size.flatMap { Int($0) },
                 hash: $0.data_hash)
         }
     }

@@ -1,0 +1,176 @@
+import FFmpeg
+import Foundation
+import Media
+import NIOCore
+import Testing
+
+/// A tone of 440 Hz at half of full scale, through every codec.
+@Suite struct AudioTests {
+    struct Source: Sendable, CustomTestStringConvertible {
+        var name: String
+        var rate: Int
+        var channels = 1
+        var arguments: [String]
+        /// Of the signal's power, what is not the tone's.
+        var noise = 0.02
+        var testDescription: String { self.name }
+    }
+
+    static let sources = [
+        Source(name: "AAC stereo", rate: 44_100, channels: 2, arguments: ["-c:a", "aac", "-b:a", "128k"]),
+        Source(name: "MP3", rate: 44_100, arguments: ["-c:a", "libmp3lame", "-b:a", "96k"]),
+        Source(name: "Speex", rate: 16_000, arguments: ["-c:a", "libspeex", "-b:a", "32k"], noise: 0.2),
+        Source(name: "Nellymoser", rate: 22_050, arguments: ["-c:a", "nellymoser"], noise: 0.2),
+        Source(name: "Nellymoser 8k", rate: 8_000, arguments: ["-c:a", "nellymoser"], noise: 0.2),
+        Source(name: "Nellymoser 16k", rate: 16_000, arguments: ["-c:a", "nellymoser"], noise: 0.2),
+        Source(name: "G.711 A", rate: 8_000, arguments: ["-c:a", "pcm_alaw"]),
+        Source(name: "G.711 u", rate: 8_000, arguments: ["-c:a", "pcm_mulaw"]),
+    ]
+
+    static func clip(_ source: Source, seconds: Int = 3) async throws -> Clip {
+        let layout = source.channels == 2 ? "stereo" : "mono"
+        let tone =
+            "aevalsrc=0.5*sin(2*PI*440*t)\(source.channels == 2 ? "|0.5*sin(2*PI*440*t)" : ""):c=\(layout):s=\(source.rate):d=\(seconds)"
+        return try await Clip(["-f", "lavfi", "-i", tone] + source.arguments)
+    }
+
+    @Test(arguments: sources) func decodedAndResampled(_ source: Source) async throws {
+        let clip = try await Self.clip(source)
+        let decoder = try AudioDecoder(clip.track(.audio))
+        for channels in [1, 2] {
+            let resampler = Resampler(sampleRate: 48_000, channels: channels)
+            var planes = [[Float]](repeating: [], count: channels)
+            for run in try clip.samples.flatMap({ try decoder.decode($0.payload) }) + decoder.flush() {
+                let pcm = try resampler.convert(run)
+                #expect(pcm.sampleRate == 48_000 && pcm.channels == channels)
+                for index in 0..<channels { planes[index] += pcm.planes[index] }
+            }
+            if let rest = try resampler.flush() { for index in 0..<channels { planes[index] += rest.planes[index] } }
+            #expect(abs(planes[0].count - 144_000) < 7_000, "\(planes[0].count)")
+            for plane in planes { Self.expectTone(plane, noise: source.noise) }
+        }
+    }
+
+    @Test func enhancedCodecs() async throws {
+        for clip in [try await EnhancedClip.opus.value, try await EnhancedClip.flac.value, try await EnhancedClip.ac3.value] {
+            let decoder = try AudioDecoder(clip.track)
+            let plane = try clip.samples.flatMap { try decoder.decode($0.payload).flatMap { $0.planes[0] } }
+            Self.expectTone(plane, noise: 0.02)
+        }
+    }
+
+    /// The middle second's level, and how much of it is the tone.
+    static func expectTone(_ samples: [Float], rate: Double = 48_000, noise: Double, location: SourceLocation = #_sourceLocation) {
+        guard samples.count > Int(rate * 2) else {
+            Issue.record("\(samples.count) samples", sourceLocation: location)
+            return
+        }
+        let middle = samples[Int(rate)..<Int(rate * 2)]
+        let (mut, tone) = (middle.reduce(0.0) { $0 + Double($1) * Double($1) } / rate, Self.power(middle, 440, rate))
+        // 0.125 is a sine's power at half of full scale; 1 dB either way.
+        #expect(mut > 0.099 && mut < 0.157, "power \(mut)", sourceLocation: location)
+        #expect(tone > mut * (1 - noise), "\(tone) of \(mut)", sourceLocation: location)
+    }
+
+    /// Of a sine in the samples, in the same measure as the mean square.
+    static func power(_ samples: ArraySlice<Float>, _ frequency: Double, _ rate: Double) -> Double {
+        var (real, imaginary) = (0.0, 0.0)
+        for (index, sample) in samples.enumerated() {
+            let angle = 2 * Double.pi * frequency * Double(index) / rate
+            real += Double(sample) * cos(angle)
+            imaginary += Double(sample) * sin(angle)
+        }
+        let count = Double(samples.count)
+        return 2 * (real * real + imaginary * imaginary) / (count * count)
+    }
+
+    @Test func encoderTellsItsPriming() throws {
+        let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
+        #expect(encoder.priming == 1_024 && encoder.track.codecsString == "mp4a.40.2")
+        #expect(encoder.track.sampleRate == 48_000 && encoder.track.channels == 1)
+        let tone = (0..<96_300).map { Float(0.5 * sin(2 * Double.pi * 440 * Double($0) / 48_000)) }
+        var runs: [AudioEncoder.Run] = []
+        for start in stride(from: 0, to: tone.count, by: 480) {
+            runs += try encoder.encode(PCM(sampleRate: 48_000, planes: [Array(tone[start..<min(start + 480, tone.count)])]))
+        }
+        runs += try encoder.flush()
+        let positions: [Int64] = (0..<96).map { $0 * 1_024 - 1_024 }
+        #expect(runs.map(\.position) == positions)
+        let decoder = try AudioDecoder(encoder.track)
+        var plane = try runs.flatMap { try decoder.decode($0.payload).flatMap { $0.planes[0] } }
+        plane.removeFirst(encoder.priming)
+        // In phase with what was put in, too: sample by sample.
+        let error = zip(plane, tone).dropFirst(4_800).prefix(48_000).map { Double(($0 - $1) * ($0 - $1)) }.reduce(0, +) / 48_000
+        #expect(error < 0.001, "\(error)")
+        #expect(throws: FFmpegError.self) { try encoder.encode(PCM(silence: 10, sampleRate: 44_100, channels: 1)) }
+        #expect(throws: FFmpegError.self) { try AudioEncoder(sampleRate: 12_345, channels: 1, bitRate: 1) }
+        #expect(throws: FFmpegError.self) { try AudioEncoder(channels: 3, bitRate: 64_000) }
+    }
+
+    @Test(arguments: sources.filter { $0.name != "AAC stereo" }) func transcoded(_ source: Source) async throws {
+        let clip = try await Self.clip(source)
+        let transcoder = try AudioTranscoder(clip.track(.audio))
+        var samples: [Sample] = []
+        for sample in clip.samples {
+            var sample = sample
+            sample.dts += 500_000
+            sample.pts += 500_000
+            samples += try transcoder.transcode(sample)
+        }
+        samples += try transcoder.flush()
+        let first = try #require(samples.first)
+        #expect(abs(first.dts - 500_000) < 50)
+        for (index, sample) in samples.enumerated() {
+            #expect(abs(sample.dts - first.dts - Int64(index) * 64 / 3) <= 1, "\(index)")
+        }
+        // And what a player hears of it.
+        let muxer = try FragmentMuxer(tracks: [transcoder.track], originMs: first.dts)
+        let pieces = try Pieces(muxer, samples)
+        let scratch = try Scratch()
+        try pieces.write(to: scratch.path("out.mp4"))
+        let raw = try await Tool.ffmpeg(["-i", scratch.path("out.mp4"), "-f", "f32le", "-ac", "1", "-"]).output
+        Self.expectTone(raw.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }, noise: source.noise)
+    }
+
+    /// Two seconds that never came are silence, ten are a step, and damage is counted.
+    @Test func whatIsMissingIsSilence() async throws {
+        let clip = try await Self.clip(Self.sources[6])
+        let transcoder = try AudioTranscoder(clip.track(.audio))
+        var samples: [Sample] = []
+        for offset in [Int64(0), 5_000, 18_000] {
+            for sample in clip.samples where sample.dts < 2_900 {
+                var sample = sample
+                sample.dts += offset
+                sample.pts += offset
+                samples += try transcoder.transcode(sample)
+            }
+        }
+        samples += try transcoder.flush()
+        let steps = zip(samples, samples.dropFirst()).map { $1.dts - $0.dts }
+        #expect(steps.filter { !(21...22).contains($0) }.count == 1)
+        #expect(abs((steps.max() ?? 0) - 10_100) < 300, "\(steps.max() ?? 0)")
+        let damaged = try AudioTranscoder(try await Clip.mp3.value.track(.audio))
+        for _ in 0..<10 {
+            let junk = Sample(kind: .audio, dts: 0, pts: 0, isKeyframe: true, payload: ByteBuffer(repeating: 0x13, count: 300))
+            #expect(try damaged.transcode(junk).isEmpty)
+        }
+        #expect(damaged.damaged == 10)
+    }
+
+    /// Garbage into every decoder: errors, and no crash.
+    @Test(arguments: sources) func garbage(_ source: Source) async throws {
+        let decoder = try AudioDecoder(try await Self.clip(source, seconds: 1).track(.audio))
+        var random = SystemRandomNumberGenerator()
+        for length in 0..<400 {
+            let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            do throws(FFmpegError) {
+                for run in try decoder.decode(ByteBuffer(bytes: bytes)) { #expect(run.count > 0) }
+            } catch {
+                guard case .library = error else {
+                    Issue.record("\(error)")
+                    continue
+                }
+            }
+        }
+    }
+}
