@@ -1,3 +1,5 @@
+import NIOCore
+
 /// Which of a window's media playlists.
 package struct PlaylistKind: Sendable, Hashable {
     /// With parts. Such a playlist serves plain players too, who skip what they do not know; one without is smaller.
@@ -58,10 +60,10 @@ extension MediaWindow {
         let skipped = kind.skips ? self.skippableCount(isLowLatency: kind.isLowLatency) : 0
         var writer = PlaylistWriter(capacity: 2_048 + (self.listedCount - skipped) * 192)
         self.writeHead(kind, skipped: skipped, to: &writer)
-        var initialization: Int?
-        for (index, segment) in self.listed.enumerated() {
+        // After a delta update's EXT-X-SKIP what applied to the last skipped segment applies on.
+        var initialization = skipped > 0 ? self.segments[offset: self.retiredCount + skipped - 1].initialization : nil
+        for segment in self.listed.dropFirst(skipped) {
             defer { initialization = segment.initialization }
-            guard index >= skipped else { continue }
             let listsParts = kind.isLowLatency && segment.listsParts && segment.sequence >= self.partsFrom
             self.writeTags(of: segment, previousInitialization: initialization, listsParts: listsParts, to: &writer)
             writer.write("#EXTINF:")

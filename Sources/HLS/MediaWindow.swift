@@ -109,9 +109,8 @@ package struct MediaWindow: Sendable {
         guard !self.hasEnded else { throw .ended }
         guard format.codecs.utf8.count <= Limits.codecsLength, format.codecs.utf8.allSatisfy(\.isQuotable) else { throw .badCodecs }
         let bytes = format.initialization.readableBytes
-        guard bytes <= Limits.initializationBytes else {
-            throw .tooLarge(field: "initialization section", found: bytes, max: Limits.initializationBytes)
-        }
+        let most = min(Limits.initializationBytes, self.segmentBytes / 2)
+        guard bytes <= most else { throw .tooLarge(field: "initialization section", found: bytes, max: most) }
         guard bytes > 0 || self.configuration.container == .mpegTS else { throw .missingInitialization }
         if !self.isInterrupted, let current = self.format, format.continues(current) {
             self.format = format

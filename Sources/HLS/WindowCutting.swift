@@ -58,7 +58,7 @@ extension MediaWindow {
         self.targetDuration = min(max(Self.roundedSeconds(longest + longest / 10), 1), self.highestTarget)
         self.raiseTarget(for: segment.durationMicros)
         let lengths = (segment.parts.count > 1 ? segment.parts.dropLast() : segment.parts[...]).map(\.durationMicros).sorted()
-        self.partTargetMicros = Self.partTarget(for: lengths.isEmpty ? 1 : lengths[lengths.count * 3 / 4])
+        self.choosePartTarget(for: lengths.isEmpty ? 1 : lengths[lengths.count * 3 / 4])
         segment.listsParts = segment.keepsParts(to: self.partTargetMicros)
         self.statistics.targetRaises = 0
     }
@@ -81,7 +81,7 @@ extension MediaWindow {
     mutating func adoptsLongParts(_ micros: Int64) -> Bool {
         self.longPartsWeight += Self.longPartWeight
         guard self.longPartsWeight >= Self.weightOfRule else { return false }
-        self.partTargetMicros = Self.partTarget(for: micros)
+        self.choosePartTarget(for: micros)
         self.statistics.targetRaises += 1
         self.partsFrom = self.nextSequence
         self.longPartsWeight = 0
@@ -93,8 +93,12 @@ extension MediaWindow {
     /// Whole seconds as RFC 8216bis §4.4.3.1 compares them: the nearest.
     static func roundedSeconds(_ micros: Int64) -> Int { Int((micros + 500_000) / 1_000_000) }
 
-    /// Whole milliseconds, in microseconds.
-    private static func partTarget(for micros: Int64) -> Int64 { (micros * 108 / 100 + 999) / 1_000 * 1_000 }
+    /// A part target, of whole milliseconds, that suits parts of so many microseconds. It must not be above the target duration.
+    private mutating func choosePartTarget(for micros: Int64) {
+        let suited = (micros * 108 / 100 + 999) / 1_000 * 1_000
+        while Int64(self.targetDuration) * 1_000_000 < micros { self.targetDuration += 1 }
+        self.partTargetMicros = min(suited, Int64(self.targetDuration) * 1_000_000)
+    }
 
     /// Milliseconds since 1970 of the segment that now opens; the caller's clock is followed where it runs off by half a second, but
     /// never back: two segments must not lay claim to one date (RFC 8216bis §6.2.1).

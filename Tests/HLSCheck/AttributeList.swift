@@ -9,27 +9,34 @@ package struct AttributeList: Sendable, Equatable {
 
     /// nil: not by the grammar, or a name twice.
     init?(_ text: Substring) {
-        var rest = text
+        var rest = text.utf8
         while true {
-            let name = rest.prefix { $0 != "=" }
-            guard !name.isEmpty, name.allSatisfy({ ("A"..."Z").contains($0) || ("0"..."9").contains($0) || $0 == "-" }) else { return nil }
+            let name = rest.prefix { $0 != UInt8(ascii: "=") }
+            guard !name.isEmpty, name.allSatisfy(Self.isNameByte) else { return nil }
             rest = rest.dropFirst(name.count)
-            guard rest.popFirst() == "=" else { return nil }
+            guard rest.popFirst() == UInt8(ascii: "=") else { return nil }
             let value: Value
-            if rest.first == "\"" {
-                let content = rest.dropFirst().prefix { $0 != "\"" }
+            if rest.first == UInt8(ascii: "\"") {
+                let content = rest.dropFirst().prefix { $0 != UInt8(ascii: "\"") }
                 rest = rest.dropFirst(content.count + 1)
-                guard rest.popFirst() == "\"" else { return nil }
-                value = .quoted(String(content))
+                guard rest.popFirst() == UInt8(ascii: "\"") else { return nil }
+                value = .quoted(String(Substring(content)))
             } else {
-                let content = rest.prefix { $0 != "," }
+                let content = rest.prefix { $0 != UInt8(ascii: ",") }
                 rest = rest.dropFirst(content.count)
-                guard !content.isEmpty, !content.contains(where: { $0 == " " || $0 == "\"" || $0 == "\t" }) else { return nil }
-                value = .bare(String(content))
+                guard !content.isEmpty, !content.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "\"") }) else { return nil }
+                value = .bare(String(Substring(content)))
             }
-            guard self.values.updateValue(value, forKey: String(name)) == nil else { return nil }
+            guard self.values.updateValue(value, forKey: String(Substring(name))) == nil else { return nil }
             guard let comma = rest.popFirst() else { return }
-            guard comma == "," else { return nil }
+            guard comma == UInt8(ascii: ",") else { return nil }
+        }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
         }
     }
 

@@ -3,9 +3,7 @@ package func checkMultivariantPlaylist(_ text: String) -> [Violation] {
     var violations: [Violation] = []
     let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" || $0 == "\r" }
     if lines.first != "#EXTM3U" { violations.append(Violation(.firstLine, line: 1, "")) }
-    if text.unicodeScalars.contains(where: { ($0.value < 0x20 && $0 != "\n" && $0 != "\r") || (0x7F...0x9F).contains($0.value) }) {
-        violations.append(Violation(.text, "a control character"))
-    }
+    if hasControlCharacter(text) { violations.append(Violation(.text, "a control character")) }
     var seen: [Substring: Int] = [:]
     var variantLine: Int?
     var variants = 0

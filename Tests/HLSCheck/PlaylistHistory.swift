@@ -89,7 +89,8 @@ package struct PlaylistHistory: Sendable {
             })
         else { return }
         // A hint may be dropped when plans change: at a discontinuity, or for a segment that comes without parts.
-        let isDirectlyNext = segment.sequence <= old.lastSequence + 2 && !segment.hasDiscontinuity
+        let isDirectlyNext =
+            new.mediaSequence <= old.lastSequence + 1 && segment.sequence <= old.lastSequence + 2 && !segment.hasDiscontinuity
         let lacksParts = all.contains { $0.sequence > old.lastSequence && $0.sequence < segment.sequence && $0.parts.isEmpty }
         let wasOpen = old.open?.sequence == segment.sequence || segment.parts.first == part
         if isDirectlyNext, wasOpen, !lacksParts, part.uri != hint.uri {

@@ -24,11 +24,11 @@ struct PlaylistParser {
     ]
 
     init(_ text: String) {
-        if text.unicodeScalars.contains(where: { ($0.value < 0x20 && $0 != "\n" && $0 != "\r") || (0x7F...0x9F).contains($0.value) }) {
-            self.note(.text, "a control character")
-        }
+        if hasControlCharacter(text) { self.note(.text, "a control character") }
         if text.unicodeScalars.first == "\u{FEFF}" { self.note(.text, "a byte order mark") }
-        var lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" || $0 == "\r" }
+        var lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+        }
         if lines.last?.isEmpty == true { lines.removeLast() }
         if lines.first != "#EXTM3U" { self.note(.firstLine, "the first line is \(lines.first ?? "missing")") }
         for content in lines {
@@ -48,8 +48,9 @@ struct PlaylistParser {
     }
 
     private mutating func readTag(_ text: Substring) {
-        let name = String(text.prefix { $0 != ":" })
-        let value = text.dropFirst(name.count + 1)
+        let nameBytes = text.utf8.prefix { $0 != UInt8(ascii: ":") }
+        let name = String(Substring(nameBytes))
+        let value = Substring(text.utf8.dropFirst(nameBytes.count + 1))
         self.seen[name, default: 0] += 1
         if Self.once.contains(name), self.seen[name] ?? 0 > 1 { self.note(.repeatedTag, name) }
         if Self.multivariantTags.contains(name) { self.note(.mixedKinds, name) }
@@ -177,4 +178,15 @@ struct PlaylistParser {
         if value == nil { self.note(.requiredAttribute, name) }
         return value
     }
+}
+
+/// §4: no control characters but line ends. Those of U+0080…U+009F are 0xC2 and a second byte below 0xA0.
+func hasControlCharacter(_ text: String) -> Bool {
+    var previous: UInt8 = 0
+    for byte in text.utf8 {
+        if byte < 0x20, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { return true }
+        if byte == 0x7F || (previous == 0xC2 && byte < 0xA0) { return true }
+        previous = byte
+    }
+    return false
 }
