@@ -79,6 +79,8 @@ final class Wire {
     }
 
     deinit {
+        // librtmp's duplicate is closed later: without this the pump would wait for the end of what it holds open.
+        System.shutdownBoth(self.descriptor)
         self.control.close(self.descriptor)
         self.pump?.join()
     }
