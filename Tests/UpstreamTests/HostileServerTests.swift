@@ -191,4 +191,28 @@ import Testing
             }
         }
     }
+
+    /// Servers that say an extended timestamp once a message, and those that repeat it in every chunk.
+    @Test(arguments: [true, false]) func extendedTimestamps(_ repeats: Bool) async throws {
+        var script = ScriptedRTMP.Script()
+        let time: [UInt8] = [1, 2, 3, 4]
+        func message(_ mark: UInt8) -> [UInt8] {
+            var bytes = Self.header(6, type: 9, length: 300, timestamp: 0xFF_FFFF) + time + [0x27, 1, 0, 0, 0]
+            bytes += [UInt8](repeating: mark, count: 123) + [0xC6] + (repeats ? time : [])
+            bytes += [UInt8](repeating: mark, count: 128) + [0xC6] + (repeats ? time : [])
+            return bytes + [UInt8](repeating: mark, count: 44)
+        }
+        let bytes = message(7) + message(8)
+        script.raw = { $0.name == "play" ? bytes : [] }
+        try await ScriptedRTMP.run(script) { server in
+            try await pulling(server.url) { task, record in
+                try await eventually("the frames") { record.frames.count == 2 }
+                #expect(record.frames.map(\.timestamp) == [0x0102_0304, 0x0102_0304])
+                #expect(
+                    record.frames.map { Array($0.payload.readableBytesView.dropFirst(5)) }
+                        == [7, 8].map { [UInt8](repeating: $0, count: 295) })
+                #expect(task.status.malformed == 0)
+            }
+        }
+    }
 }

@@ -161,7 +161,7 @@ import Testing
         }
         try await ScriptedRTMP.run(script) { server in
             let error = try await Self.failure("\(server.url)x", pushes: false)
-            #expect(error == .redirected(to: "another server"))
+            #expect(error == .redirected(to: "rtmp://10.1.2.3:1936"))
             #expect(error.isPermanent)
         }
     }
