@@ -22,8 +22,10 @@ package final class UpstreamTask: Sendable {
         var lastErrorMs: Int64?
         /// The running thread's; nil without one.
         var control: LinkControl?
-        /// Started again while the thread before was still on its way out.
-        var isWanted = false
+        /// The thread is done with its link and reports its last state.
+        var isEnding = false
+        /// Started again while the thread before is on its way out: it begins anew instead.
+        var isWantedAgain = false
     }
 
     /// Milliseconds for the goodbye of a link that was stopped.
@@ -93,20 +95,22 @@ package final class UpstreamTask: Sendable {
 
     /// Connects, unless the link is up or on its way already.
     package func start() {
-        let control = self.shared.withLock { shared -> LinkControl? in
-            shared.isWanted = true
-            guard shared.control == nil else { return nil }
+        let control: LinkControl?? = self.shared.withLock { shared in
+            if let control = shared.control {
+                if control.isStopping || shared.isEnding { shared.isWantedAgain = true }
+                return .none
+            }
             shared.control = LinkControl()
-            return shared.control
+            return .some(shared.control)
         }
-        if let control { self.launch(control) } else { self.failUnlessRunning() }
+        if let control { self.launch(control) }
     }
 
     /// Ends the link: in words when the server has agreed to something, cut after a second otherwise. The state becomes `stopped` when the
     /// thread is done with it.
     package func stop() {
         let control = self.shared.withLock { shared in
-            shared.isWanted = false
+            shared.isWantedAgain = false
             return shared.control
         }
         guard let control else { return }
@@ -115,27 +119,28 @@ package final class UpstreamTask: Sendable {
         }
     }
 
-    private func failUnlessRunning() {
-        guard self.shared.withLock({ $0.control == nil }) else { return }
-        self.set(.failed(reason: UpstreamError.system("no descriptor for a link").description, permanent: false))
-    }
-
-    private func launch(_ control: LinkControl) {
-        let thread = LinkThread(name: self.name) { self.run(control) }
-        guard thread == nil else { return }
+    /// nil: the system has no descriptors left.
+    private func launch(_ control: LinkControl?) {
+        if let control, LinkThread(name: self.name, { self.run(control) }) != nil { return }
         self.shared.withLock { $0.control = nil }
-        self.set(.failed(reason: UpstreamError.system("no thread for a link").description, permanent: false))
+        self.set(.failed(reason: UpstreamError.system("no thread or descriptor for a link").description, permanent: false))
     }
 
     // MARK: The link's thread
 
     private func run(_ control: LinkControl) {
         let last = self.keepUp(control)
-        let again = self.shared.withLock { shared -> LinkControl? in
-            shared.control = shared.isWanted && last == .stopped ? LinkControl() : nil
-            return shared.control
-        }
+        self.shared.withLock { $0.isEnding = true }
+        // While this is reported no other thread can begin: reports come in order.
         self.set(last)
+        let again: LinkControl?? = self.shared.withLock { shared in
+            shared.isEnding = false
+            shared.control = nil
+            guard shared.isWantedAgain else { return .none }
+            shared.isWantedAgain = false
+            shared.control = LinkControl()
+            return .some(shared.control)
+        }
         if let again { self.launch(again) }
     }
 

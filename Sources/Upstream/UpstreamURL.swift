@@ -144,6 +144,16 @@ package struct UpstreamURL: Sendable, Equatable {
 }
 
 extension UpstreamURL {
+    /// Scheme, host and port of a URL that may lack the rest; nil when it cannot be read. For showing.
+    static func origin(of text: String) -> String? {
+        let head = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3).joined(separator: "/")
+        do throws(UpstreamError) {
+            return try UpstreamURL(parsing: "\(head)/app/name").origin
+        } catch {
+            return nil
+        }
+    }
+
     /// Text of a server's, fit to be shown: this URL's stream name and query values taken out (servers repeat what they were asked for), no
     /// control characters, 200 characters at most.
     func scrub(_ text: String) -> String {

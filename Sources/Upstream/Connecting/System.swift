@@ -88,6 +88,9 @@ enum System {
     /// No more bytes will come out of the other end.
     static func shutdownWriting(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_WR)) }
 
+    /// The end of both directions, for whoever holds the socket; what was received can still be read.
+    static func shutdownBoth(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
     static func close(_ descriptor: Int32) {
         #if canImport(Glibc)
         Glibc.close(descriptor)

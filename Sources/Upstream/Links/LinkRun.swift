@@ -7,6 +7,8 @@ struct LinkRun {
     let control: LinkControl
     let counters: LinkCounters
 
+    static let wordless = "the server may refuse app, stream name or key without a word"
+
     /// A connection on which the server has agreed to publish or play.
     struct Opened {
         let wire: Wire
@@ -22,7 +24,7 @@ struct LinkRun {
         while true {
             let step = streamID == nil ? "the answer to connect" : publishes ? "the answer to publish" : "the answer to play"
             guard let output = try wire.nextOutput() else {
-                if try !wire.fill("before \(step) came; it may refuse app, stream name or key without a word") {
+                if try !wire.fill("before \(step) came; \(Self.wordless)") {
                     try wire.wait(until: end, orElse: .silent(waitingFor: step, ms: self.options.handshakeTimeoutMs))
                 }
                 continue

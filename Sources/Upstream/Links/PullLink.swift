@@ -43,7 +43,9 @@ struct PullLink {
         let silence = UpstreamError.silent(waitingFor: "audio or video", ms: self.run.options.silenceMs)
         while true {
             guard let output = try wire.nextOutput() else {
-                if try !wire.fill("while playing") { try wire.wait(until: silenceEnd, orElse: silence) }
+                if try !wire.fill(isStarted ? "while playing" : "before the first frame; \(LinkRun.wordless)") {
+                    try wire.wait(until: silenceEnd, orElse: silence)
+                }
                 guard System.nowMs() < silenceEnd else { throw silence }
                 guard !self.run.control.isStopping else { throw .cancelled }
                 continue

@@ -76,7 +76,7 @@ struct PushBacklog {
         // A GOP whose stream paused long ago is no beginning for what comes next.
         if self.age(nowMs) > Int64(self.maxMs) { self.dropAll() }
         self.isAttached = true
-        self.hasBegun = !self.entries.isEmpty
+        self.hasBegun = self.entries.contains { $0.isVideo || $0.isAudio }
         self.opening = CircularBuffer(self.headers.map(\.frame))
     }
 
@@ -125,12 +125,16 @@ struct PushBacklog {
 
     private func age(_ nowMs: Int64) -> Int64 { self.entries.first.map { max(nowMs - $0.arrivedMs, 0) } ?? 0 }
 
-    private func isFull(_ nowMs: Int64) -> Bool { self.bytes > self.maxBytes || self.age(nowMs) > Int64(self.maxMs) }
+    /// Whether video is to go. Audio waits longer, and what waits behind it is no older for that.
+    private func isFull(_ nowMs: Int64) -> Bool {
+        if self.bytes > self.maxBytes { return true }
+        guard self.age(nowMs) > Int64(self.maxMs), let oldest = self.entries.first(where: \.isVideo) else { return false }
+        return nowMs - oldest.arrivedMs > Int64(self.maxMs)
+    }
 
     /// Drops what must go for the queue to be within its bounds.
     private mutating func shrink(nowMs: Int64) {
-        guard self.isFull(nowMs) else { return }
-        if let keyframe = self.entries.lastIndex(where: { $0.isVideo && $0.frame.isKeyframe }), keyframe != self.entries.startIndex {
+        if self.isFull(nowMs), let keyframe = self.entries.lastIndex(where: { $0.isVideo && $0.frame.isKeyframe }) {
             let after = self.entries.distance(from: keyframe, to: self.entries.endIndex)
             self.drop { entry, remaining in entry.isVideo && remaining > after }
         }

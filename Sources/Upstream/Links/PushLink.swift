@@ -9,6 +9,8 @@ struct PushLink {
 
     /// An hour: nothing to send is no reason to end.
     private static let idleMs: Int64 = 3_600_000
+    /// A connection that is lost within this time of the server's consent was refused, as nginx does it, rather than broken.
+    private static let doubtMs: Int64 = 2_000
 
     /// Runs until the connection ends, which it always does by throwing.
     func perform(onRunning: () -> Void) throws(UpstreamError) {
@@ -31,13 +33,15 @@ struct PushLink {
 
     private func publish(_ opened: LinkRun.Opened) throws(UpstreamError) -> Never {
         let wire = opened.wire
+        let doubtEnd = System.nowMs() + Self.doubtMs
         var clock = PushClock(fromZero: self.run.options.timestampsFromZero)
         while true {
             while let output = try wire.nextOutput() {
                 if let error = self.run.ending(output, isStarted: true) { throw error }
             }
             guard !self.run.control.isStopping else { throw .cancelled }
-            if try wire.fill("while publishing") { continue }
+            let isYoung = System.nowMs() < doubtEnd
+            if try wire.fill(isYoung ? "just after it was let publish; \(LinkRun.wordless)" : "while publishing") { continue }
             guard let frame = self.queue.next(nowMs: System.nowMs()) else {
                 try wire.wait(until: System.nowMs() + Self.idleMs, orElse: .silent(waitingFor: "anything to send", ms: Int(Self.idleMs)))
                 continue

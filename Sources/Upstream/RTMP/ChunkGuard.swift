@@ -12,11 +12,27 @@ struct ChunkGuard {
         var type: UInt8 = 0
         var length = 0
         var received = 0
-        var isExtended = false
+        /// The extended timestamp, which fmt 3 chunks should repeat.
+        var extended: UInt32?
         var isInMessage: Bool { self.received > 0 }
     }
 
+    /// One whole chunk at the buffer's reader.
+    struct Chunk: Equatable {
+        /// Bytes in the buffer.
+        let length: Int
+        /// Where the extended timestamp belongs that librtmp expects and the server left out: bytes from the chunk's start.
+        var missingTimestamp: (at: Int, value: UInt32)?
+
+        static func == (left: Chunk, right: Chunk) -> Bool {
+            left.length == right.length && left.missingTimestamp?.at == right.missingTimestamp?.at
+                && left.missingTimestamp?.value == right.missingTimestamp?.value
+        }
+    }
+
     private let limits: Limits
+    /// Becomes false at the first fmt 3 chunk that does not repeat the extended timestamp.
+    private var serverRepeatsTimestamp = true
     private var streams: [UInt32: ChunkStream] = [:]
     private var announcedBytes = 0
     private var partialMessages = 0
@@ -28,11 +44,11 @@ struct ChunkGuard {
 
     init(limits: Limits) { self.limits = limits }
 
-    /// The bytes of the next whole chunk at the buffer's reader, or nil when more must come first.
+    /// The next whole chunk, or nil when more must come first.
     ///
     /// Takes account of the chunk: to be called again only after librtmp has read it. Throws for what breaks RTMP 1.0 §5.3 or a limit; the
     /// connection is to be ended then.
-    mutating func nextChunk(in buffer: ByteBuffer) throws(UpstreamError) -> Int? {
+    mutating func nextChunk(in buffer: ByteBuffer) throws(UpstreamError) -> Chunk? {
         let start = buffer.readerIndex
         guard let first = buffer.getInteger(at: start, as: UInt8.self), let (id, basicLength) = Self.chunkStreamID(first, buffer) else {
             return nil
@@ -51,19 +67,43 @@ struct ChunkGuard {
             guard !stream.isInMessage else { throw Self.violation(.headerInsideMessage(chunkStream: id)) }
             let length = format == 0 ? 11 : format == 1 ? 7 : 3
             guard let header = buffer.getBytes(at: start + basicLength, length: length) else { return nil }
-            stream.isExtended = header[0] == 0xFF && header[1] == 0xFF && header[2] == 0xFF
+            let isExtended = header[0] == 0xFF && header[1] == 0xFF && header[2] == 0xFF
             if format <= 1 {
                 stream.length = Int(header[3]) << 16 | Int(header[4]) << 8 | Int(header[5])
                 stream.type = header[6]
             }
             headerLength += length
+            stream.extended = isExtended ? buffer.getInteger(at: start + headerLength, as: UInt32.self) : nil
+            guard !isExtended || stream.extended != nil else { return nil }
+            if isExtended { headerLength += 4 }
         }
-        if stream.isExtended { headerLength += 4 }
+        var missing: (at: Int, value: UInt32)?
+        if format == 3, let timestamp = stream.extended {
+            switch self.repetition(of: timestamp, at: start + headerLength, in: buffer) {
+            case .present: headerLength += 4
+            case .absent:
+                self.serverRepeatsTimestamp = false
+                missing = (headerLength, timestamp)
+            case .undecided: return nil
+            }
+        }
         if !stream.isInMessage { try self.check(stream) }
         let payload = min(self.chunkSize, stream.length - stream.received)
         guard buffer.readableBytes >= headerLength + payload else { return nil }
         self.account(id, stream, payload)
-        return headerLength + payload
+        return Chunk(length: headerLength + payload, missingTimestamp: missing)
+    }
+
+    private enum Repetition { case present, absent, undecided }
+
+    /// Writers disagree on whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3): four bytes equal to it say that this one does.
+    private func repetition(of timestamp: UInt32, at index: Int, in buffer: ByteBuffer) -> Repetition {
+        guard self.serverRepeatsTimestamp else { return .absent }
+        for byte in 0..<4 {
+            guard let found = buffer.getInteger(at: index + byte, as: UInt8.self) else { return .undecided }
+            if found != UInt8(truncatingIfNeeded: timestamp >> UInt32(24 - 8 * byte)) { return .absent }
+        }
+        return .present
     }
 
     /// Applies a Set Chunk Size message (RTMP 1.0 §5.4.1).

@@ -31,6 +31,7 @@ final class Wire {
     private var chunks: ChunkGuard
     private var input = ByteBuffer()
     private var bytesIn: UInt64 = 0
+    private var isFinished = false
     private let limits: Limits
     private let sendStallMs: Int
 
@@ -79,6 +80,9 @@ final class Wire {
     }
 
     deinit {
+        // librtmp's duplicate is closed later: without this the pump would wait for the end of what it holds open. Without a goodbye there is
+        // nothing that the pump should still bring out.
+        if self.isFinished { System.shutdownBoth(self.descriptor) } else { self.control.cut() }
         self.control.close(self.descriptor)
         self.pump?.join()
     }
@@ -162,9 +166,19 @@ final class Wire {
     }
 
     private func nextMessage() throws(UpstreamError) -> Message? {
-        while let length = try self.chunks.nextChunk(in: self.input) {
-            let message = try self.rtmp.read(length, of: self.input)
-            self.input.moveReaderIndex(forwardBy: length)
+        while let chunk = try self.chunks.nextChunk(in: self.input) {
+            let message: Message?
+            if let missing = chunk.missingTimestamp {
+                var whole = ByteBuffer()
+                whole.writeImmutableBuffer(self.input.getSlice(at: self.input.readerIndex, length: missing.at) ?? ByteBuffer())
+                whole.writeInteger(missing.value)
+                let rest = chunk.length - missing.at
+                whole.writeImmutableBuffer(self.input.getSlice(at: self.input.readerIndex + missing.at, length: rest) ?? ByteBuffer())
+                message = try self.rtmp.read(whole.readableBytes, of: whole)
+            } else {
+                message = try self.rtmp.read(chunk.length, of: self.input)
+            }
+            self.input.moveReaderIndex(forwardBy: chunk.length)
             if let message { return message }
         }
         self.input.discardReadBytes()
@@ -219,9 +233,7 @@ final class Wire {
     private func finalWord(_ command: Command) -> UpstreamError? {
         let information = command.arguments.first
         if let target = information?["ex"]?["redirect"]?.string ?? information?["redirect"]?.string {
-            let origin: String
-            do throws(UpstreamError) { origin = try UpstreamURL(parsing: target).origin } catch { origin = "another server" }
-            return .redirected(to: origin)
+            return .redirected(to: UpstreamURL.origin(of: target) ?? "another server")
         }
         return command.name == "close" ? .ended(code: "close") : nil
     }
@@ -281,6 +293,7 @@ final class Wire {
         } catch {
             return
         }
+        self.isFinished = true
         System.shutdownWriting(self.descriptor)
         let end = System.nowMs() + 500
         var scrap = [UInt8](repeating: 0, count: 4_096)

@@ -35,18 +35,22 @@ final class TLSClient: @unchecked Sendable {
     init(_ descriptor: Int32, url: UpstreamURL, caFile: String?) throws(UpstreamError) {
         ERR_clear_error()
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .system("no TLS context: \(Self.errors())") }
-        guard let ssl = Self.session(context, descriptor, url) else {
+        // A session takes the context's settings when it is made.
+        let problem: UpstreamError?
+        if earshot_ssl_require_tls12(context) != 1 || SSL_CTX_set_default_verify_paths(context) != 1 {
+            problem = .tls(origin: url.origin, why: "the system's authorities cannot be read: \(Self.errors())")
+        } else if let caFile, SSL_CTX_load_verify_locations(context, caFile, nil) != 1 {
+            problem = .tls(origin: url.origin, why: "the file of authorities cannot be read: \(Self.errors())")
+        } else {
+            problem = nil
+        }
+        guard problem == nil, let ssl = Self.session(context, descriptor, url) else {
+            let words = Self.errors()
             SSL_CTX_free(context)
-            throw .system("no TLS session: \(Self.errors())")
+            throw problem ?? .system("no TLS session: \(words)")
         }
         self.context = context
         self.ssl = ssl
-        guard earshot_ssl_require_tls12(context) == 1, SSL_CTX_set_default_verify_paths(context) == 1 else {
-            throw .tls(origin: url.origin, why: "the system's authorities cannot be read: \(Self.errors())")
-        }
-        if let caFile, SSL_CTX_load_verify_locations(context, caFile, nil) != 1 {
-            throw .tls(origin: url.origin, why: "the file of authorities cannot be read: \(Self.errors())")
-        }
     }
 
     private static func session(_ context: OpaquePointer, _ descriptor: Int32, _ url: UpstreamURL) -> OpaquePointer? {

@@ -108,11 +108,14 @@ final class TLSPump: Sendable {
             }
             if !toLink.isEmpty { set[1].events |= Int16(POLLOUT) }
             if toNetwork.isEmpty, !state.linkEnded { set[1].events |= Int16(POLLIN) }
-            // A hang-up is reported unasked: a descriptor of which nothing is wanted is left out.
-            for index in set.indices where set[index].events == 0 { set[index].fd = -1 }
-            let left = state.linkEnded ? state.flushEndMs - System.nowMs() : 3_600_000
+            // A hang-up is reported unasked, again and again: a descriptor of which nothing is wanted is left out, but for the link's, which may
+            // go while the network takes nothing.
+            if set[0].events == 0 { set[0].fd = -1 }
+            if set[1].events == 0, state.linkEnded || state.flushEndMs > 0 { set[1].fd = -1 }
+            let left = state.flushEndMs > 0 ? state.flushEndMs - System.nowMs() : 3_600_000
             guard left > 0 else { break }
             _ = System.poll(&set, timeoutMs: left)
+            if set[1].revents & Int16(POLLHUP | POLLERR) != 0 { state.beginFlush() }
         }
         client.shutdown()
         self.control.close(network)
@@ -123,9 +126,14 @@ final class TLSPump: Sendable {
         var linkEnded = false
         var networkEnded = false
         var isOver = false
+        /// `System.nowMs`; 0 while the link is there.
         var flushEndMs: Int64 = 0
         var readNeeds = Int16(POLLIN)
         var writeNeeds = Int16(POLLOUT)
+
+        mutating func beginFlush() {
+            if self.flushEndMs == 0 { self.flushEndMs = System.nowMs() + TLSPump.flushMs }
+        }
     }
 
     /// Moves what can be moved without waiting.
@@ -199,7 +207,7 @@ final class TLSPump: Sendable {
         case .done: return true
         case .ended:
             state.linkEnded = true
-            state.flushEndMs = System.nowMs() + Self.flushMs
+            state.beginFlush()
             return true
         default: return false
         }

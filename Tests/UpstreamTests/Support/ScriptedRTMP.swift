@@ -18,6 +18,8 @@ final class ScriptedRTMP: Sendable {
         var raw: @Sendable (Command) -> [UInt8] = { _ in [] }
         /// Close after these commands' answers.
         var closesAfter: Set<String> = []
+        /// Reads nothing more after this command.
+        var stopsReadingAfter: String?
         /// Bytes of payload in its chunks.
         var chunkSize = 128
         /// Milliseconds between reads, of `readBytes` each; 0: as they come.
@@ -50,7 +52,8 @@ final class ScriptedRTMP: Sendable {
             .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(ChannelOptions.autoRead, value: !script.isDeaf && script.readEveryMs == 0)
             .childChannelOption(
-                ChannelOptions.socketOption(.so_rcvbuf), value: script.readEveryMs > 0 || script.isDeaf ? 8 << 10 : 256 << 10
+                ChannelOptions.socketOption(.so_rcvbuf),
+                value: script.readEveryMs > 0 || script.isDeaf || script.stopsReadingAfter != nil ? 8 << 10 : 256 << 10
             )
             .childChannelOption(ChannelOptions.maxMessagesPerRead, value: 1)
             .childChannelOption(ChannelOptions.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: script.readBytes))
@@ -132,6 +135,7 @@ final class ScriptedRTMP: Sendable {
             out.writeBytes(script.raw(command))
             let closes = script.closesAfter.contains(command.name)
             let channel = context.channel
+            if script.stopsReadingAfter == command.name { channel.setOption(ChannelOptions.autoRead, value: false).whenComplete { _ in } }
             context.writeAndFlush(self.wrapOutboundOut(out)).whenComplete { _ in
                 if closes { channel.close(promise: nil) }
             }
