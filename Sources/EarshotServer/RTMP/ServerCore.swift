@@ -13,6 +13,7 @@ package final class ServerCore: Sendable {
     let pieces = StreamRegistry()
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
+    package let recordings: Recordings
     package let rooms: RoomRegistry
     package let keys: KeyRing
     package let admissions: AdmissionRules
@@ -40,6 +41,7 @@ package final class ServerCore: Sendable {
         self.config = config
         self.rooms = rooms
         self.keys = keys
+        self.recordings = Recordings(config: config, rooms: rooms, log: log)
         let outbound = OutboundClient(config: config.outbound)
         self.outbound = outbound
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)

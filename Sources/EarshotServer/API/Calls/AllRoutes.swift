@@ -1,5 +1,6 @@
 extension APIRoute {
     /// Every call of the API: what the server answers, and what its document lists.
     static let all: [APIRoute] =
-        Self.rooms + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks + Self.tokens + Self.server
+        Self.rooms + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks + Self.recordings + Self.tokens
+        + Self.server
 }
