@@ -8,6 +8,7 @@ enum Migrations {
         migrator.registerMigration("1 streams", foreignKeyChecks: .immediate) { db in try db.execute(sql: streams) }
         migrator.registerMigration("1 events", foreignKeyChecks: .immediate) { db in try db.execute(sql: events) }
         migrator.registerMigration("1 access", foreignKeyChecks: .immediate) { db in try db.execute(sql: access) }
+        migrator.registerMigration("2 recordings", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordings) }
         migrator.registerMigration("3 relay tasks", foreignKeyChecks: .immediate) { db in try db.execute(sql: relayTasks) }
         return migrator
     }()
@@ -240,5 +241,37 @@ enum Migrations {
             PRIMARY KEY (token_id, key)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX answers_created ON answers(created_at);
+        """
+
+    /// Of a task the files that it has so far, by part.
+    private static let recordings = """
+        CREATE TABLE recordings (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            task TEXT NOT NULL,
+            part INTEGER NOT NULL,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT,
+            slot INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            reason TEXT,
+            file TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            ended_at INTEGER,
+            duration_ms INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            video_codec TEXT,
+            audio_codec TEXT,
+            width INTEGER,
+            height INTEGER,
+            dropped INTEGER NOT NULL,
+            is_seekable INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX recordings_task ON recordings(task, part);
+        CREATE INDEX recordings_room ON recordings(room_id, row) WHERE room_id IS NOT NULL;
+        CREATE INDEX recordings_stream ON recordings(app, name, row);
+        CREATE INDEX recordings_state ON recordings(state, row);
+        CREATE INDEX recordings_ended ON recordings(ended_at) WHERE state IN ('finished', 'failed');
         """
 }

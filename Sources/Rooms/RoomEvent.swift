@@ -24,11 +24,26 @@ package struct RoomEvent: Sendable, Equatable {
         case memberJoined = "member.join"
         case memberLeft = "member.leave"
         case memberKicked = "member.kick"
+        /// The first frames of a stream are in a recording.
+        case recordStarted = "record.started"
+        /// A recording's file is complete.
+        case recordFinished = "record.finished"
+        case recordFailed = "record.failed"
+        /// Nothing more is recorded of the stream.
+        case recordEnded = "record.ended"
 
         /// Exactly one of these belongs to each change of a room's state.
         package var isTransition: Bool {
             switch self {
             case .roomCreated, .roomLive, .roomInterrupted, .roomResumed, .roomForbidden, .roomUnforbidden, .roomExpired, .roomClosed: true
+            default: false
+            }
+        }
+
+        /// Those that have a counterpart among Tencent's callbacks.
+        var isTencents: Bool {
+            switch self {
+            case .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded: true
             default: false
             }
         }

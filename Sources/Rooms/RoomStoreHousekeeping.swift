@@ -32,6 +32,13 @@ extension StoreAccess {
                         SELECT id FROM (SELECT id, at FROM outbox WHERE state = ? ORDER BY id LIMIT ?) WHERE at < ?)
                     """, [state.rawValue, limit, before]))
         }
+        most = max(
+            most,
+            try self.change(
+                """
+                DELETE FROM recordings WHERE row IN (
+                    SELECT row FROM recordings WHERE state = 'deleted' AND started_at < ? ORDER BY row LIMIT ?)
+                """, [before, limit]))
         most = max(most, try self.giveUpNotices(before: before, limit: limit, now: now))
         most = max(
             most,

@@ -157,7 +157,7 @@ final class RoomWork {
 
     private func event(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, lane: String, _ data: JSONText) throws {
         let event = try self.store.insertEvent(kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text)
-        for target in self.settings.webhooks where target.format == .earshot || kind == .streamBegin || kind == .streamEnd {
+        for target in self.settings.webhooks where target.format == .earshot || kind.isTencents {
             try self.store.insertNotice(of: event, lane: lane, to: target, now: self.now)
         }
         self.tell(.event(event))

@@ -94,6 +94,7 @@ final class APIService: Sendable {
             var response = Self.response(route.success.status, APIRoute.envelope(data, requestID: context.id))
             Self.locate(route, data, &response)
             return response
+        case .file(let file): return try file.response(to: request)
         case .raw(let type, let bytes):
             return Response(
                 status: route.success.status, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))

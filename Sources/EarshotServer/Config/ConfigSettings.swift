@@ -148,6 +148,26 @@ extension ConfigSetting {
         .make("hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take."),
         .make("hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait."),
 
+        .make("recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all."),
+        .make(
+            "recording.directory", \.recording.directory, .optional(.path),
+            "Folder for recordings; without: recordings in the data directory."
+        ),
+        .make("recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: what a crash may cost."),
+        .make(
+            "recording.fsync", \.recording.sync, .sync,
+            "When recordings are forced to the disk: never, with each fragment, or every so often."
+        ),
+        .make(
+            "recording.splitDuration", \.recording.splitDurationMs, .duration(0...(7 * day)),
+            "Length from which on a file ends at the next keyframe and another begins; 0s: never."),
+        .make("recording.splitSize", \.recording.splitBytes, .size(0...(1 << 50)), "The same, by size; 0: never."),
+        .make(
+            "recording.retention", \.recording.retentionMs, .duration(0...(3_660 * day)),
+            "How long after its end a recording is deleted; 0s: never."),
+        .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Bytes of all recordings; 0: as much as the disk has."),
+        .make("recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)), "Room on the disk without which nothing is recorded."),
+
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
         .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),

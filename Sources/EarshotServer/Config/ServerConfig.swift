@@ -21,6 +21,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var api = API()
     package var relay = Relay()
     package var hls = HLS()
+    package var recording = Recording()
     package var limits = Limits()
     package var log = Log()
 
@@ -196,6 +197,34 @@ package struct ServerConfig: Sendable, Equatable {
         package var maxBytes = 64 << 20
         /// Also while nobody watches: the first viewer need not wait.
         package var always = false
+        package init() {}
+    }
+
+    /// Recording streams to files.
+    package struct Recording: Sendable, Equatable {
+        /// When what is written is forced to the disk.
+        package enum Sync: Sendable, Equatable {
+            /// Whenever the system likes.
+            case never
+            case fragment
+            case every(ms: Int64)
+        }
+        /// Recorded whenever they are live; "*" is all apps.
+        package var apps: [String] = []
+        /// Nil: the folder "recordings" in the data directory.
+        package var directory: String?
+        /// What a kill may cost.
+        package var fragmentMs: Int64 = 1_000
+        package var sync = Sync.every(ms: 5_000)
+        /// From there on the next keyframe begins a file; 0: never.
+        package var splitDurationMs: Int64 = 3_600_000
+        package var splitBytes = 0
+        /// Files are deleted so long after their end; 0: never.
+        package var retentionMs: Int64 = 0
+        /// Of all recordings; 0: no limit.
+        package var quotaBytes = 0
+        /// Of the disk; with less nothing is recorded.
+        package var minFreeBytes = 512 << 20
         package init() {}
     }
 

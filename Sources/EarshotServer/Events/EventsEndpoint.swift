@@ -19,7 +19,7 @@ struct EventsEndpoint: HTTPTakeover {
     init(core: ServerCore, sweepers: LoopSweepers) {
         self.core = core
         self.sweepers = sweepers
-        self.hello = EventsHello(core.rooms)
+        self.hello = EventsHello(core.rooms, core.recordings)
         self.tokens = TokenWatch(core.rooms)
         self.authentication = Authentication(registry: core.rooms, limits: RateLimits(rate: core.config.api.rateLimit))
     }

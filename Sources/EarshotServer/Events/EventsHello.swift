@@ -18,22 +18,26 @@ final class EventsHello: Sendable {
     private static let states: [RoomState] = [.live, .interrupted, .created, .forbidden]
 
     private let rooms: RoomRegistry
+    private let recordings: Recordings
     private let kept = Mutex<(message: Message, madeAt: NIODeadline)?>(nil)
 
-    init(_ rooms: RoomRegistry) { self.rooms = rooms }
+    init(_ rooms: RoomRegistry, _ recordings: Recordings) {
+        self.rooms = rooms
+        self.recordings = recordings
+    }
 
     /// Of one room or all. `atLeast`: an event that the client has seen already, if there was such a one.
     func message(room id: String?, atLeast: Int64) async throws(RegistryError) -> Message {
         if let id {
             let last = try await self.rooms.lastEventID()
-            return Self.message(last, [try await self.rooms.room(id)], isTruncated: false)
+            return self.message(last, [try await self.rooms.room(id)], isTruncated: false)
         }
         if let kept = self.kept.withLock({ $0 }), NIODeadline.now() - kept.madeAt < Self.keep, kept.message.lastEventID >= atLeast {
             return kept.message
         }
         let last = try await self.rooms.lastEventID()
         let (open, isTruncated) = try await self.openRooms()
-        let message = Self.message(last, open, isTruncated: isTruncated)
+        let message = self.message(last, open, isTruncated: isTruncated)
         self.kept.withLock { $0 = (message, .now()) }
         return message
     }
@@ -57,27 +61,29 @@ final class EventsHello: Sendable {
         return (open, false)
     }
 
-    private static func message(_ last: Int64, _ rooms: [Room], isTruncated: Bool) -> Message {
+    private func message(_ last: Int64, _ rooms: [Room], isTruncated: Bool) -> Message {
         let hello: JSONValue = [
             "type": "hello", "lastEventId": .integer(last), "heartbeatSeconds": .integer(Int64(EventsConnection.heartbeatSeconds)),
-            "roomsTruncated": .bool(isTruncated), "rooms": .array(rooms.map(Self.snapshot.write)),
+            "roomsTruncated": .bool(isTruncated),
+            "rooms": .array(
+                rooms.map { room in Self.snapshot.write((room, room.slots.contains { self.recordings.isRecording($0.path) })) }),
         ]
         return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last)
     }
 
     /// What events change; the rest of a room is for `GET /rooms/{id}` to tell. `number` is that of its newest event.
-    private static let snapshot = Shape<Room>.object(
+    private static let snapshot = Shape<(room: Room, isRecording: Bool)>.object(
         nil,
         [
-            .field("roomId", .text, "", \.id.rawValue),
-            .field("instance", .count, "", \.instance),
-            .field("state", .choice(), "", \.state),
-            .field("stateReason", .choice(), "", \.reason),
-            .field("liveStatus", .count, "") { $0.liveStatus(isRecording: false) },
-            .field("title", .text, "", \.title),
-            .field("owner", .nullable(.text), "", \.owner),
-            .field("createdAt", .instant, "", \.createdAt),
-            .field("liveSince", .nullable(.instant), "", \.liveSince),
-            .field("number", .count, "", \.lastEvent),
+            .field("roomId", .text, "", \.room.id.rawValue),
+            .field("instance", .count, "", \.room.instance),
+            .field("state", .choice(), "", \.room.state),
+            .field("stateReason", .choice(), "", \.room.reason),
+            .field("liveStatus", .count, "") { $0.room.liveStatus(isRecording: $0.isRecording) },
+            .field("title", .text, "", \.room.title),
+            .field("owner", .nullable(.text), "", \.room.owner),
+            .field("createdAt", .instant, "", \.room.createdAt),
+            .field("liveSince", .nullable(.instant), "", \.room.liveSince),
+            .field("number", .count, "", \.room.lastEvent),
         ])
 }

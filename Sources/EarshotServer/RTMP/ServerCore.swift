@@ -14,6 +14,7 @@ package final class ServerCore: Sendable {
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
     let relayTasks = RelayTasks()
+    package let recordings: Recordings
     package let rooms: RoomRegistry
     package let keys: KeyRing
     package let admissions: AdmissionRules
@@ -41,6 +42,7 @@ package final class ServerCore: Sendable {
         self.config = config
         self.rooms = rooms
         self.keys = keys
+        self.recordings = Recordings(config: config, rooms: rooms, log: log)
         let outbound = OutboundClient(config: config.outbound)
         self.outbound = outbound
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)

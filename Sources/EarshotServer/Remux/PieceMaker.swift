@@ -12,6 +12,12 @@ protocol PieceTaker: AnyObject {
     func made(_ piece: PieceMaker.Piece, nowMs: Int64)
     /// What comes next is a new beginning.
     func interrupted(nowMs: Int64)
+    /// Asked when a piece has ended before a frame of the leading kind: whether a container of its own, from zero, begins there.
+    func takesSplit() -> Bool
+}
+
+extension PieceTaker {
+    func takesSplit() -> Bool { false }
 }
 
 /// Makes pieces of fragmented MP4 (or MPEG-TS) of a stream's frames.
@@ -25,6 +31,9 @@ final class PieceMaker {
         let mimeType: String
         let codecs: String
         let tracks: [Track]
+        /// Milliseconds of the stream's timeline that are the container's zero. The same as before, with the same initialization: what
+        /// follows may stand behind what was.
+        let originMs: Int64
     }
 
     struct Piece {
@@ -37,6 +46,8 @@ final class PieceMaker {
 
     private unowned let taker: any PieceTaker
     let format: FragmentMuxer.Format
+    /// Other tracks, and times that do not go on from those before, begin at zero again.
+    private let rebases: Bool
     private var video: Track?
     private var audio: Track?
     private var muxer: FragmentMuxer?
@@ -46,6 +57,10 @@ final class PieceMaker {
     private var heldBytes = 0
     /// Milliseconds of the stream's timeline that are the muxers' zero.
     private var originMs: Int64?
+    private var lastTracks: [Track] = []
+    /// Of the stream's timeline.
+    private var newestMs: Int64?
+    private var nextSequenceNumber: UInt32 = 1
     /// The wall clock's time of the stream's zero. It moves with the publisher's clock; each piece is told its own.
     private var wallOffsetMs: Int64 = 0
     private var pieceStartMs: Int64?
@@ -64,9 +79,12 @@ final class PieceMaker {
     /// A piece that no frame closes is closed when none has come for so long.
     static let stallMs: Int64 = 250
     private static let problemLimit = 16
+    /// Times further from those before than this do not go on from them.
+    private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
 
-    init(_ format: FragmentMuxer.Format, for taker: any PieceTaker) {
+    init(_ format: FragmentMuxer.Format, for taker: any PieceTaker, rebases: Bool = false) {
         self.format = format
+        self.rebases = rebases
         self.taker = taker
     }
 
@@ -166,27 +184,46 @@ final class PieceMaker {
                 tracks.append(audio)
             }
         }
-        let origin = self.originMs ?? first.timestamp
-        self.originMs = origin
-        let muxer = try FragmentMuxer(tracks: tracks, format: self.format, originMs: origin)
+        if self.rebases, tracks != self.lastTracks || self.leaps(to: first.timestamp) { self.originMs = nil }
+        self.lastTracks = tracks
+        try self.begin(tracks, originMs: self.originMs ?? first.timestamp, nowMs: nowMs)
+        for frame in held {
+            if let sample = Sample(frame) { try self.write(sample, nowMs: nowMs) }
+        }
+    }
+
+    private func leaps(to ms: Int64) -> Bool {
+        guard let newest = self.newestMs else { return false }
+        return ms < newest - Self.leapMs.back || ms > newest + Self.leapMs.ahead
+    }
+
+    private func begin(_ tracks: [Track], originMs: Int64, nowMs: Int64) throws(FFmpegError) {
+        if originMs != self.originMs { self.nextSequenceNumber = 1 }
+        self.originMs = originMs
+        let muxer = try FragmentMuxer(
+            tracks: tracks, format: self.format, originMs: originMs, firstSequenceNumber: self.nextSequenceNumber)
         self.muxer = muxer
         self.pieceStartMs = nil
         self.lastLeadMs = nil
         self.hasKeyframe = false
         self.taker.began(
             Beginning(
-                initialization: muxer.initialization, mimeType: muxer.mimeType, codecs: muxer.codecsString, tracks: muxer.tracks),
+                initialization: muxer.initialization, mimeType: muxer.mimeType, codecs: muxer.codecsString, tracks: muxer.tracks,
+                originMs: originMs),
             nowMs: nowMs)
-        for frame in held {
-            if let sample = Sample(frame) { try self.write(sample, nowMs: nowMs) }
-        }
     }
 
     private func write(_ sample: Sample, nowMs: Int64) throws(FFmpegError) {
         self.lastSampleMs = nowMs
+        guard let tracks = self.muxer?.tracks else { return }
+        let leads = sample.kind == .video || !tracks.contains { $0.kind == .video }
+        if leads {
+            self.cutIfDue(sample, nowMs: nowMs)
+            if self.muxer != nil, self.pieceStartMs == nil, self.taker.takesSplit() {
+                try self.begin(tracks, originMs: sample.dts, nowMs: nowMs)
+            }
+        }
         guard let muxer = self.muxer else { return }
-        let leads = sample.kind == .video || !muxer.tracks.contains { $0.kind == .video }
-        if leads { self.cutIfDue(sample, nowMs: nowMs) }
         if sample.kind == .audio, let transcoder = self.transcoder {
             for made in try transcoder.transcode(sample) { try muxer.write(made) }
         } else {
@@ -196,6 +233,7 @@ final class PieceMaker {
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
         if sample.isKeyframe { self.hasKeyframe = true }
         self.lastLeadMs = sample.dts
+        self.newestMs = sample.dts
     }
 
     private func cutIfDue(_ sample: Sample, nowMs: Int64) {
@@ -211,6 +249,7 @@ final class PieceMaker {
             self.pieceStartMs = nil
             self.hasKeyframe = false
             guard let fragment = try muxer.flush(before: next) else { return }
+            self.nextSequenceNumber = muxer.nextSequenceNumber
             self.taker.made(
                 Piece(
                     fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs),

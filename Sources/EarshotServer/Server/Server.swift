@@ -74,12 +74,18 @@ package final class Server: Sendable {
     package func bind() async throws -> Addresses {
         // Until the reload service listens: a SIGHUP that comes early must not end the process.
         signal(SIGHUP, SIG_IGN)
+        // A recording that meets the limit of a file's size is told by the error; the signal would end the process.
+        signal(SIGXFSZ, SIG_IGN)
         self.core.heedRooms()
         self.core.observeEvents { [events = self.core.events, webhooks = self.webhooks] new in
             events.publish(new)
             webhooks.wake()
         }
+        self.core.observeEvents { [weak core = self.core] new in
+            if let core { core.recordings.heed(new, core: core) }
+        }
         try await self.core.rooms.start()
+        try await self.core.recordings.start()
         let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory)
         self.firstToken.withLock { $0 = tokenFile }
         self.core.start()
@@ -96,7 +102,10 @@ package final class Server: Sendable {
     /// Everything that runs, for a service group.
     package var services: [any Service] {
         // What is named first ends last.
-        [self.core.outbound, RoomService(core: self.core), RelayTaskService(core: self.core), self.webhooks] + self.listeners + self.http
+        [
+            self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), RelayTaskService(core: self.core),
+            self.webhooks,
+        ] + self.listeners + self.http
             + [
                 ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
             ]

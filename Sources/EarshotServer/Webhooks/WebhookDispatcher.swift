@@ -42,7 +42,8 @@ final class WebhookDispatcher: Service, Sendable {
         self.config = config.webhooks
         self.rooms = rooms
         self.sender = WebhookRequest.Sender(
-            key: keys.webhookKey, domain: Self.host(config.urls.rtmp) ?? config.rtmp.listen.host, node: config.rtmp.listen.host)
+            key: keys.webhookKey, domain: Self.host(config.urls.rtmp) ?? config.rtmp.listen.host, node: config.rtmp.listen.host,
+            http: config.urls.http ?? "")
         self.post = post
         self.clock = clock
         self.eventLoop = eventLoop

@@ -17,6 +17,8 @@ struct WebhookRequest: Sendable, Equatable {
         let domain: String
         /// Address of this node, of Tencent's bodies.
         let node: String
+        /// How others reach HTTP here: "https://live.example.com"; empty when that is not set.
+        var http = ""
     }
 
     /// `atSeconds` is the wall clock, since 1970. Throws when the event's data is not of the kind that the target's format tells of.
@@ -24,7 +26,13 @@ struct WebhookRequest: Sendable, Equatable {
         let body: String
         switch entry.target.format {
         case .earshot: body = Self.earshotBody(entry)
-        case .tencent: body = try TencentNotice(entry.event).body(sender, atSeconds: atSeconds)
+        case .tencent:
+            body =
+                if entry.event.kind.isOfRecordings {
+                    try TencentRecordNotice(entry.event).body(sender, atSeconds: atSeconds)
+                } else {
+                    try TencentNotice(entry.event).body(sender, atSeconds: atSeconds)
+                }
         }
         self.body = body
         self.headers =

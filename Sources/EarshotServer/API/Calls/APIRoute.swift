@@ -26,6 +26,9 @@ struct APIRoute: Sendable {
     /// The path's parts: literal, or the name of a parameter.
     let parts: [Part]
 
+    /// It answers a file, of which a Range may be asked.
+    var isDownload = false
+
     enum Part: Sendable, Equatable {
         case literal(String)
         case parameter(String)
@@ -34,7 +37,7 @@ struct APIRoute: Sendable {
 
 /// A group of calls in the document.
 enum APITag: String, Sendable, CaseIterable {
-    case rooms, members, urls, streams, sessions, events, callbacks, relays, tokens, server
+    case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, tokens, server
 }
 
 /// What can go wrong with a call.
@@ -46,6 +49,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
     case conflict = 409
     case tooLarge = 413
     case notJSON = 415
+    case noSuchRange = 416
     case keyReused = 422
     case rateLimited = 429
     case unavailable = 503
@@ -60,6 +64,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
             "The state does not allow it (the error says which states do), something is taken, or the key's request is not done."
         case .tooLarge: "The body has more than 64 KiB."
         case .notJSON: "The body is not JSON by its Content-Type."
+        case .noSuchRange: "The Range begins behind the file's end."
         case .keyReused: "The Idempotency-Key was used for another request."
         case .rateLimited: "Too many calls with this token, or too many failed ones from this address."
         case .unavailable: "The room registry cannot be reached now; nothing was changed."
@@ -84,6 +89,7 @@ enum APIReply: Sendable {
     case data(JSONValue)
     /// A body of another kind, as it is.
     case raw(type: String, [UInt8])
+    case file(FileDownload)
 }
 
 extension APIRoute {
@@ -114,6 +120,18 @@ extension APIRoute {
             method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
             body: nil, success: APISuccess(status: .ok, content: [(type, schema)]), failures: failures, hasEffect: false,
             handle: { .raw(type: type, try await handle($0)) }, parts: Self.parts(path))
+    }
+
+    /// A call whose answer is a file.
+    init(
+        file path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String, in pathForm: [AnyInput], type: String,
+        failures: Set<APIFailure> = [], _ handle: @escaping @Sendable (APICall) async throws -> FileDownload
+    ) {
+        self.init(
+            method: .get, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: .empty,
+            body: nil,
+            success: APISuccess(status: .ok, content: [(type, nil)]), failures: failures.union([.noSuchRange]), hasEffect: false,
+            handle: { .file(try await handle($0)) }, parts: Self.parts(path), isDownload: true)
     }
 
     private static func parts(_ path: String) -> [Part] {

@@ -1,6 +1,7 @@
 extension APIRoute {
     /// Every call of the API: what the server answers, and what its document lists.
     static let all: [APIRoute] =
-        Self.rooms + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks + Self.relayTasks + Self.tokens
+        Self.rooms + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks + Self.relayTasks
+        + Self.recordings + Self.tokens
         + Self.server
 }

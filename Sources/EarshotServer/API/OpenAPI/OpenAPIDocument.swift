@@ -67,12 +67,15 @@ enum OpenAPIDocument {
         for input in route.pathForm.inputs { parameters.append(Self.parameter(input, "path", &schemas)) }
         for input in route.query.inputs { parameters.append(Self.parameter(input, "query", &schemas)) }
         if route.method == .post, route.role != nil { parameters.append(Self.idempotencyKey) }
+        if route.isDownload {
+            parameters += [Self.header("Range", "Which bytes."), Self.header("If-Range", "Only of the file with this ETag.")]
+        }
         if !parameters.isEmpty { members.append(.init(name: "parameters", value: .array(parameters))) }
         if let body = route.body {
             let content: JSONValue = ["application/json": ["schema": body.schema.json(&schemas)]]
             members.append(.init(name: "requestBody", value: ["required": .bool(!body.isOptional), "content": content]))
         }
-        members.append(.init(name: "responses", value: .object([Self.success(route, &schemas)] + route.allFailures.map(Self.reference))))
+        members.append(.init(name: "responses", value: .object(Self.successes(route, &schemas) + route.allFailures.map(Self.reference))))
         return .object(members)
     }
 
@@ -87,6 +90,18 @@ enum OpenAPIDocument {
         "name": "Idempotency-Key", "in": "header", "required": false, "description": "Makes a repetition harmless.",
         "schema": ["type": "string", "pattern": "^[!-~]{1,128}$"],
     ]
+
+    private static func header(_ name: String, _ help: String) -> JSONValue {
+        [
+            "name": .string(name), "in": "header", "required": false, "description": .string(help), "schema": ["type": "string"],
+        ]
+    }
+
+    private static func successes(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> [JSONValue.Member] {
+        let whole = Self.success(route, &schemas)
+        // RFC 9110 §15.3.7.
+        return route.isDownload ? [whole, .init(name: "206", value: whole.value)] : [whole]
+    }
 
     private static func success(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> JSONValue.Member {
         var content: [JSONValue.Member] = []

@@ -7,6 +7,7 @@ struct RoomAnswer: Sendable {
     let streams: [SlotAnswer]
     /// Most people there at a time, as far as anybody was told.
     let peak: Int
+    let isRecording: Bool
 
     struct SlotAnswer: Sendable {
         let slot: Room.Slot
@@ -21,6 +22,7 @@ struct RoomAnswer: Sendable {
     /// With a maker of URLs that serves a whole list.
     init(_ room: Room, _ call: APICall, _ urls: StreamURLs) throws {
         self.room = room
+        self.isRecording = room.slots.contains { call.core.recordings.isRecording($0.path) }
         self.streams = try room.slots.map {
             SlotAnswer(slot: $0, viewers: call.core.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
         }
@@ -50,7 +52,9 @@ extension RoomAnswer {
     private static let standing: [Field<RoomAnswer>] = [
         .field("state", .choice(), "Live only while media arrives.", \.room.state),
         .field("stateReason", .choice(), "Why it is in this state.", \.room.reason),
-        .field("liveStatus", .whole(0...3), "0 idle, 1 live, 2 disabled, 3 live and recording.") { $0.room.liveStatus(isRecording: false) },
+        .field("liveStatus", .whole(0...3), "0 idle, 1 live, 2 disabled, 3 live and recording.") {
+            $0.room.liveStatus(isRecording: $0.isRecording)
+        },
         .field("streams", .list(Self.slot), "Its streams, by slot.", \.streams),
         .field("policy", Self.policy, "How its time runs out. Seconds, but for heartbeatMisses.", \.room.policy),
         .field("playUrls", .nullable(PlayURLs.shape), "Of slot 1, without a signature; the play-urls call signs.") {

@@ -1,0 +1,157 @@
+import Dispatch
+import FFmpeg
+import Logging
+import Relay
+import Rooms
+import Synchronization
+
+/// Records one stream, from a start to an end: takes its frames, has them made into pieces and these written to files.
+///
+/// An actor on a thread of its own: a disk that is slow holds up this recording alone, and of it only what its mailbox does not take. One
+/// of the stream's users, but none of its viewers.
+actor Recorder {
+    nonisolated let task: RecordingTask
+    nonisolated let startedAt: Int64
+    private nonisolated let executor: QueueExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private let core: ServerCore
+    private let stream: Relay.Stream
+    private let maker: PieceMaker
+    private let writer: RecordingWriter
+    private var mailbox: FrameMailbox?
+    private var timer: (any DispatchSourceTimer)?
+    private var toldProblems = 0
+    private var toldDrops: UInt64 = 0
+    /// Why it ended; set once.
+    private var ending: RecordingEnd?
+    private var isDone = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private let hasEnded = Atomic<Bool>(false)
+    private let written = Mutex<(id: String, bytes: Int64)?>(nil)
+
+    private struct Weak: Sendable {
+        weak let recorder: Recorder?
+    }
+
+    private static let tickMs = 250
+
+    /// `stream` was acquired for it.
+    init(core: ServerCore, stream: Relay.Stream, task: RecordingTask, means: RecordingWriter.Means) {
+        self.core = core
+        self.stream = stream
+        self.task = task
+        self.startedAt = WallClock.ms
+        let executor = QueueExecutor(label: "record \(stream.path)")
+        self.executor = executor
+        let holder = Holder()
+        self.writer = RecordingWriter(task, means) { id in
+            executor.queue.async { holder.recorder?.assumeIsolated { $0.rowStored(id) } }
+        }
+        self.maker = PieceMaker(.fmp4, for: self.writer, rebases: true)
+        holder.recorder = self
+    }
+
+    /// The writer is made before the recorder, whom it calls. Set once, before anything is written.
+    private final class Holder: @unchecked Sendable {
+        weak var recorder: Recorder?
+    }
+
+    /// Begins to take frames. Once.
+    func start() {
+        let me = Weak(recorder: self)
+        let mailbox = FrameMailbox { [executor] in
+            executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }
+        }
+        self.mailbox = mailbox
+        RelayLoop.add(mailbox, to: self.stream)
+        let timer = DispatchSource.makeTimerSource(queue: self.executor.queue)
+        timer.schedule(deadline: .now() + .milliseconds(Self.tickMs), repeating: .milliseconds(Self.tickMs))
+        timer.setEventHandler { me.recorder?.assumeIsolated { $0.tick() } }
+        timer.resume()
+        self.timer = timer
+    }
+
+    /// It takes no more frames: another one may be started.
+    nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
+
+    /// The file that is being written, and its bytes of whole fragments.
+    nonisolated var position: (id: String, bytes: Int64)? { self.written.withLock { $0 } }
+
+    /// The stream that it records.
+    nonisolated func records(_ stream: Relay.Stream) -> Bool { self.stream === stream }
+
+    // MARK: Frames
+
+    private func drain() {
+        guard let mailbox = self.mailbox, self.ending == nil else { return }
+        self.writer.dropped = mailbox.dropped
+        let items = mailbox.drain()
+        self.maker.take(items, nowMs: LoopSweeper.nowMs, wallMs: WallClock.ms)
+        self.tellProblems()
+        if items.contains(where: { if case .ended = $0 { true } else { false } }) { self.finish(.streamEnded) }
+        self.look()
+    }
+
+    private func tick() {
+        if self.ending == nil { self.maker.closeStalled(nowMs: LoopSweeper.nowMs) }
+        self.look()
+    }
+
+    private func rowStored(_ id: String) {
+        self.writer.rowStored(id, nowMs: LoopSweeper.nowMs)
+        self.look()
+    }
+
+    /// After anything was written.
+    private func look() {
+        let position = self.writer.position
+        self.written.withLock { $0 = position }
+        if let failure = self.writer.failure { self.finish(failure) }
+        guard let ending = self.ending, self.writer.isIdle, !self.isDone else { return }
+        self.isDone = true
+        self.timer?.cancel()
+        self.timer = nil
+        self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted)
+        self.core.recordings.ended(self, ending, of: self.stream)
+        for waiter in self.waiters { waiter.resume() }
+        self.waiters = []
+    }
+
+    private func tellProblems() {
+        for problem in self.maker.problems[self.toldProblems...] {
+            self.core.log.warning("Not recorded", metadata: ["stream": "\(self.task.path)", "problem": "\(problem)"])
+        }
+        self.toldProblems = self.maker.problems.count
+        guard self.writer.dropped > 0, self.toldDrops == 0 else { return }
+        self.toldDrops = self.writer.dropped
+        self.core.log.warning(
+            "The disk is too slow: a recording has gaps", metadata: ["stream": "\(self.task.path)", "frames": "\(self.toldDrops)"])
+    }
+
+    // MARK: The end
+
+    /// Writes what has come, and closes the file. Returns when the index knows.
+    func stop(_ end: RecordingEnd) async {
+        self.drain()
+        self.finish(end)
+        self.look()
+        guard !self.isDone else { return }
+        await withCheckedContinuation { self.waiters.append($0) }
+    }
+
+    private func finish(_ end: RecordingEnd) {
+        guard self.ending == nil else { return }
+        self.maker.finish(nowMs: LoopSweeper.nowMs)
+        var end = self.writer.failure ?? end
+        if end == .streamEnded, !self.writer.hasStarted, !self.maker.problems.isEmpty { end = .unsupportedMedia }
+        self.ending = end
+        self.writer.end(end)
+        if let mailbox = self.mailbox {
+            self.mailbox = nil
+            RelayLoop.remove(mailbox, from: self.stream)
+        }
+        self.hasEnded.store(true, ordering: .relaxed)
+        self.core.registry.release(self.stream)
+    }
+}

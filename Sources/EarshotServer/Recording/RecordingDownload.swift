@@ -1,0 +1,142 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A file that a client gets, whole or a range of it (RFC 9110 §14), read piece by piece as the client takes it, off the event loops.
+///
+/// A value; the file stays open, and as it was, even when it is replaced or deleted meanwhile.
+struct FileDownload: Sendable {
+    private let file: OpenFile
+    let size: Int64
+    let etag: String
+    /// What a browser saves it as.
+    let name: String
+
+    private static let pieceBytes = 256 << 10
+
+    /// Closed with its last user.
+    private final class OpenFile: Sendable {
+        let descriptor: CInt
+        init(_ descriptor: CInt) { self.descriptor = descriptor }
+        deinit { close(self.descriptor) }
+
+        /// Fewer at the end of the file. Blocks.
+        func read(_ count: Int, at offset: Int64) throws -> ByteBuffer {
+            var buffer = ByteBufferAllocator().buffer(capacity: count)
+            try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
+                while true {
+                    let got = pread(self.descriptor, bytes.baseAddress, count, off_t(offset))
+                    if got >= 0 { return got }
+                    guard errno == EINTR else { throw IOError(errnoCode: errno, reason: "pread") }
+                }
+            }
+            return buffer
+        }
+    }
+
+    /// Opens the file; nil when there is none. `limit`: how much of it may be read, of one that still grows. Blocks.
+    init?(path: String, limit: Int64?, id: String, name: String) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        self.file = OpenFile(descriptor)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        self.size = min(Int64(status.st_size), limit ?? .max)
+        self.etag = "\"\(id)-\(self.size)-\(status.st_ino)\""
+        self.name = name
+    }
+
+    func response(to request: Request) throws(APIError) -> Response {
+        var headers: HTTPFields = [
+            .contentType: "video/mp4", .acceptRanges: "bytes", .eTag: self.etag, .cacheControl: "private, no-cache",
+            .contentDisposition: "attachment; filename=\"\(self.name)\"",
+        ]
+        // RFC 9110 §14.2: a Range means something to GET alone.
+        let text = request.method == .get ? request.headers[.range] : nil
+        let isFresh = request.headers[.ifRange].map { $0 == self.etag } ?? true
+        guard let text, isFresh, let range = ByteRange(text) else {
+            return Response(status: .ok, headers: headers, body: self.body(0..<self.size))
+        }
+        guard let part = range.part(of: self.size) else {
+            var error = APIError(.rangeNotSatisfiable, .invalid, "The file has \(self.size) bytes.")
+            error.field = "Range"
+            error.value = String(text.prefix(80))
+            error.rule = "a range that begins before its end"
+            error.headers[.contentRange] = "bytes */\(self.size)"
+            throw error
+        }
+        headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(self.size)"
+        return Response(status: .partialContent, headers: headers, body: self.body(part))
+    }
+
+    private func body(_ part: Range<Int64>) -> ResponseBody {
+        let file = self.file
+        return ResponseBody(contentLength: Int(part.count)) { writer in
+            var offset = part.lowerBound
+            while offset < part.upperBound {
+                let count = Int(min(Int64(Self.pieceBytes), part.upperBound - offset))
+                let piece = try await NIOThreadPool.singleton.runIfActive { [offset] in try file.read(count, at: offset) }
+                // Shorter than it was: the length is promised already, so the connection ends.
+                guard piece.readableBytes > 0 else { throw IOError(errnoCode: EIO, reason: "the file has become shorter") }
+                offset += Int64(piece.readableBytes)
+                try await writer.write(piece)
+            }
+            try await writer.finish(nil)
+        }
+    }
+}
+
+/// A single range of bytes as RFC 9110 §14.1.2 writes it. Of several, or in another unit, a server may send the whole: nil.
+struct ByteRange: Equatable {
+    private enum Kind: Equatable {
+        case from(Int64, to: Int64?)
+        case last(Int64)
+    }
+    private let kind: Kind
+
+    init?(_ text: String) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+        let ends = parts[1].trimmed.split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]) else { return nil }
+        switch (first, last) {
+        case (let first?, let last):
+            guard last.map({ $0 >= first }) ?? true else { return nil }
+            self.kind = .from(first, to: last)
+        case (nil, let count?): self.kind = .last(count)
+        case (nil, nil): return nil
+        }
+    }
+
+    /// An inner nil: there is none. A number too large is the largest.
+    private static func number(_ text: Substring) -> Int64?? {
+        if text.isEmpty { return .some(nil) }
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        return .some(Int64(text) ?? .max)
+    }
+
+    /// Nil: none of so many bytes is in it.
+    func part(of size: Int64) -> Range<Int64>? {
+        switch self.kind {
+        case .from(let first, let last):
+            guard first < size else { return nil }
+            return first..<(min(last ?? .max, size - 1) + 1)
+        case .last(let count):
+            guard count > 0, size > 0 else { return nil }
+            return max(0, size - count)..<size
+        }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring { self.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" } }
+}

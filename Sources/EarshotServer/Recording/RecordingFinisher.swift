@@ -1,0 +1,141 @@
+import FFmpeg
+import Logging
+import NIOPosix
+import Rooms
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Turns recordings that have ended into files that players can seek in, one at a time, on a thread of low priority.
+///
+/// Any thread. Nothing is lost when it is stopped or killed: a file is replaced when its successor is whole and on the disk, and what was
+/// not told as finished is finished at the next start.
+final class RecordingFinisher: Sendable {
+    private let folder: RecordingFolder
+    private let budget: RecordingBudget
+    private let rooms: RoomRegistry
+    private let log: Logger
+    private let ids: AsyncStream<String>
+    private let queue: AsyncStream<String>.Continuation
+    private let isStopping = Atomic<Bool>(false)
+    private let busy = Mutex<Set<String>>([])
+
+    private enum Verdict: Sendable {
+        case finished(MP4Finisher.Finished)
+        /// It is there, in fragments.
+        case kept(bytes: Int64, why: String)
+        case missing
+        /// There is not one whole fragment.
+        case empty
+        case cancelled
+    }
+
+    init(folder: RecordingFolder, budget: RecordingBudget, rooms: RoomRegistry, log: Logger) {
+        self.folder = folder
+        self.budget = budget
+        self.rooms = rooms
+        self.log = log
+        // As many as there are recordings that end: each is an id.
+        (self.ids, self.queue) = AsyncStream.makeStream()
+    }
+
+    func add(_ id: String) {
+        _ = self.busy.withLock { $0.insert(id) }
+        self.queue.yield(id)
+    }
+
+    /// It has this one to finish.
+    func isBusy(with id: String) -> Bool { self.busy.withLock { $0.contains(id) } }
+
+    /// Ends ``run()``; what is being finished is left as it is.
+    func stop() {
+        self.isStopping.store(true, ordering: .relaxed)
+        self.queue.finish()
+    }
+
+    /// Until ``stop()``.
+    func run() async {
+        let threads = NIOThreadPool(numberOfThreads: 1)
+        threads.start()
+        // On Linux each thread has a priority of its own.
+        threads.submit { _ in _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, 10) }
+        for await id in self.ids {
+            if self.isStopping.load(ordering: .relaxed) { break }
+            await self.finish(id, on: threads)
+            _ = self.busy.withLock { $0.remove(id) }
+        }
+        // It is idle.
+        try? await threads.shutdownGracefully()
+    }
+
+    private func finish(_ id: String, on threads: NIOThreadPool) async {
+        do {
+            guard let recording = try await self.rooms.recording(id), recording.state == .finishing || recording.state == .failed else {
+                return
+            }
+            let verdict = try await threads.runIfActive { self.remux(recording) }
+            await self.tell(recording, verdict)
+        } catch {
+            self.log.error("A recording could not be finished", metadata: ["id": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    private func remux(_ recording: Recording) -> Verdict {
+        guard let bytes = self.folder.size(of: recording.file) else { return .missing }
+        guard self.budget.hasRoomForCopy(of: bytes) else { return .kept(bytes: bytes, why: "the disk has no room for a copy") }
+        let path = self.folder.absolute(recording.file)
+        do throws(FFmpegError) {
+            let finished = try MP4Finisher.finish(path, to: path) { _, _ in !self.isStopping.load(ordering: .relaxed) }
+            chmod(path, 0o600)
+            return .finished(finished)
+        } catch {
+            switch error {
+            case .cancelled: return .cancelled
+            case .media: return recording.durationMs == 0 ? .empty : .kept(bytes: bytes, why: "\(error)")
+            default: return .kept(bytes: bytes, why: "\(error)")
+            }
+        }
+    }
+
+    private func tell(_ recording: Recording, _ verdict: Verdict) async {
+        let metadata: Logger.Metadata = [
+            "stream": "\(recording.task.path)", "id": "\(recording.id)", "file": "\(self.folder.absolute(recording.file))",
+        ]
+        switch verdict {
+        case .finished(let finished):
+            self.budget.add(finished.bytes - recording.bytes)
+            await self.stored(recording, bytes: finished.bytes, durationMs: finished.durationMs, isSeekable: true)
+            self.log.info(
+                "Recording finished",
+                metadata: metadata.merging(["bytes": "\(finished.bytes)", "ms": "\(finished.durationMs)"]) { $1 })
+        case .kept(let bytes, let why):
+            self.budget.add(bytes - recording.bytes)
+            await self.stored(recording, bytes: bytes, durationMs: nil, isSeekable: false)
+            self.log.warning("A recording stays in fragments", metadata: metadata.merging(["why": "\(why)"]) { $1 })
+        case .missing:
+            self.budget.add(-recording.bytes)
+            self.rooms.recordingLost(recording.id, .fileMissing, bytes: 0)
+            self.log.error("A recording's file is gone", metadata: metadata)
+        case .empty:
+            self.budget.add(-recording.bytes)
+            let folder = self.folder
+            // Nothing of it can be played; a file that cannot be removed does no harm.
+            _ = try? await NIOThreadPool.singleton.runIfActive { try folder.remove(recording.file) }
+            self.rooms.recordingLost(recording.id, .empty, bytes: 0)
+            self.log.warning("A recording ended before its first fragment", metadata: metadata)
+        case .cancelled: break
+        }
+    }
+
+    private func stored(_ recording: Recording, bytes: Int64, durationMs: Int64?, isSeekable: Bool) async {
+        await withCheckedContinuation { done in
+            self.rooms.recordingFinished(recording.id, bytes: bytes, durationMs: durationMs, isSeekable: isSeekable) { done.resume() }
+        }
+    }
+}

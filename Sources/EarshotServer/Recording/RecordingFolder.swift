@@ -1,0 +1,100 @@
+import Rooms
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The folder of the recordings, and what is called what in it: `<app>/<stream>/<start>-<id>.mp4`. A value; what touches the disk blocks.
+struct RecordingFolder: Sendable {
+    let path: String
+
+    /// A system call that failed.
+    struct Failure: Error, CustomStringConvertible {
+        let operation: String
+        let path: String
+        let code: Int32
+        var description: String { "\(self.operation) \(self.path): \(String(cString: strerror(self.code)))" }
+    }
+
+    /// Bytes of a name taken over.
+    private static let longestName = 64
+
+    init(_ config: ServerConfig) {
+        self.path = config.recording.directory ?? "\(config.data.directory)/recordings"
+    }
+
+    /// Where a new recording goes, below the folder.
+    static func file(of stream: StreamPath, startedAt ms: Int64, id: String) -> String {
+        let time = Instant.text(ms).prefix(19).filter { $0 != "-" && $0 != ":" }
+        return "\(self.safe(stream.app))/\(self.safe(stream.name))/\(time)Z-\(id).mp4"
+    }
+
+    /// A name that a peer chose as one that no file system takes for anything else. What had to be changed is told apart by a hash.
+    static func safe(_ name: String) -> String {
+        let text = String(
+            decoding: name.utf8.prefix(self.longestName).map { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    byte
+                default: UInt8(ascii: "_")
+                }
+            }, as: UTF8.self)
+        guard text != name else { return text }
+        // FNV-1a: not against attackers, who could at most put their files beside each other's under ids of our own.
+        let hash = name.utf8.reduce(UInt64(14_695_981_039_346_656_037)) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+        return "\(text)~\(String(hash, radix: 16))"
+    }
+
+    func absolute(_ file: String) -> String { "\(self.path)/\(file)" }
+
+    /// Makes the folders for this file, open to their owner alone.
+    func prepare(for file: String) throws(Failure) {
+        var path = ""
+        let parts = self.absolute(file).split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        for (index, part) in parts.enumerated() {
+            path += index == 0 ? String(part) : "/\(part)"
+            guard !path.isEmpty else { continue }
+            guard mkdir(path, 0o700) != 0 else { continue }
+            let code = errno
+            // There already; or not ours to make, like the root of a file system that may not be written.
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                throw Failure(operation: "make folder", path: path, code: code)
+            }
+        }
+    }
+
+    /// Of the disk, for a user without privileges. Nil: the folder is not there (yet), nor one above it.
+    var freeBytes: Int64? {
+        var path = self.path
+        while true {
+            var status = statvfs()
+            if statvfs(path.isEmpty ? "." : path, &status) == 0 {
+                let (bytes, overflow) = Int64(clamping: status.f_bavail).multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
+                return overflow ? .max : bytes
+            }
+            guard !path.isEmpty, path != "/" else { return nil }
+            path = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ""
+        }
+    }
+
+    /// Nil when there is no such file.
+    func size(of file: String) -> Int64? {
+        var status = stat()
+        guard stat(self.absolute(file), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
+    }
+
+    /// A file that is gone already is as good. The stream's folder goes with its last file.
+    func remove(_ file: String) throws(Failure) {
+        let path = self.absolute(file)
+        guard unlink(path) == 0 || errno == ENOENT else { throw Failure(operation: "remove", path: path, code: errno) }
+        unlink(path + ".tmp")
+        if let slash = path.lastIndex(of: "/") { rmdir(String(path[..<slash])) }
+    }
+}

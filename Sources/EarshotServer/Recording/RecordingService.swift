@@ -1,0 +1,33 @@
+import Rooms
+import ServiceLifecycle
+
+/// The recordings' life among the services: finishes what has ended, tries again what failed, deletes what is old; at the end closes all
+/// files, so that nothing waits for the next start but their index.
+struct RecordingService: Service {
+    let core: ServerCore
+
+    private static let tick = Duration.seconds(1)
+    /// Between looks for recordings that are too old. Milliseconds.
+    private static let forgetMs: Int64 = 20_000
+
+    func run() async throws {
+        let recordings = self.core.recordings
+        await withDiscardingTaskGroup { group in
+            group.addTask { await recordings.finisher.run() }
+            await cancelWhenGracefulShutdown {
+                var forgetAt: Int64 = 0
+                while !Task.isCancelled {
+                    let nowMs = LoopSweeper.nowMs
+                    await recordings.retry(nowMs: nowMs, core: self.core)
+                    if nowMs >= forgetAt {
+                        await recordings.forget(nowMs: self.core.rooms.now)
+                        forgetAt = nowMs + Self.forgetMs
+                    }
+                    // Cancelled: the server goes.
+                    do { try await Task.sleep(for: Self.tick) } catch { return }
+                }
+            }
+            await recordings.stopAll()
+        }
+    }
+}

@@ -1,0 +1,267 @@
+import Logging
+import NIOPosix
+import Relay
+import Rooms
+import Synchronization
+
+/// Who records what: starts recorders by call and by policy, tries again what failed, and keeps the files within their bounds. Any thread.
+package final class Recordings: Sendable {
+    let folder: RecordingFolder
+    let budget: RecordingBudget
+    let finisher: RecordingFinisher
+    private let settings: ServerConfig.Recording
+    private let rooms: RoomRegistry
+    private let log: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        /// By stream.
+        var running: [String: Recorder] = [:]
+        /// Streams that the API has stopped being recorded: for as long as they live, policy does not begin again.
+        var stopped: [String: Held] = [:]
+        /// What failed and is wanted still.
+        var broken: [String: Broken] = [:]
+        var isStopping = false
+    }
+
+    private struct Held {
+        weak var stream: Relay.Stream?
+    }
+
+    private struct Broken {
+        weak var stream: Relay.Stream?
+        let roomID: RoomID?
+        let slot: Int
+        /// Steady clock.
+        var retryAtMs: Int64
+    }
+
+    /// Why nothing is recorded.
+    enum Refusal: Error, Equatable {
+        case isRecording
+        /// Nobody publishes, or did a moment ago.
+        case notLive
+        case end(RecordingEnd)
+        case stopping
+    }
+
+    /// From a failure to the next attempt.
+    private static let retryMs: Int64 = 30_000
+    private static let retentionBatch = 100
+
+    init(config: ServerConfig, rooms: RoomRegistry, log: Logger) {
+        self.settings = config.recording
+        self.folder = RecordingFolder(config)
+        self.budget = RecordingBudget(self.folder, config.recording)
+        self.rooms = rooms
+        self.log = log
+        self.finisher = RecordingFinisher(folder: self.folder, budget: self.budget, rooms: rooms, log: log)
+    }
+
+    // MARK: What is recorded
+
+    /// For each of these streams, whether it is being recorded.
+    func isRecording(_ path: StreamPath) -> Bool { self.recorder(of: path) != nil }
+
+    func recorder(of path: StreamPath) -> Recorder? {
+        self.state.withLock { $0.running[path.description] }.flatMap { $0.isOver ? nil : $0 }
+    }
+
+    /// Bytes of whole fragments of a file that is being written; nil when none is with this id.
+    func writtenBytes(of id: String) -> Int64? {
+        self.state.withLock { Array($0.running.values) }.lazy.compactMap(\.position).first { $0.id == id }?.bytes
+    }
+
+    // MARK: Start and stop
+
+    /// Begins to record a stream that is live.
+    func begin(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore) async throws(Refusal) -> Recorder {
+        if self.isRecording(path) { throw .isRecording }
+        let acquired = await core.onHome(of: path.description) { home, stream -> Relay.Stream? in
+            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
+            return core.registry.acquire(path.description, on: home)
+        }
+        guard let acquired, let stream = acquired else { throw .notLive }
+        if let refusal = await self.onDisk({ [budget] in budget.refusal(for: 0) }) {
+            self.state.withLock { state in
+                state.broken[path.description] = Broken(
+                    stream: stream, roomID: roomID, slot: slot, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
+            }
+            core.registry.release(stream)
+            throw .end(refusal)
+        }
+        let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
+        let finisher = self.finisher
+        let means = RecordingWriter.Means(
+            settings: self.settings, folder: self.folder, budget: self.budget, rooms: self.rooms, log: self.log,
+            ended: { finisher.add($0) })
+        let made = Recorder(core: core, stream: stream, task: task, means: means)
+        let refusal = self.state.withLock { state -> Refusal? in
+            if state.isStopping { return .stopping }
+            if let other = state.running[path.description], !other.isOver { return .isRecording }
+            state.running[path.description] = made
+            state.broken[path.description] = nil
+            state.stopped[path.description] = nil
+            return nil
+        }
+        if let refusal {
+            core.registry.release(stream)
+            throw refusal
+        }
+        await made.start()
+        return made
+    }
+
+    /// Ends a recording by a call. Nil: there was none.
+    func stop(_ path: StreamPath, core: ServerCore) async -> Recorder? {
+        let recorder = self.state.withLock { state -> Recorder? in
+            // Also what would be tried again.
+            let wasBroken = state.broken.removeValue(forKey: path.description) != nil
+            let recorder = state.running[path.description].flatMap { $0.isOver ? nil : $0 }
+            if recorder != nil || wasBroken { state.stopped[path.description] = Held(stream: core.registry.find(path.description)) }
+            return recorder
+        }
+        await recorder?.stop(.stopped)
+        return recorder
+    }
+
+    /// A recorder has written everything.
+    func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream) {
+        let path = recorder.task.path.description
+        self.state.withLock { state in
+            guard state.running[path] === recorder else { return }
+            state.running[path] = nil
+            guard end.isFailure, end != .unsupportedMedia else { return }
+            state.broken[path] = Broken(
+                stream: stream, roomID: recorder.task.roomID, slot: recorder.task.slot, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
+        }
+    }
+
+    // MARK: Policy
+
+    /// What happened to rooms: streams of the apps that are to be recorded begin. On the registry's queue; does not block.
+    func heed(_ events: [RoomEvent], core: ServerCore) {
+        guard !self.settings.apps.isEmpty else { return }
+        for event in events where event.kind == .streamBegin {
+            // Written here.
+            guard let data = try? JSONParser.parse(event.data.utf8), case .string(let app)? = data["app"],
+                case .string(let name)? = data["name"], case .integer(let slot)? = data["slot"]
+            else { continue }
+            guard self.settings.apps.contains(where: { $0 == "*" || $0 == app }) else { continue }
+            let path = StreamPath(app: app, name: name)
+            Task { await self.beginByPolicy(path, roomID: event.roomID, slot: Int(slot), core: core, isRetry: false) }
+        }
+    }
+
+    private func beginByPolicy(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore, isRetry: Bool) async {
+        // The same stream's publisher has returned, and its recording was stopped.
+        let isStopped = self.state.withLock { state -> Bool in
+            guard let held = state.stopped[path.description]?.stream else { return false }
+            return held === core.registry.find(path.description)
+        }
+        guard !isStopped else { return }
+        do throws(Refusal) {
+            _ = try await self.begin(path, roomID: roomID, slot: slot, core: core)
+        } catch {
+            guard case .end(let end) = error, !isRetry else { return }
+            self.tellRefused(path, roomID: roomID, slot: slot, end)
+        }
+    }
+
+    /// Once for a stream, not with each attempt.
+    func tellRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
+        self.log.error("Not recording", metadata: ["stream": "\(path)", "reason": "\(end.rawValue)"])
+        let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
+        self.rooms.recordingTaskEnded(task, end, wasStarted: false)
+    }
+
+    /// Tries again what failed a while ago and is live still.
+    func retry(nowMs: Int64, core: ServerCore) async {
+        let due = self.state.withLock { state -> [(StreamPath, Broken)] in
+            state.stopped = state.stopped.filter { $0.value.stream != nil }
+            var due: [(StreamPath, Broken)] = []
+            for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
+                state.broken[name] = nil
+                // Another stream of that name begins by policy, or by a call of its own.
+                guard let path = StreamPath(name), let stream = broken.stream, stream === core.registry.find(name) else { continue }
+                due.append((path, broken))
+            }
+            return due
+        }
+        for (path, broken) in due {
+            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, core: core, isRetry: true)
+        }
+    }
+
+    // MARK: Files
+
+    /// Runs what blocks on the disk on a thread for that.
+    func onDisk<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        do {
+            return try await NIOThreadPool.singleton.runIfActive(body)
+        } catch {
+            // The singleton's threads never end.
+            return body()
+        }
+    }
+
+    /// Removes the file, then tells the index. Nil: there is no such recording, or it is not finished. Throws what the disk says.
+    func delete(_ recording: Recording) async throws -> Recording? {
+        guard recording.state == .finished || recording.state == .failed, !self.finisher.isBusy(with: recording.id) else { return nil }
+        let folder = self.folder
+        if let failure = await self.onDisk({ () -> RecordingFolder.Failure? in
+            do throws(RecordingFolder.Failure) {
+                try folder.remove(recording.file)
+                return nil
+            } catch {
+                return error
+            }
+        }) {
+            throw failure
+        }
+        let old = try await self.rooms.recordingDeleted(recording.id)
+        if let old { self.budget.add(-old.bytes) }
+        return old
+    }
+
+    /// Deletes what is older than the settings allow.
+    func forget(nowMs: Int64) async {
+        guard self.settings.retentionMs > 0 else { return }
+        do {
+            let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
+            for recording in old {
+                _ = try await self.delete(recording)
+                self.log.info("Recording deleted after its time", metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
+            }
+        } catch {
+            self.log.error("Old recordings could not be deleted", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Life
+
+    /// Takes up what the last run left. Before anything is recorded.
+    func start() async throws(RegistryError) {
+        try await self.rooms.closeLeftRecordings()
+        self.budget.add(try await self.rooms.recordingBytes())
+        var last: Int64 = 0
+        while true {
+            let left = try await self.rooms.unfinishedRecordings(after: last, limit: 200)
+            guard let newest = left.last else { return }
+            for recording in left { self.finisher.add(recording.id) }
+            last = newest.row
+        }
+    }
+
+    /// Ends all recordings; what is not finished is so at the next start.
+    func stopAll() async {
+        let running = self.state.withLock { state in
+            state.isStopping = true
+            return Array(state.running.values)
+        }
+        self.finisher.stop()
+        await withDiscardingTaskGroup { group in
+            for recorder in running { group.addTask { await recorder.stop(.serverShutdown) } }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import GRDB
+
+/// Recordings as rows.
+extension StoreAccess {
+    private static let recordingColumns = """
+        row, id, task, part, app, name, room_id, slot, state, reason, file, started_at, ended_at, duration_ms, bytes, video_codec, audio_codec,
+        width, height, dropped, is_seekable
+        """
+
+    private static func recording(_ row: inout RowReader) throws -> Recording {
+        let number: Int64 = row.next()
+        let id: String = row.next()
+        let taskID: String = row.next()
+        let part: Int = row.next()
+        let path = StreamPath(app: row.next(), name: row.next())
+        let room: String? = row.optional()
+        let task = RecordingTask(id: taskID, path: path, roomID: room.map(RoomID.init(stored:)), slot: row.next())
+        let state = try row.word(RecordingState.self)
+        let reason: String? = row.optional()
+        let file: String = row.next()
+        let startedAt: Int64 = row.next()
+        let endedAt: Int64? = row.optional()
+        let durationMs: Int64 = row.next()
+        let bytes: Int64 = row.next()
+        let media = RecordingMedia(
+            videoCodec: row.optional(), audioCodec: row.optional(), width: row.optional(), height: row.optional())
+        var recording = Recording(id: id, task: task, part: part, file: file, startedAt: startedAt, media: media, row: number)
+        recording.state = state
+        recording.reason = reason.flatMap(RecordingEnd.init(rawValue:))
+        recording.endedAt = endedAt
+        recording.durationMs = durationMs
+        recording.bytes = bytes
+        recording.droppedFrames = row.next()
+        recording.isSeekable = row.next()
+        return recording
+    }
+
+    func recording(_ id: String) throws -> Recording? {
+        try self.first("SELECT \(Self.recordingColumns) FROM recordings WHERE id = ?", [id]) { row in try Self.recording(&row) }
+    }
+
+    func insert(_ recording: Recording) throws {
+        try self.run(
+            """
+            INSERT INTO recordings (id, task, part, app, name, room_id, slot, state, file, started_at, duration_ms, bytes, video_codec, audio_codec,
+                width, height, dropped, is_seekable)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                recording.id, recording.task.id, recording.part, recording.task.path.app, recording.task.path.name,
+                recording.task.roomID?.rawValue, recording.task.slot, recording.state.rawValue, recording.file, recording.startedAt,
+                recording.durationMs, recording.bytes, recording.media.videoCodec, recording.media.audioCodec, recording.media.width,
+                recording.media.height, recording.droppedFrames, recording.isSeekable,
+            ])
+    }
+
+    /// What may change of one.
+    func update(_ recording: Recording) throws {
+        try self.run(
+            """
+            UPDATE recordings SET state = ?, reason = ?, ended_at = ?, duration_ms = ?, bytes = ?, dropped = ?, is_seekable = ? WHERE id = ?
+            """,
+            [
+                recording.state.rawValue, recording.reason?.rawValue, recording.endedAt, recording.durationMs, recording.bytes,
+                recording.droppedFrames, recording.isSeekable, recording.id,
+            ])
+    }
+
+    /// Newest first.
+    func recordings(_ query: RecordingQuery) throws -> [Recording] {
+        var conditions = ["row < ?"]
+        var arguments: [(any DatabaseValueConvertible)?] = [query.after ?? .max]
+        if let room = query.room {
+            conditions.append("room_id = ?")
+            arguments.append(room)
+        }
+        if let app = query.app {
+            conditions.append("app = ?")
+            arguments.append(app)
+            if let name = query.name {
+                conditions.append("name = ?")
+                arguments.append(name)
+            }
+        }
+        // A room's or a stream's own are few: their index goes first.
+        let isNarrow = query.room != nil || query.app != nil
+        if let state = query.state {
+            conditions.append(isNarrow ? "+state = ?" : "state = ?")
+            arguments.append(state.rawValue)
+        } else {
+            conditions.append("+state <> 'deleted'")
+        }
+        return try self.all(
+            """
+            SELECT \(Self.recordingColumns) FROM recordings WHERE \(conditions.joined(separator: " AND ")) ORDER BY row DESC LIMIT ?
+            """, StatementArguments(arguments + [query.limit])
+        ) { row in try Self.recording(&row) }
+    }
+
+    /// In these states, oldest first.
+    func recordings(in states: [RecordingState], after row: Int64, limit: Int) throws -> [Recording] {
+        let marks = states.map { _ in "?" }.joined(separator: ", ")
+        return try self.all(
+            "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ? ORDER BY row LIMIT ?",
+            StatementArguments(states.map(\.rawValue) as [(any DatabaseValueConvertible)?] + [row, limit])
+        ) { row in try Self.recording(&row) }
+    }
+
+    /// Ended before this time, oldest first.
+    func recordings(endedBefore ms: Int64, limit: Int) throws -> [Recording] {
+        try self.all(
+            """
+            SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < ? ORDER BY ended_at LIMIT ?
+            """, [ms, limit]
+        ) { row in try Self.recording(&row) }
+    }
+
+    /// Of all files that are there.
+    func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
+
+    /// How many files a task has.
+    func recordingParts(ofTask id: String) throws -> Int {
+        Int(try self.number("SELECT count(*) FROM recordings WHERE task = ?", [id]) ?? 0)
+    }
+}

@@ -1,0 +1,119 @@
+/// What recordings mean to rooms and their events: each change of a row and its event are one transaction.
+extension RoomWork {
+    /// The first frames of a task are in its first file.
+    func recordingStarted(_ id: String) throws {
+        guard let recording = try self.store.recording(id) else { return }
+        try self.event(.recordStarted, of: recording)
+    }
+
+    func recordingEnded(_ id: String, _ outcome: RecordingOutcome) throws {
+        guard var recording = try self.store.recording(id), recording.state == .recording else { return }
+        recording.reason = outcome.end
+        recording.endedAt = outcome.endedAt
+        recording.durationMs = outcome.durationMs
+        recording.bytes = outcome.bytes
+        recording.droppedFrames = outcome.droppedFrames
+        recording.state = outcome.end.isFailure ? .failed : .finishing
+        try self.store.update(recording)
+        if recording.state == .failed { try self.event(.recordFailed, of: recording) }
+    }
+
+    /// Its index is in front, or it stays in fragments (`isSeekable` false). A failed one stays failed.
+    func recordingFinished(_ id: String, bytes: Int64, durationMs: Int64?, isSeekable: Bool) throws {
+        guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
+        recording.bytes = bytes
+        if let durationMs { recording.durationMs = durationMs }
+        recording.isSeekable = isSeekable
+        let isNews = recording.state == .finishing
+        if isNews { recording.state = .finished }
+        try self.store.update(recording)
+        if isNews { try self.event(.recordFinished, of: recording) }
+    }
+
+    /// What was to be finished cannot be.
+    func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) throws {
+        guard var recording = try self.store.recording(id), recording.state == .finishing else { return }
+        recording.state = .failed
+        recording.reason = end
+        recording.bytes = bytes
+        try self.store.update(recording)
+        try self.event(.recordFailed, of: recording)
+    }
+
+    /// A task has its last file. Those that failed before they had one are told as failed.
+    func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) throws {
+        if wasStarted {
+            var data = JSONText()
+            Self.add(task, to: &data)
+            data.add("reason", end.rawValue)
+            data.add("files", try self.store.recordingParts(ofTask: task.id))
+            try self.event(.recordEnded, of: task, data)
+        } else if end.isFailure {
+            var data = JSONText()
+            Self.add(task, to: &data)
+            data.add("reason", end.rawValue)
+            try self.event(.recordFailed, of: task, data)
+        }
+    }
+
+    /// A batch of the files that the last run was writing: they are to be finished. Returns the last one's row; nil when there are no more.
+    func closeLeftRecordings(after row: Int64, limit: Int) throws -> Int64? {
+        let left = try self.store.recordings(in: [.recording], after: row, limit: limit)
+        for var recording in left {
+            recording.state = .finishing
+            recording.reason = .serverRestart
+            recording.endedAt = self.now
+            try self.store.update(recording)
+            try self.recordingTaskEnded(recording.task, .serverRestart, wasStarted: true)
+        }
+        return left.last?.row
+    }
+
+    /// The file is gone. False: it is being written or finished, or there is none.
+    func recordingDeleted(_ id: String) throws -> Recording? {
+        guard var recording = try self.store.recording(id), recording.state == .finished || recording.state == .failed else { return nil }
+        let old = recording
+        recording.state = .deleted
+        recording.bytes = 0
+        try self.store.update(recording)
+        return old
+    }
+
+    // MARK: Events
+
+    private func event(_ kind: RoomEvent.Kind, of recording: Recording) throws {
+        var data = JSONText()
+        Self.add(recording.task, to: &data)
+        data.add("recordingId", recording.id)
+        data.add("part", recording.part)
+        data.add("startedAt", isoText(recording.startedAt))
+        data.add("startedMs", recording.startedAt)
+        data.add("endedAt", recording.endedAt.map(isoText))
+        data.add("endedMs", recording.endedAt)
+        data.add("durationMs", recording.durationMs)
+        data.add("bytes", recording.bytes)
+        data.add("videoCodec", recording.media.videoCodec)
+        data.add("audioCodec", recording.media.audioCodec)
+        data.add("width", recording.media.width)
+        data.add("height", recording.media.height)
+        data.add("reason", recording.reason?.rawValue)
+        try self.event(kind, of: recording.task, data)
+    }
+
+    private static func add(_ task: RecordingTask, to data: inout JSONText) {
+        data.add("app", task.path.app)
+        data.add("name", task.path.name)
+        data.add("slot", task.slot)
+        data.add("taskId", task.id)
+    }
+
+    /// In the room's order, when the room is there still.
+    private func event(_ kind: RoomEvent.Kind, of task: RecordingTask, _ data: JSONText) throws {
+        guard let id = task.roomID, var room = try self.store.room(id.rawValue) else {
+            return try self.event(kind, of: task.path, data)
+        }
+        let old = room
+        try self.event(kind, of: &room, data)
+        try self.save(from: old, to: room)
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Rooms
+import Testing
+
+@testable import EarshotServer
+
+/// Names, ranges and bounds of recordings: the pure parts.
+@Suite struct RecordingFormTests {
+    @Test(arguments: ["cam1", "A-b_9", String(repeating: "x", count: 64)]) func harmlessNamesStay(_ name: String) {
+        #expect(RecordingFolder.safe(name) == name)
+    }
+
+    @Test(arguments: [
+        "", ".", "..", "../../etc/passwd", "/", "a/b", "a\\b", "a\0b", "a\nb", "%2e%2e", "é", "a.b", " ", "~", "CON:",
+        String(repeating: "x", count: 65), String(repeating: "é", count: 300),
+    ]) func otherNamesAreMadeHarmless(_ name: String) {
+        let safe = RecordingFolder.safe(name)
+        #expect(safe != name)
+        #expect(safe.utf8.count <= 64 + 1 + 16)
+        #expect(safe.wholeMatch(of: /[A-Za-z0-9_-]*~[0-9a-f]+/) != nil, "\(safe)")
+    }
+
+    @Test func differentNamesStayDifferent() {
+        let names = ["a/b", "a.b", "a b", "a_b", String(repeating: "x", count: 65), String(repeating: "x", count: 66)]
+        #expect(Set(names.map(RecordingFolder.safe)).count == names.count)
+        let file = RecordingFolder.file(of: StreamPath(app: "..", name: "../x"), startedAt: 1_795_255_200_123, id: "0123456789abcdef")
+        let parts = file.split(separator: "/")
+        #expect(parts.count == 3 && parts[2] == "20261121T100000Z-0123456789abcdef.mp4" && !file.contains(".."), "\(file)")
+    }
+
+    @Test(
+        arguments: [
+            ("bytes=0-0", 0..<1), ("bytes=5-9", 5..<10), ("bytes=5-", 5..<100), ("bytes=-10", 90..<100), ("bytes=-1000", 0..<100),
+            ("bytes=0-1000", 0..<100), ("BYTES=99-99", 99..<100), ("bytes= 1-2 ", 1..<3), ("bytes=0-99999999999999999999999", 0..<100),
+            ("bytes=100-", nil), ("bytes=100-200", nil), ("bytes=-0", nil), ("bytes=99999999999999999999999-", nil),
+        ] as [(String, Range<Int64>?)]) func rangesArePartsOfTheFile(_ text: String, _ part: Range<Int64>?) throws
+    {
+        #expect(try ByteRange(text).orThrow().part(of: 100) == part)
+        #expect(try ByteRange(text).orThrow().part(of: 0) == nil)
+    }
+
+    /// RFC 9110 §14.2: what is not understood is ignored.
+    @Test(arguments: [
+        "", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=1-2,4-5", "bytes=9-5", "items=0-1", "bytes 0-1", "bytes=--1", "bytes=1-2-3",
+        "bytes=+1-2", "bytes=0x1-2", "bytes=1", "bytes=\u{661}-2",
+    ]) func otherRangesAreNone(_ text: String) {
+        #expect(ByteRange(text) == nil)
+    }
+
+    @Test func theQuotaIsCounted() {
+        var config = ServerConfig()
+        config.data.directory = NSTemporaryDirectory()
+        config.recording.quotaBytes = 1_000
+        config.recording.minFreeBytes = 0
+        let budget = RecordingBudget(RecordingFolder(config), config.recording)
+        #expect(budget.refusal(for: 1_000) == nil)
+        #expect(budget.refusal(for: 1_001) == .quotaExceeded)
+        budget.add(600)
+        #expect(budget.refusal(for: 400) == nil && budget.refusal(for: 401) == .quotaExceeded)
+        budget.add(-200)
+        #expect(budget.refusal(for: 600) == nil)
+    }
+
+    @Test func theDiskKeepsItsRoom() {
+        var config = ServerConfig()
+        // Not there yet: the nearest folder above is asked.
+        config.data.directory = NSTemporaryDirectory() + "/not/there"
+        config.recording.minFreeBytes = 1 << 50
+        let budget = RecordingBudget(RecordingFolder(config), config.recording)
+        #expect(budget.refusal(for: 0) == .diskFull)
+        #expect(!budget.hasRoomForCopy(of: 1))
+        config.recording.minFreeBytes = 1
+        #expect(RecordingBudget(RecordingFolder(config), config.recording).refusal(for: 1) == nil)
+    }
+
+    // MARK: Callbacks
+
+    private static let data = #"""
+        {"app":"live","name":"cam1","slot":1,"taskId":"t1","recordingId":"r1","part":1,"startedAt":"2026-11-21T10:00:00.250Z",\#
+        "startedMs":1795255200250,"endedMs":1795255261750,"durationMs":61500,"bytes":7687500,"reason":"stopped"}
+        """#
+
+    private static func body(_ kind: RoomEvent.Kind, _ data: String) throws -> [String: Any] {
+        var sender = WebhookFormTests.sender
+        sender.http = "https://live.example.com"
+        let request = try WebhookRequest(
+            WebhookFormTests.entry(kind, data: data), sender: sender, atSeconds: 1_795_255_300)
+        return try (JSONSerialization.jsonObject(with: Data(request.body.utf8)) as? [String: Any]).orThrow()
+    }
+
+    @Test func aFileIsTold() throws {
+        let body = try Self.body(.recordFinished, Self.data)
+        #expect(body["event_type"] as? Int == 100)
+        #expect(
+            body["appname"] as? String == "live" && body["stream_id"] as? String == "cam1" && body["app"] as? String == "live.example.com")
+        #expect(body["file_id"] as? String == "r1" && body["record_file_id"] as? String == "r1" && body["task_id"] as? String == "t1")
+        #expect(body["file_format"] as? String == "mp4" && body["file_size"] as? Int == 7_687_500)
+        #expect(body["start_time"] as? Int == 1_795_255_200 && body["start_time_usec"] as? Int == 250_000)
+        #expect(body["end_time"] as? Int == 1_795_255_261 && body["end_time_usec"] as? Int == 750_000)
+        #expect(body["duration"] as? Int == 62 && body["record_bps"] as? Int == 1_000)
+        #expect(body["video_url"] as? String == "https://live.example.com/api/v1/recordings/r1/file")
+        #expect(body["t"] as? Int == 1_795_255_900)
+        #expect(body["sign"] as? String == TencentNotice.sign(key: "webhook-key-1", t: 1_795_255_900))
+    }
+
+    @Test(arguments: [
+        (RoomEvent.Kind.recordStarted, data, "record_start_succeeded"), (.recordEnded, data, "record_ended"),
+        (.recordFailed, data, "record_error"),
+        (.recordFailed, #"{"app":"live","name":"cam1","slot":1,"taskId":"t1","reason":"disk_full"}"#, "record_start_failed"),
+    ]) func itsStandingIsTold(_ kind: RoomEvent.Kind, _ data: String, _ word: String) throws {
+        let body = try Self.body(kind, data)
+        #expect(body["event_type"] as? Int == 332)
+        #expect(body["record_event"] as? String == word)
+        #expect(body["domain"] as? String == "live.example.com" && body["stream_id"] as? String == "cam1")
+        #expect(body["event_time"] as? Int == 1_795_255_200 && body["seq"] as? Int == 3)
+        #expect(body["session_id"] as? String == "t1")
+        let detail = try (body["record_detail"] as? String).orThrow()
+        #expect(try JSONParser.parse(detail.utf8)["task_id"] == "t1")
+    }
+}
+
+extension WebhookFormTests {
+    fileprivate static func entry(_ kind: RoomEvent.Kind, data: String) -> OutboxEntry {
+        Self.entry(1, kind, target: Self.tencent, data: data)
+    }
+}
