@@ -35,6 +35,14 @@ extension RelayLoop {
         }
     }
 
+    /// The newest keyframe that is kept, and the header it is decoded with. On the stream's home loop; nil without one.
+    package func keyframe(of stream: Stream) -> (header: Frame, keyframe: Frame)? {
+        guard let ring = self.homes[stream.id]?.ring, let start = ring.gopStart, let keyframe = ring[start].frame(self.rtmp),
+            let header = ring.gopPrelude.last(where: { $0.kind == .video && $0.isSequenceHeader })
+        else { return nil }
+        return (header, keyframe)
+    }
+
     /// Any thread; what is on its way may still come.
     package static func remove(_ tap: any StreamTap, from stream: Stream) {
         stream.home.run { loop in loop.homes[stream.id]?.taps.removeAll { $0 === tap } }

@@ -85,6 +85,9 @@ package struct StreamURLs: Sendable {
             hls: "\(http).m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
     }
 
+    /// A call of the API, by its path below "/api/v1/".
+    package func api(_ path: String) -> String { "\(self.address.http)/api/v1/\(path)" }
+
     private func credential(
         _ path: StreamPath, _ signing: Signing, act: String, _ nowMs: Int64
     ) throws(FieldError) -> (query: String, expiresAt: Int64) {

@@ -20,6 +20,7 @@ final class RelayLink: Sendable {
         var publisher: PullPublisher?
         /// Frames that came while the room was being asked.
         var early: [Frame] = []
+        var earlyBytes = 0
         var isOpening = false
         /// A connection's number, so that a late answer does not count for the next one.
         var run = 0
@@ -27,11 +28,17 @@ final class RelayLink: Sendable {
         var refusal: String?
         var lastWantedMs: Int64 = 0
         var isDeleted = false
+
+        /// Headers stay: what comes next is decoded with them.
+        mutating func forgetEarly() {
+            self.early.removeAll { !$0.isSequenceHeader && $0.kind != .data }
+            self.earlyBytes = 0
+        }
     }
 
     /// A pull on demand without a viewer ends after this long.
     private static let idleMs: Int64 = 30_000
-    private static let earlyLimit = 2_000
+    private static let earlyLimit = (frames: 2_000, bytes: 16 << 20)
 
     init(_ task: RelayTask, core: ServerCore) throws(UpstreamError) {
         self.task = task
@@ -158,7 +165,9 @@ final class RelayLink: Sendable {
             let publisher = self.state.withLock { state -> PullPublisher? in
                 guard state.publisher == nil else { return state.publisher }
                 guard !state.isDeleted, state.refusal == nil else { return nil }
-                if state.early.count < Self.earlyLimit { state.early.append(frame) }
+                state.early.append(frame)
+                state.earlyBytes += frame.payload.readableBytes
+                if state.early.count > Self.earlyLimit.frames || state.earlyBytes > Self.earlyLimit.bytes { state.forgetEarly() }
                 guard !state.isOpening else { return nil }
                 state.isOpening = true
                 self.open(state.run)

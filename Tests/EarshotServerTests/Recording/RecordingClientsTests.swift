@@ -1,5 +1,6 @@
 import EarshotServer
 import Foundation
+import Rooms
 import Testing
 
 /// Recordings of real pushes: what is in the files, and what the API says of them.

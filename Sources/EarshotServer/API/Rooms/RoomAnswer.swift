@@ -8,6 +8,8 @@ struct RoomAnswer: Sendable {
     /// Most people there at a time, as far as anybody was told.
     let peak: Int
     let isRecording: Bool
+    /// Of slot 1, while the room is live.
+    let snapshotURL: String?
 
     struct SlotAnswer: Sendable {
         let slot: Room.Slot
@@ -27,6 +29,7 @@ struct RoomAnswer: Sendable {
             SlotAnswer(slot: $0, viewers: call.core.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
         }
         self.online = max(self.streams.reduce(0) { $0 + $1.viewers }, room.members)
+        self.snapshotURL = room.state == .live ? urls.api("rooms/\(room.id.rawValue)/snapshot.jpg") : nil
         let known = max(room.peak, room.state.isTerminal ? 0 : call.core.shownPeaks[room.id])
         self.peak = self.online > known && !room.state.isTerminal ? call.core.shownPeaks.raise(room.id, to: self.online) : known
     }
@@ -60,7 +63,7 @@ extension RoomAnswer {
         .field("playUrls", .nullable(PlayURLs.shape), "Of slot 1, without a signature; the play-urls call signs.") {
             $0.streams.first?.playURLs
         },
-        .field("snapshotUrl", .nullable(.uri), "A picture of it; null while the server makes none.") { _ in nil },
+        .field("snapshotUrl", .nullable(.uri), "A picture of it, for whoever has a token; null while it is not live.", \.snapshotURL),
         .field("forbidReason", .nullable(.text), "Why it is forbidden.", \.room.forbidReason),
     ]
 

@@ -1,0 +1,69 @@
+import HTTPTypes
+import FFmpeg
+import Media
+import NIOCore
+import Relay
+import Rooms
+
+/// Makes pictures of what streams show: their last keyframe as JPEG, decoded when somebody asks and kept for a moment.
+///
+/// An actor on a thread of its own: one decode at a time, whoever asks, and streams are relayed on meanwhile.
+actor SnapshotMaker {
+    private nonisolated let executor = QueueExecutor(label: "snapshots")
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private struct Key: Hashable {
+        let path: String
+        let width: Int?
+    }
+
+    private struct Entry {
+        let jpeg: ByteBuffer
+        /// Of the keyframe on the stream's timeline: the same picture need not be decoded twice.
+        let timestamp: Int64
+        let madeMs: Int64
+    }
+
+    private var entries: [Key: Entry] = [:]
+
+    /// A picture this young is shown again although there is a newer keyframe.
+    private static let freshMs: Int64 = 2_000
+    private static let keptMs: Int64 = 30_000
+    private static let entryLimit = 256
+
+    /// A keyframe and the header that it is decoded with.
+    struct Source: Sendable {
+        let header: Frame
+        let keyframe: Frame
+    }
+
+    /// Throws what the decoder says of the keyframe.
+    func jpeg(of path: String, _ source: Source, width: Int?, nowMs: Int64) throws(FFmpegError) -> ByteBuffer {
+        let key = Key(path: path, width: width)
+        if let entry = self.entries[key], nowMs - entry.madeMs < Self.freshMs || entry.timestamp == source.keyframe.timestamp {
+            return entry.jpeg
+        }
+        self.entries = self.entries.filter { nowMs - $0.value.madeMs < Self.keptMs }
+        if self.entries.count >= Self.entryLimit { self.entries.removeAll() }
+        let jpeg = try Snapshot.jpeg(keyframe: source.keyframe, header: source.header, width: width)
+        self.entries[key] = Entry(jpeg: jpeg, timestamp: source.keyframe.timestamp, madeMs: nowMs)
+        return jpeg
+    }
+}
+
+extension ServerCore {
+    /// The stream's picture now. Throws what the API answers when there is none.
+    func snapshot(of path: StreamPath, width: Int?) async throws(APIError) -> ByteBuffer {
+        let found = await self.onHome(of: path.description) { home, stream in
+            home.keyframe(of: stream).map { SnapshotMaker.Source(header: $0.header, keyframe: $0.keyframe) }
+        }
+        guard let found, let source = found else {
+            throw APIError(.notFound, .notFound, "\(path) shows no picture now: it is not live, or no keyframe of it is kept.")
+        }
+        do throws(FFmpegError) {
+            return try await self.snapshots.jpeg(of: path.description, source, width: width, nowMs: LoopSweeper.nowMs)
+        } catch {
+            throw APIError.unavailable("No picture can be made of \(path): \(error).")
+        }
+    }
+}
