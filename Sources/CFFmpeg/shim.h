@@ -15,11 +15,9 @@
 #endif
 
 static const int earshot_error_eof = AVERROR_EOF;
-static const int earshot_error_exit = AVERROR_EXIT;
 static const int earshot_error_invalid_data = AVERROR_INVALIDDATA;
 static const int earshot_error_again = AVERROR(EAGAIN);
 static const int earshot_error_no_memory = AVERROR(ENOMEM);
-static const int64_t earshot_no_pts = AV_NOPTS_VALUE;
 static const int earshot_input_padding = AV_INPUT_BUFFER_PADDING_SIZE;
 // An enumeration since FFmpeg 8, macros before.
 static const int earshot_scale_flags = SWS_BICUBIC | SWS_ACCURATE_RND;

@@ -4,7 +4,7 @@ package import NIOCore
 ///
 /// A plain value; the bytes are its own and shared by whoever serves them.
 package struct Fragment: Sendable {
-    /// One moof and one mdat; or TS packets of which PAT and PMT are the first.
+    /// One moof and one mdat; or TS packets of which the first ones are the tables (SDT, PAT, PMT).
     package var bytes: ByteBuffer
     /// Milliseconds on the stream's timeline, decode order, of the video where there is any: `endMs` of one is `startMs` of the next.
     package var startMs: Int64

@@ -63,12 +63,20 @@ enum Tool {
     }
 }
 
-/// A directory of its own, gone with its owner.
+/// A directory of its own, gone with its owner, or with this process.
 final class Scratch: Sendable {
     let directory: String
 
+    /// Clips are kept for all tests: what is left goes when the process ends.
+    private static let root: String = {
+        atexit { try? FileManager.default.removeItem(atPath: Scratch.path(of: getpid())) }
+        return Scratch.path(of: getpid())
+    }()
+
+    private static func path(of process: pid_t) -> String { NSTemporaryDirectory() + "earshot-ffmpeg-\(process)" }
+
     init() throws {
-        self.directory = NSTemporaryDirectory() + "earshot-ffmpeg-" + UUID().uuidString
+        self.directory = Self.root + "/" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: self.directory, withIntermediateDirectories: true)
     }
 
