@@ -340,6 +340,7 @@ import Testing
         config.credentials = ServerConfig.Credentials()
         config.hooks = ServerConfig.Hooks()
         config.webhooks.key = nil
+        config.recording.directory = nil
         #expect(config == ServerConfig())
     }
 

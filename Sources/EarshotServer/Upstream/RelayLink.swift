@@ -174,14 +174,16 @@ final class RelayLink: Sendable {
                 return nil
             }
             publisher?.publish(frame)
-        case .ended:
+        case .ended(let error):
             self.state.withLock { state in
                 state.run += 1
                 state.early = []
                 state.isOpening = false
                 state.refusal = nil
             }
-            self.endPublisher(.connectionLost)
+            // In words, it is the stream's end, not the link's.
+            let isClean = if case .ended = error { true } else { false }
+            self.endPublisher(isClean ? .clientStopped : .connectionLost)
         }
     }
 

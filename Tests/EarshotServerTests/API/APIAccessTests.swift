@@ -53,11 +53,12 @@ import Testing
     /// What each role may not do, by name: a change of the table is to be seen.
     @Test func rolesAreAsTheyShouldBe() {
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
-        #expect(admin == ["deleteRoom", "listTokens", "createToken", "revokeToken"])
+        #expect(admin == ["deleteRoom", "listTokens", "createToken", "revokeToken", "createRelayTask", "deleteRelayTask"])
         let app = Set(APIRoute.all.filter { $0.role == .app }.map(\.name))
         #expect(
             app == [
-                "createRoom", "listRooms", "getRoom", "updateRoom", "closeRoom", "renewRoom", "sendHeartbeat", "pauseRoom", "likeRoom",
+                "createRoom", "listRooms", "getRoom", "getSnapshot", "updateRoom", "closeRoom", "renewRoom", "sendHeartbeat", "pauseRoom",
+                "likeRoom",
                 "joinRoom",
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
                 "listRoomEvents",
