@@ -139,6 +139,7 @@ package struct MediaWindow: Sendable {
         if duration != part.durationMicros { self.statistics.clampedDurations += 1 }
         if self.endsSegment(before: part, durationMicros: duration, heldBytes: Segment.cost(bytes)) { self.endOpenSegment(nowMs: nowMs) }
 
+        let targetBefore = self.targetDuration
         // A part that is too long cannot be listed as one: it becomes a segment of its own, unless such parts are the rule.
         var standsAlone = false
         if self.isTooLong(duration) {
@@ -156,7 +157,7 @@ package struct MediaWindow: Sendable {
         if standsAlone { segment.listsParts = false }
         self.open = segment
         if standsAlone { self.endOpenSegment(nowMs: nowMs) }
-        self.noteChange(segments: false)
+        self.noteChange(segments: self.targetDuration != targetBefore)
         self.evict(nowMs: nowMs)
     }
 
