@@ -101,8 +101,8 @@ package struct MediaWindow: Sendable {
     /// Media Sequence Number of the last ended segment; one less than the first when there is none.
     var lastEnded: Int { self.nextSequence - (self.open == nil ? 1 : 2) }
 
-    /// The listed segments.
-    var listed: CircularBuffer<Segment>.SubSequence { self.segments.dropFirst(self.retiredCount) }
+    /// The first segment that playlists list.
+    var oldestListed: Segment? { self.listedCount > 0 ? self.segments[offset: self.retiredCount] : nil }
 
     /// A publisher starts, returns, or changes its format. With the format that is already there it changes nothing.
     package mutating func begin(_ format: MediaFormat, nowMs: Int64) throws(HLSError) {
