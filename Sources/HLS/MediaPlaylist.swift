@@ -48,9 +48,9 @@ extension MediaWindow {
         var micros = isLowLatency ? self.open?.durationMicros ?? 0 : 0
         guard self.listedMicros + micros > boundary else { return 0 }
         var kept = 0
-        for segment in self.listed.reversed() {
+        for offset in stride(from: self.segments.count - 1, through: self.retiredCount, by: -1) {
             if micros > boundary { break }
-            micros += segment.durationMicros
+            micros += self.segments[offset: offset].durationMicros
             kept += 1
         }
         return self.listedCount - kept
@@ -62,7 +62,8 @@ extension MediaWindow {
         self.writeHead(kind, skipped: skipped, to: &writer)
         // After a delta update's EXT-X-SKIP what applied to the last skipped segment applies on.
         var initialization = skipped > 0 ? self.segments[offset: self.retiredCount + skipped - 1].initialization : nil
-        for segment in self.listed.dropFirst(skipped) {
+        for offset in self.retiredCount + skipped..<self.segments.count {
+            let segment = self.segments[offset: offset]
             defer { initialization = segment.initialization }
             let listsParts = kind.isLowLatency && segment.listsParts && segment.sequence >= self.partsFrom
             self.writeTags(of: segment, previousInitialization: initialization, listsParts: listsParts, to: &writer)
@@ -109,7 +110,7 @@ extension MediaWindow {
             writer.write("\n")
         }
         writer.write("#EXT-X-MEDIA-SEQUENCE:")
-        writer.write(self.listed.first?.sequence ?? self.open?.sequence ?? self.nextSequence)
+        writer.write(self.oldestListed?.sequence ?? self.open?.sequence ?? self.nextSequence)
         writer.write("\n#EXT-X-DISCONTINUITY-SEQUENCE:")
         writer.write(self.discontinuitySequence)
         writer.write("\n")

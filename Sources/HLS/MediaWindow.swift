@@ -101,8 +101,8 @@ package struct MediaWindow: Sendable {
     /// Media Sequence Number of the last ended segment; one less than the first when there is none.
     var lastEnded: Int { self.nextSequence - (self.open == nil ? 1 : 2) }
 
-    /// The listed segments.
-    var listed: CircularBuffer<Segment>.SubSequence { self.segments.dropFirst(self.retiredCount) }
+    /// The first segment that playlists list.
+    var oldestListed: Segment? { self.listedCount > 0 ? self.segments[offset: self.retiredCount] : nil }
 
     /// A publisher starts, returns, or changes its format. With the format that is already there it changes nothing.
     package mutating func begin(_ format: MediaFormat, nowMs: Int64) throws(HLSError) {
@@ -139,6 +139,7 @@ package struct MediaWindow: Sendable {
         if duration != part.durationMicros { self.statistics.clampedDurations += 1 }
         if self.endsSegment(before: part, durationMicros: duration, heldBytes: Segment.cost(bytes)) { self.endOpenSegment(nowMs: nowMs) }
 
+        let targetBefore = self.targetDuration
         // A part that is too long cannot be listed as one: it becomes a segment of its own, unless such parts are the rule.
         var standsAlone = false
         if self.isTooLong(duration) {
@@ -156,7 +157,7 @@ package struct MediaWindow: Sendable {
         if standsAlone { segment.listsParts = false }
         self.open = segment
         if standsAlone { self.endOpenSegment(nowMs: nowMs) }
-        self.noteChange(segments: false)
+        self.noteChange(segments: self.targetDuration != targetBefore)
         self.evict(nowMs: nowMs)
     }
 

@@ -23,7 +23,7 @@ extension MediaWindow {
     private mutating func retireByTime(nowMs: Int64) {
         guard !self.hasEnded else { return }
         let least = max(Int64(self.configuration.windowMs) * 1_000, self.threeTargetsMicros)
-        while let oldest = self.listed.first {
+        while let oldest = self.oldestListed {
             let isOver = self.listedMicros - oldest.durationMicros >= least
             guard isOver || self.listedCount > Limits.listedSegments else { return }
             self.retireOldest(nowMs: nowMs)
@@ -31,7 +31,7 @@ extension MediaWindow {
     }
 
     private mutating func retireOldest(nowMs: Int64) {
-        guard var oldest = self.listed.first else { return }
+        guard var oldest = self.oldestListed else { return }
         // §6.2.2: reachable until it was first listed + its Availability Duration (its own and the longest playlist's), and its parts for
         // three target durations after their tags went.
         let availableMicros = oldest.durationMicros + self.longestMicros
@@ -58,7 +58,8 @@ extension MediaWindow {
     /// §6.2.2: parts farther than three target durations from the end are to be listed no more; never again then, though targets may grow.
     private mutating func retireParts() {
         var micros = self.open?.durationMicros ?? 0
-        for segment in self.listed.reversed() {
+        for offset in stride(from: self.segments.count - 1, through: self.retiredCount, by: -1) {
+            let segment = self.segments[offset: offset]
             guard segment.sequence >= self.partsFrom else { return }
             if micros > self.threeTargetsMicros {
                 self.partsFrom = segment.sequence + 1

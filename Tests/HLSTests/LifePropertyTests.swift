@@ -7,7 +7,7 @@ import Testing
     private static func setting(_ name: String, _ short: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? short
     }
-    private static let lives = Self.setting("EARSHOT_HLS_LIVES", 80)
+    private static let lives = Self.setting("EARSHOT_HLS_LIVES", 48)
     private static let firstSeed = Self.setting("EARSHOT_HLS_SEED", 0)
 
     @Test(arguments: 0..<4) func lives(_ quarter: Int) throws {

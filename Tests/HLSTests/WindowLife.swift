@@ -52,7 +52,7 @@ struct WindowLife {
     init(seed: UInt64) throws {
         var random = Seeded(seed: seed)
         let segmentMs = [500, 1_000, 1_000, 2_000].randomElement(using: &random) ?? 1_000
-        let isTight = seed % 32 < 4
+        let isTight = seed % 16 < 4
         let configuration = MediaWindow.Configuration(
             container: random.chance(0.8) ? .fragmentedMP4 : .mpegTS, isLowLatency: random.chance(0.85), segmentMs: segmentMs,
             maxSegmentMs: segmentMs * Int.random(in: 1...4, using: &random),
