@@ -28,8 +28,10 @@ extension RoomRegistry {
     }
 
     /// `wasStarted`: it has a file with something in it. Without one only a failure is told.
-    package nonisolated func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) {
-        self.submit { try $0.recordingTaskEnded(task, end, wasStarted: wasStarted) }
+    package nonisolated func recordingTaskEnded(
+        _ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool, done: @escaping @Sendable () -> Void = {}
+    ) {
+        self.submit(done: done) { try $0.recordingTaskEnded(task, end, wasStarted: wasStarted) }
     }
 
     /// Ends what the last run was recording. To be called once, before anything is recorded.

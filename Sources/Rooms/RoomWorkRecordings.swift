@@ -48,7 +48,7 @@ extension RoomWork {
             data.add("reason", end.rawValue)
             data.add("files", try self.store.recordingParts(ofTask: task.id))
             try self.event(.recordEnded, of: task, data)
-        } else if end.isFailure {
+        } else if end.isFailure, try self.store.recordingParts(ofTask: task.id) == 0 {
             var data = JSONText()
             Self.add(task, to: &data)
             data.add("reason", end.rawValue)

@@ -25,7 +25,10 @@ actor Recorder {
     private var toldDrops: UInt64 = 0
     /// Why it ended; set once.
     private var ending: RecordingEnd?
+    /// All files are closed.
     private var isDone = false
+    /// And the index has it on disk.
+    private var isTold = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private let hasEnded = Atomic<Bool>(false)
     private let written = Mutex<(id: String, bytes: Int64)?>(nil)
@@ -112,8 +115,18 @@ actor Recorder {
         self.isDone = true
         self.timer?.cancel()
         self.timer = nil
-        self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted)
+        let executor = self.executor
+        // In order behind what was told of its files.
+        self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
+            executor.queue.async { self.assumeIsolated { $0.told() } }
+        }
         self.core.recordings.ended(self, ending, of: self.stream)
+        // A server that stops does not wait for a store that takes nothing.
+        if ending == .serverShutdown { self.told() }
+    }
+
+    private func told() {
+        self.isTold = true
         for waiter in self.waiters { waiter.resume() }
         self.waiters = []
     }
@@ -136,7 +149,7 @@ actor Recorder {
         self.drain()
         self.finish(end)
         self.look()
-        guard !self.isDone else { return }
+        guard !self.isTold else { return }
         await withCheckedContinuation { self.waiters.append($0) }
     }
 

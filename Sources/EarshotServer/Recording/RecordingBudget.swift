@@ -7,6 +7,11 @@ final class RecordingBudget: Sendable {
     private let quotaBytes: Int64
     private let minFreeBytes: Int64
     private let used = Atomic<Int64>(0)
+    /// Something did not fit; until a recording is deleted, none is begun to fill the last bytes.
+    private let isFull = Atomic<Bool>(false)
+
+    /// Of the disk, for a recording to begin.
+    private static let headroomBytes: Int64 = 16 << 20
 
     init(_ folder: RecordingFolder, _ settings: ServerConfig.Recording) {
         self.folder = folder
@@ -20,12 +25,33 @@ final class RecordingBudget: Sendable {
     /// More bytes (fewer, when negative) are in files.
     func add(_ bytes: Int64) { self.used.add(bytes, ordering: .relaxed) }
 
+    /// A recording of so many bytes is deleted.
+    func free(_ bytes: Int64) {
+        self.add(-bytes)
+        self.isFull.store(false, ordering: .relaxed)
+    }
+
+    /// Why no recording may begin; nil when one may. Asks the file system.
+    var refusalToBegin: RecordingEnd? {
+        if self.isFull.load(ordering: .relaxed) || self.isOverQuota(0) { return .quotaExceeded }
+        return self.isOverDisk(Self.headroomBytes) ? .diskFull : nil
+    }
+
+    private func isOverQuota(_ bytes: Int64) -> Bool { self.quotaBytes > 0 && self.usedBytes + bytes > self.quotaBytes }
+
+    private func isOverDisk(_ bytes: Int64) -> Bool {
+        // A file system that does not tell will refuse by itself.
+        guard self.minFreeBytes > 0, let free = self.folder.freeBytes else { return false }
+        return free - bytes < self.minFreeBytes
+    }
+
     /// Why so many bytes more may not be written; nil when they may.
     func refusal(for bytes: Int64) -> RecordingEnd? {
-        if self.quotaBytes > 0, self.usedBytes + bytes > self.quotaBytes { return .quotaExceeded }
-        // A file system that does not tell will refuse by itself.
-        if self.minFreeBytes > 0, let free = self.folder.freeBytes, free - bytes < self.minFreeBytes { return .diskFull }
-        return nil
+        if self.isOverQuota(bytes) {
+            self.isFull.store(true, ordering: .relaxed)
+            return .quotaExceeded
+        }
+        return self.isOverDisk(bytes) ? .diskFull : nil
     }
 
     /// Whether a second copy of so many bytes fits on the disk for a while, beside the room that it must keep.

@@ -44,7 +44,7 @@ struct RecordingFolder: Sendable {
                 default: UInt8(ascii: "_")
                 }
             }, as: UTF8.self)
-        guard text != name else { return text }
+        guard text != name || name.isEmpty else { return text }
         // FNV-1a: not against attackers, who could at most put their files beside each other's under ids of our own.
         let hash = name.utf8.reduce(UInt64(14_695_981_039_346_656_037)) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
         return "\(text)~\(String(hash, radix: 16))"

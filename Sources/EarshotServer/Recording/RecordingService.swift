@@ -7,7 +7,7 @@ struct RecordingService: Service {
     let core: ServerCore
 
     private static let tick = Duration.seconds(1)
-    /// Between looks for recordings that are too old. Milliseconds.
+    /// Between looks for recordings that are too old, at most. Milliseconds.
     private static let forgetMs: Int64 = 20_000
 
     func run() async throws {
@@ -21,7 +21,7 @@ struct RecordingService: Service {
                     await recordings.retry(nowMs: nowMs, core: self.core)
                     if nowMs >= forgetAt {
                         await recordings.forget(nowMs: self.core.rooms.now)
-                        forgetAt = nowMs + Self.forgetMs
+                        forgetAt = nowMs + min(Self.forgetMs, max(1_000, self.core.config.recording.retentionMs / 2))
                     }
                     // Cancelled: the server goes.
                     do { try await Task.sleep(for: Self.tick) } catch { return }

@@ -21,6 +21,8 @@ package final class Recordings: Sendable {
         var stopped: [String: Held] = [:]
         /// What failed and is wanted still.
         var broken: [String: Broken] = [:]
+        /// Failures one after the other.
+        var failures: [String: Int] = [:]
         var isStopping = false
     }
 
@@ -45,8 +47,11 @@ package final class Recordings: Sendable {
         case stopping
     }
 
-    /// From a failure to the next attempt.
+    /// From a failure to the next attempt; twice as long after each, up to about a quarter of an hour.
     private static let retryMs: Int64 = 30_000
+    private static let mostDoublings = 5
+    /// A recording that has run so long did not fail like the one before it.
+    private static let soundMs: Int64 = 120_000
     private static let retentionBatch = 100
 
     init(config: ServerConfig, rooms: RoomRegistry, log: Logger) {
@@ -82,7 +87,7 @@ package final class Recordings: Sendable {
             return core.registry.acquire(path.description, on: home)
         }
         guard let acquired, let stream = acquired else { throw .notLive }
-        if let refusal = await self.onDisk({ [budget] in budget.refusal(for: 0) }) {
+        if let refusal = await self.onDisk({ [budget] in budget.refusalToBegin }) {
             self.state.withLock { state in
                 state.broken[path.description] = Broken(
                     stream: stream, roomID: roomID, slot: slot, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
@@ -131,9 +136,13 @@ package final class Recordings: Sendable {
         self.state.withLock { state in
             guard state.running[path] === recorder else { return }
             state.running[path] = nil
+            let failures = WallClock.ms - recorder.startedAt >= Self.soundMs ? 0 : state.failures[path] ?? 0
+            state.failures[path] = nil
             guard end.isFailure, end != .unsupportedMedia else { return }
+            state.failures[path] = failures + 1
+            let pauseMs = Self.retryMs << Int64(min(failures, Self.mostDoublings))
             state.broken[path] = Broken(
-                stream: stream, roomID: recorder.task.roomID, slot: recorder.task.slot, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
+                stream: stream, roomID: recorder.task.roomID, slot: recorder.task.slot, retryAtMs: LoopSweeper.nowMs + pauseMs)
         }
     }
 
@@ -183,7 +192,10 @@ package final class Recordings: Sendable {
             for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
                 state.broken[name] = nil
                 // Another stream of that name begins by policy, or by a call of its own.
-                guard let path = StreamPath(name), let stream = broken.stream, stream === core.registry.find(name) else { continue }
+                guard let path = StreamPath(name), let stream = broken.stream, stream === core.registry.find(name) else {
+                    state.failures[name] = nil
+                    continue
+                }
                 due.append((path, broken))
             }
             return due
@@ -220,7 +232,7 @@ package final class Recordings: Sendable {
             throw failure
         }
         let old = try await self.rooms.recordingDeleted(recording.id)
-        if let old { self.budget.add(-old.bytes) }
+        if let old { self.budget.free(old.bytes) }
         return old
     }
 

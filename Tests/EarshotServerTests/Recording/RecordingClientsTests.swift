@@ -48,7 +48,14 @@ import Testing
             #expect(recording["width"].int == (kind == .soundOnly ? nil : 320))
             let path = try server.recordingPath(recording)
             for track in ["v", "a"] where track == "v" ? kind != .soundOnly : kind != .pictureOnly {
-                #expect(try await Decoded.hashes(path, track) == Decoded.hashes(source, track), "\(track)")
+                if kind == .soundOnly {
+                    // It has no keyframe to go back to: what came before the room was live is not there.
+                    let (recorded, sent) = (try await PacketList.of(file: path), try await PacketList.of(file: source))
+                    #expect(recorded.isRun(of: sent) && recorded.count > sent.count - 8 && recorded.hashes.last == sent.hashes.last)
+                } else {
+                    let (recorded, sent) = (try await Decoded.hashes(path, track), try await Decoded.hashes(source, track))
+                    #expect(recorded == sent, "\(track)")
+                }
             }
             let probed = try await ProbedFile(path)
             #expect(abs(probed.durationMs - 4_000) < 250)
@@ -207,9 +214,10 @@ import Testing
             #expect(parts.map(\.["width"].int) == [320, 160])
             let (one, two) = (try await PacketList.of(file: first), try await PacketList.of(file: other))
             let recorded = try await PacketList.of(file: server.recordingPath(parts[0]))
-            for kind in ["video", "audio"] {
-                #expect(recorded.only(kind).hashes == one.only(kind).hashes + one.only(kind).hashes, "\(kind)")
-            }
+            #expect(recorded.only("video").hashes == one.only("video").hashes + one.only("video").hashes)
+            // A stream begins with its first picture, and so does what comes behind a return: sound before it is left out.
+            let (sound, sent) = (recorded.only("audio").hashes, one.only("audio").hashes)
+            #expect((0...2).contains { first in (0...2).contains { sound == Array(sent.dropFirst(first) + sent.dropFirst($0)) } })
             #expect(recorded.only("video").orderProblem == nil)
             let last = try await PacketList.of(file: server.recordingPath(parts[1]))
             #expect(last.only("video").hashes == two.only("video").hashes)

@@ -59,6 +59,10 @@ import Testing
         #expect(budget.refusal(for: 400) == nil && budget.refusal(for: 401) == .quotaExceeded)
         budget.add(-200)
         #expect(budget.refusal(for: 600) == nil)
+        // What has not fit once is not tried again until something is deleted.
+        #expect(budget.refusalToBegin == .quotaExceeded)
+        budget.free(100)
+        #expect(budget.refusalToBegin == nil)
     }
 
     @Test func theDiskKeepsItsRoom() {

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+/// kill -9 while streams are recorded: every file opens, lacks its last fragment at most, and is finished by the next start.
+///
+/// `EARSHOT_RECORDING_KILLS=50` makes it long.
+@Suite struct RecordingKillTests {
+    private static let kills = ProcessInfo.processInfo.environment["EARSHOT_RECORDING_KILLS"].flatMap(Int.init) ?? 4
+
+    @Test(.timeLimit(.minutes(20))) func whatWasWrittenIsThere() async throws {
+        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 30)
+        let whole = try await PacketList.of(file: source)
+        try await Fixture.withDirectory { directory in
+            let config = directory.appendingPathComponent("earshot.yaml")
+            try "recording: {apps: [live]}\nlog: {level: warning}\n".write(to: config, atomically: true, encoding: .utf8)
+            var killedAt: [String: Double] = [:]
+            for kill in 0..<Self.kills {
+                let name = "cam\(kill)"
+                try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
+                    try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/\(name)")) { _ in
+                        func list() async throws -> JSON {
+                            try await HTTPAnswer.get("\(server.http)/api/v1/recordings?app=live&name=\(name)", token: server.token).json()
+                        }
+                        try await eventually("a recording") { try await list()["data"]["list"].count == 1 }
+                        try await Task.sleep(for: .milliseconds(Int.random(in: 50...3_000)))
+                        killedAt[name] = Date().timeIntervalSince1970
+                        server.process.send(SIGKILL)
+                        _ = try await server.process.outcome(within: 10)
+                    }
+                }
+                try await Self.look(at: directory.appendingPathComponent("data/recordings/live/\(name)"), whole)
+            }
+            try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
+                func list(_ query: String) async throws -> [JSON] {
+                    try await HTTPAnswer.get("\(server.http)/api/v1/recordings?limit=1000\(query)", token: server.token).json()["data"][
+                        "list"
+                    ]
+                    .list
+                }
+                try await eventually("all to be finished") {
+                    try await list("").allSatisfy { ["finished", "failed"].contains($0["state"].string) }
+                }
+                let all = try await list("")
+                #expect(all.count == Self.kills)
+                for recording in all {
+                    #expect(recording["reason"].string == (recording["state"].string == "failed" ? "empty" : "server_restart"))
+                    let began = try Self.seconds(recording["startedAt"].string)
+                    let alive = try killedAt[recording["name"].string ?? ""].orThrow() - began
+                    let lost = alive - (recording["duration"].double ?? 0)
+                    // A fragment, and what was on its way through a loaded machine.
+                    #expect(lost < 1.0 + 0.6, "\(recording["name"].string ?? "") lost \(lost) s of \(alive)")
+                    guard recording["state"].string == "finished" else { continue }
+                    #expect(recording["isSeekable"].bool == true)
+                    let path = directory.appendingPathComponent("data/recordings/\(try recording["file"].string.orThrow())").path
+                    let packets = try await PacketList.of(file: path)
+                    #expect(packets.only("video").count > 0 && packets.only("video").isRun(of: whole.only("video")))
+                    #expect(packets.only("audio").isRun(of: whole.only("audio")))
+                }
+                let left = try FileManager.default.subpathsOfDirectory(atPath: directory.appendingPathComponent("data/recordings").path)
+                #expect(left.filter { $0.hasSuffix(".tmp") }.isEmpty)
+            }
+        }
+    }
+
+    /// The file as the kill has left it.
+    private static func look(at folder: URL, _ whole: PacketList) async throws {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        for file in files where file.hasSuffix(".mp4") {
+            let path = folder.appendingPathComponent(file).path
+            // Before the first fragment there is nothing to see.
+            guard try Data(contentsOf: URL(fileURLWithPath: path)).count > 3_000 else { continue }
+            let packets = try await PacketList.of(file: path)
+            #expect(packets.only("video").count > 0 && packets.only("video").isRun(of: whole.only("video")), "\(file)")
+        }
+    }
+
+    private static func seconds(_ text: String?) throws -> Double {
+        let format = ISO8601DateFormatter()
+        format.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        return try format.date(from: text ?? "").orThrow().timeIntervalSince1970
+    }
+}
