@@ -3,9 +3,9 @@ import Testing
 
 /// kill -9 while streams are recorded: every file opens, lacks its last fragment at most, and is finished by the next start.
 ///
-/// `EARSHOT_RECORDING_KILLS=50` makes it long.
+/// `EARSHOT_KILLS=50` makes it long.
 @Suite struct RecordingKillTests {
-    private static let kills = ProcessInfo.processInfo.environment["EARSHOT_RECORDING_KILLS"].flatMap(Int.init) ?? 4
+    private static let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap(Int.init) ?? 4
 
     @Test(.timeLimit(.minutes(20))) func whatWasWrittenIsThere() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 30)
