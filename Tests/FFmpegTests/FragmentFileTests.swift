@@ -98,12 +98,13 @@ import Testing
         let scratch = try Scratch()
         let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap { Int($0) } ?? 50
         var random = SystemRandomNumberGenerator()
-        var cut = 0
+        var (cut, killed) = (0, 0)
         for kill in 0..<kills {
             let path = scratch.path("\(kill).mp4")
             _ = FileManager.default.createFile(atPath: path + ".count", contents: nil)
             let status = try await Self.killWriter(path, clip.path, after: UInt32.random(in: 0...60_000, using: &random))
-            #expect(status == -SIGKILL)
+            // On a busy machine a writer may be done before its moment comes.
+            if status == -SIGKILL { killed += 1 } else { #expect(status == 0) }
             // What the writer had been told is there; and then the last fragment, whole or not.
             let told = try Data(contentsOf: URL(fileURLWithPath: path + ".count")).map(Int.init)
             let packets = try await Probe.packets(path, warnings: false)
@@ -114,7 +115,8 @@ import Testing
             if finished.lostBytes > 0 { cut += 1 }
             for name in [path, path + ".count", path + ".done"] { try FileManager.default.removeItem(atPath: name) }
         }
-        print("\(cut) of \(kills) files ended in half a fragment")
+        #expect(killed > kills / 2)
+        print("\(cut) of \(killed) files ended in half a fragment")
     }
 
     /// Runs this very program with the writer as its only test, and kills it `after` microseconds from its first fragment.
