@@ -309,7 +309,7 @@ package final class RelayLoop: @unchecked Sendable {
     /// Streams whose home is this loop.
     package func streamSnapshots() -> [StreamSnapshot] {
         let nowMs = self.nowMs
-        return self.homes.values.map { self.snapshot(of: $0, nowMs: nowMs) }
+        return self.homes.values.filter(\.registry.isListed).map { self.snapshot(of: $0, nowMs: nowMs) }
     }
 
     private func snapshot(of home: HomeStream, nowMs: Int64) -> StreamSnapshot {

@@ -12,7 +12,11 @@ package final class StreamRegistry: Sendable {
 
     private let rows = Mutex<[String: Row]>([:])
 
-    package init() {}
+    /// Whether its streams are among those that a loop tells of.
+    let isListed: Bool
+
+    /// One that is not listed is for streams that are made of others.
+    package init(isListed: Bool = true) { self.isListed = isListed }
 
     package var count: Int { self.rows.withLock { $0.count } }
 

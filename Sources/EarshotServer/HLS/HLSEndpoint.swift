@@ -103,6 +103,13 @@ struct HLSEndpoint: Sendable {
         let core = self.core
         let path = play.request.address.path
         let limit = core.config.limits.viewersPerStream
+        let address = play.request.remote?.ipAddress ?? "unknown"
+        core.counters.update { $0.connectionsAccepted += 1 }
+        if let reason = core.admission.enter(address) {
+            core.counters.update { $0.closed[reason, default: 0] += 1 }
+            throw APIError(
+                AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
+        }
         let made = await core.onHome(of: path) { home, _ -> HLSSession? in
             guard let loop = core.context(of: home.eventLoop) else { return nil }
             let stream = core.registry.acquire(path, on: home)
@@ -122,6 +129,8 @@ struct HLSEndpoint: Sendable {
             return session
         }
         guard let made, let session = made else {
+            core.admission.leave(address)
+            core.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(
                     reason: .tooManyViewers, message: "\(path) has its \(limit) viewers already (limits.viewersPerStream)."))

@@ -30,7 +30,7 @@ final class HLSSession: LiveConnection, Sendable {
     /// Without a request for this long a viewer has gone. Players ask at least once a target duration.
     private static let silenceMs: Int64 = 30_000
 
-    /// `stream` was acquired and entered for it. On `loop`.
+    /// `stream` was acquired and entered for it, and its address is counted. On `loop`.
     init(_ play: ServerCore.HTTPPlay, client: String?, core: ServerCore, stream: Relay.Stream, loop: LoopContext) {
         self.id = play.request.session
         self.path = stream.path
@@ -71,6 +71,7 @@ final class HLSSession: LiveConnection, Sendable {
         guard wasOpen else { return }
         self.core.hlsSessions.remove(self)
         self.loop.remove(self)
+        self.core.admission.leave(self.remote)
         self.stream.leaveViewer()
         self.core.registry.release(self.stream)
         self.core.counters.update { $0.closed[reason, default: 0] += 1 }
@@ -94,7 +95,7 @@ final class HLSSession: LiveConnection, Sendable {
         ]
     }
 
-    private var remote: String { self.play.request.remote?.ipAddress ?? "unknown" }
+    var remote: String { self.play.request.remote?.ipAddress ?? "unknown" }
 
     func plays(as user: String, _ paths: Set<String>) -> Bool { self.play.pass.user == user && paths.contains(self.path) }
     func publishes(as user: String, _ paths: Set<String>) -> Bool { false }

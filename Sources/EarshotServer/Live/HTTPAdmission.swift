@@ -18,7 +18,10 @@ extension ServerCore {
         if case .success(let pass) = answer, self.mustWaitToPlay(request, pass) { answer = await self.admitPlay(request, pass) }
         switch answer {
         case .failure(let refusal):
-            self.counters.update { $0.closed[refusal.reason, default: 0] += 1 }
+            self.counters.update {
+                $0.connectionsAccepted += 1
+                $0.closed[refusal.reason, default: 0] += 1
+            }
             throw APIError(refusal)
         case .success(let pass):
             if let why = self.rooms.playRefusal(address.path) {

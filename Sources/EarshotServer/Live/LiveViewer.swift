@@ -43,6 +43,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var bytesReceived: UInt64 = 0
     private var openedMs: Int64 = 0
     private var lastPingMs: Int64 = 0
+    /// Counted against the limits of connections.
+    private var isAdmitted = false
 
     private static let pingMs: Int64 = 15_000
     /// Frames that a WebSocket client may send in all; it has nothing to say but pongs.
@@ -92,9 +94,16 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.writer = writer
         self.openedMs = loop.relay.nowMs
         self.lastPingMs = self.openedMs
+        self.core.counters.update { $0.connectionsAccepted += 1 }
+        if let refusal = self.core.admission.enter(self.addressKey) {
+            return self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
+        }
+        self.isAdmitted = true
         loop.add(self)
         self.begin(loop, writer)
     }
+
+    private var addressKey: String { self.play.request.remote?.ipAddress ?? self.remote }
 
     private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
         let path = self.play.request.address.path
@@ -154,6 +163,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         guard let loop = self.loop else { return }
         self.loop = nil
         loop.remove(self)
+        if self.isAdmitted { self.core.admission.leave(self.addressKey) }
         let reason = self.closeReason ?? .clientClosed
         self.core.counters.update { $0.closed[reason, default: 0] += 1 }
         guard let held = self.core.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }

@@ -10,7 +10,7 @@ package final class ServerCore: Sendable {
     package let config: ServerConfig
     package let registry = StreamRegistry()
     /// Streams of MP4 pieces, under the paths of those that they are made from.
-    let pieces = StreamRegistry()
+    let pieces = StreamRegistry(isListed: false)
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
     let relayTasks = RelayTasks()
@@ -73,6 +73,7 @@ package final class ServerCore: Sendable {
     }
 
     package func stop() {
+        for remuxer in self.remuxers.all { Task { await remuxer.stop() } }
         for loop in self.loops.values { loop.stop() }
     }
 

@@ -63,6 +63,8 @@ final class RelayLink: Sendable {
     /// Why it is not published here; nil when it is, or is a push.
     var refusal: String? { self.state.withLock { $0.refusal } }
 
+    var isPublishing: Bool { self.state.withLock { $0.publisher != nil } }
+
     private func changed(to state: UpstreamState) {
         var metadata: Logger.Metadata = [
             "task": "\(self.task.id)", "direction": "\(self.task.direction.rawValue)", "stream": "\(self.task.path)",

@@ -13,6 +13,9 @@ final class RelayTasks: Sendable {
 
     func find(_ id: Int64) -> RelayLink? { self.rows.withLock { $0[id] } }
 
+    /// Links that publish a stream here now.
+    var publishing: Int { self.all.count { $0.isPublishing } }
+
     /// Runs a task that is in the store.
     func add(_ task: RelayTask, core: ServerCore) throws(UpstreamError) -> RelayLink {
         let link = try RelayLink(task, core: core)

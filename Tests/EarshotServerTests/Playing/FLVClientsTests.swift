@@ -129,6 +129,25 @@ import Testing
         }
     }
 
+    /// Whatever viewers play over, all counters agree with what there is, and a stream is listed once.
+    @Test func everyKindIsCounted() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
+        try await TestServer.run { server in
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                let players = try ["flv", "mp4"].map {
+                    try ClientProcess(["curl", "-sS", "-o", "/dev/null", "\(server.http)/live/cam1.\($0)"])
+                }
+                defer { for player in players { player.send(SIGKILL) } }
+                #expect(try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8").status == 200)
+                #expect(try await HTTPAnswer.get("\(server.http)/live/cam1.flv?token=none").status == 403)
+                try await server.wait("streams") { $0["total"].int == 1 && $0["list"][0]["viewers"].int == 3 }
+                let check = try await server.api("selfcheck")
+                #expect(check["ok"].bool == true, "\(check)")
+            }
+        }
+    }
+
     /// One that stops reading is let go; the other one misses nothing.
     @Test func stalledViewerIsLetGo() async throws {
         let source = try await Fixture.flv(

@@ -94,7 +94,7 @@ import Testing
             var playlists = 0
             var hasReturned = false
             var sawDiscontinuity = false
-            while ContinuousClock.now - begin < .seconds(14) {
+            while ContinuousClock.now - begin < .seconds(Self.liveSeconds) {
                 let query = hint.map { "&\($0)" } ?? ""
                 let answer = try await HTTPAnswer.get("\(server.http)/live/\(media)\(query)")
                 guard answer.status == 200 else {
@@ -112,14 +112,22 @@ import Testing
                 if !hasReturned, ContinuousClock.now - begin > .seconds(4) {
                     push.send(SIGKILL)
                     _ = try await push.outcome(within: 5)
-                    push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+                    push = try ClientProcess(Self.pushForEver(source, to: "\(server.rtmp)/live/cam1"))
                     hasReturned = true
                     hint = nil
                 }
             }
             #expect(playlists > 30, "\(playlists) playlists")
             #expect(sawDiscontinuity, "where the publisher was away")
+            #expect(playlists > (Self.liveSeconds - 6) * 3, "\(playlists) playlists in \(Self.liveSeconds) s")
         }
+    }
+
+    /// How long the playlist is followed.
+    private static let liveSeconds = ProcessInfo.processInfo.environment["EARSHOT_HLS_SECONDS"].flatMap(Int.init) ?? 14
+
+    private static func pushForEver(_ file: String, to url: String) -> [String] {
+        ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", file, "-c", "copy", "-f", "flv", url]
     }
 
     /// What a player asks for that has this playlist.

@@ -61,8 +61,9 @@ struct SelfCheck: Sendable {
                     name: "streams", help: "Streams on the event loops; counted in the registry.", expected: Int64(streams.count),
                     actual: Int64(core.registry.count)),
                 .init(
-                    name: "openPushes", help: "Streams that connections publish; pushes that the store holds as running.",
-                    expected: Int64(sessions.reduce(0) { $0 + $1.publishing.count }), actual: rooms.openPushes),
+                    name: "openPushes", help: "Streams that connections and links publish; pushes that the store holds as running.",
+                    expected: Int64(sessions.reduce(0) { $0 + $1.publishing.count } + core.relayTasks.publishing),
+                    actual: rooms.openPushes),
                 .init(
                     name: "liveStreams", help: "Live streams; those of them whose room knows of a push there.", expected: Int64(live.count),
                     actual: Int64(try await Self.streamsWithRoom(live, core))),
