@@ -59,7 +59,7 @@ import Testing
     }
 
     /// The second file's tags behind the first's, its script data left out.
-    private static func join(_ first: [Tag], _ second: [Tag]) -> [Tag] {
+    static func join(_ first: [Tag], _ second: [Tag]) -> [Tag] {
         let isEnd: (Tag) -> Bool = { $0.kind == .video && $0.payload.count > 1 && $0.payload[0] & 0x0F == 7 && $0.payload[1] == 2 }
         let start = (first.map(\.timestamp).max() ?? 0) + 40
         return first.filter { !isEnd($0) }

@@ -145,6 +145,39 @@ import Testing
         return (msn, part)
     }
 
+    /// A device is turned while somebody watches: a discontinuity, and both sizes are played.
+    @Test func turnedDevice() async throws {
+        let landscape = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6, size: "320x240")
+        let portrait = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 5, size: "240x320")
+        try await Fixture.withDirectory { directory in
+            let joined = directory.appendingPathComponent("joined.flv").path
+            try FLVFile.write(try RotationClientsTests.join(FLVFile.read(landscape), FLVFile.read(portrait)), to: joined)
+            try await TestServer.run({
+                $0.rooms.policy.cleanStopMs = 500
+                $0.hls.segmentMs = 1_000
+                $0.hls.windowMs = 30_000
+                // Of fragmented MP4 ffmpeg reads the first initialization only.
+                $0.hls.container = .ts
+            }) { server in
+                try await ClientProcess.during(FFmpeg.push(joined, to: "\(server.rtmp)/live/cam1")) { push in
+                    try await server.wait("streams") { ($0["list"][0]["bytesIn"].int ?? 0) > 1_000 }
+                    let player = try ClientProcess([
+                        "ffprobe", "-v", "error", "-live_start_index", "0", "-select_streams", "v", "-show_entries", "frame=width,height",
+                        "-of", "csv=p=0", "\(server.http)/live/cam1.m3u8",
+                    ])
+                    defer { player.send(SIGKILL) }
+                    _ = try await push.outcome(within: 20)
+                    let played = try await player.outcome(within: 20)
+                    let lines = played.text.split(separator: "\n").map { $0.prefix(7) }
+                    #expect(lines.contains("240,320"), "\(Set(lines)) \(played.errors) \(server.lines.all)")
+                    let turn = lines.firstIndex(of: "240,320") ?? 0
+                    #expect(turn > 100 && lines[..<turn].allSatisfy { $0 == "320,240" }, "\(turn)")
+                    #expect(lines.count - turn > 75 && lines[turn...].allSatisfy { $0 == "240,320" }, "\(lines.count) pictures")
+                }
+            }
+        }
+    }
+
     /// Hundreds of players that wait for the same part are answered as it comes, each once.
     @Test func manyWaitForOnePart() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)

@@ -54,17 +54,17 @@ final class WebhookReceiver: Sendable {
     /// A port of its own, nobody listening yet.
     static func make() throws -> WebhookReceiver {
         let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0
-            }
+        // ip(7), byte by byte: family, port 0, 127.0.0.1. Which module owns the C struct's members depends on what else is compiled along.
+        var address = [UInt8](repeating: 0, count: 16)
+        withUnsafeBytes(of: sa_family_t(AF_INET)) { address.replaceSubrange(0..<2, with: $0) }
+        address.replaceSubrange(4..<8, with: [127, 0, 0, 1])
+        var size = socklen_t(address.count)
+        let isBound = address.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return false }
+            return bind(socket, start, size) == 0 && getsockname(socket, start, &size) == 0
         }
         guard socket >= 0, isBound else { throw TimedOut(description: "no port: \(errno)") }
-        return WebhookReceiver(socket: socket, port: Int(UInt16(bigEndian: address.sin_port)))
+        return WebhookReceiver(socket: socket, port: Int(address[2]) << 8 | Int(address[3]))
     }
 
     static func start(_ rule: @escaping Rule = { _, _ in .ok }) async throws -> WebhookReceiver {
