@@ -202,7 +202,7 @@ import Testing
         let other = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2, size: "160x120")
         try await TestServer.run({
             Self.policy(&$0)
-            $0.rooms.policy.cleanStopMs = 3_000
+            $0.rooms.policy.cleanStopMs = 10_000
         }) { server in
             let url = "\(server.rtmp)/live/cam1"
             for source in [first, first, other] {
