@@ -31,6 +31,11 @@ package struct RoomEvent: Sendable, Equatable {
         case recordFailed = "record.failed"
         /// Nothing more is recorded of the stream.
         case recordEnded = "record.ended"
+        /// The right to speak in the talk channel: given, refused, taken away, given back.
+        case floorGranted = "talk.floor.granted"
+        case floorDenied = "talk.floor.denied"
+        case floorRevoked = "talk.floor.revoked"
+        case floorReleased = "talk.floor.released"
 
         /// Exactly one of these belongs to each change of a room's state.
         package var isTransition: Bool {

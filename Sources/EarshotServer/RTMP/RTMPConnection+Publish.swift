@@ -48,33 +48,30 @@ extension RTMPConnection {
             guard self.closeReason == nil, !self.isGone else {
                 // The connection went while it was being let in.
                 self.core.admission.leavePublisher()
-                self.core.activePushes.remove(admission.grant)
-                return self.core.rooms.pushEnded(admission.grant.sequence, .connectionLost)
+                return admission.seat.ended(.connectionLost)
             }
             self.claim(streamID, request, admission)
         }
     }
 
     private func claim(_ streamID: UInt32, _ request: AdmissionRequest, _ admission: ServerCore.PublishAdmission) {
-        let grant = admission.grant
-        let stream = self.core.registry.acquire(grant.path.description, on: self.loop.relay)
+        let seat = admission.seat
+        let stream = self.core.registry.acquire(seat.path.description, on: self.loop.relay)
         self.publishings.append(
             Publishing(streamID: streamID, stream: stream, request: request, admission: admission, nowMs: self.nowMs))
         let identity = PublisherIdentity(admission.pass.identity, rank: admission.pass.rank)
-        let takeover = TakeoverRule(self.core.config.rooms, app: grant.path.app)
-        let grace = GracePeriods(grant.policy)
-        let delegate = PublishRelay(
-            connection: NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop), streamID: streamID, sequence: grant.sequence,
-            rooms: self.core.rooms)
+        let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+        let delegate = seat.delegate(ConnectedPublisher(connection: connection, streamID: streamID))
         stream.home.run { home in
             let verdict: Result<StreamState.Token, ClaimRefusal>
             do throws(ClaimRefusal) {
-                verdict = .success(try home.claim(stream, identity: identity, takeover: takeover, grace: grace, delegate: delegate))
+                verdict = .success(
+                    try home.claim(stream, identity: identity, takeover: seat.takeover, grace: seat.grace, delegate: delegate))
             } catch {
                 verdict = .failure(error)
             }
-            delegate.connection.eventLoop.execute {
-                delegate.connection.value.publishDecided(streamID, request.address, verdict, on: stream)
+            connection.eventLoop.execute {
+                connection.value.publishDecided(streamID, request.address, verdict, on: stream)
             }
         }
     }
@@ -92,8 +89,8 @@ extension RTMPConnection {
         case .success(let token):
             publishing.token = token
             self.core.counters.update { $0.publishesStarted += 1 }
-            self.core.publishBegan(stream)
-            self.noteRole("publish", address, room: publishing.admission.grant.roomID, "Publish started")
+            publishing.admission.seat.began(stream)
+            self.noteRole("publish", address, room: publishing.admission.seat.roomID, "Publish started")
             self.session.acceptPublish(streamID)
             self.performRequests()
         case .failure(let refusal):
@@ -124,11 +121,11 @@ extension RTMPConnection {
         publishing.pausedMs = self.nowMs
         self.publishBatch()
         RelayLoop.announcePause(publishing.stream)
-        self.core.rooms.pauseAnnounced(publishing.admission.grant.sequence)
+        publishing.admission.seat.pauseAnnounced()
     }
 
     /// The stream or the API let go of this publisher.
-    fileprivate func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
+    func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
         guard self.publishings.contains(where: { $0.streamID == streamID && $0.token == token }) else { return }
         let (reason, what): (CloseReason, String) =
             switch end {
@@ -149,8 +146,7 @@ extension RTMPConnection {
         self.publishBatch()
         let publishing = self.publishings.remove(at: index)
         if let token = publishing.token { RelayLoop.leave(publishing.stream, token: token, clean: clean) }
-        self.core.rooms.pushEnded(publishing.admission.grant.sequence, end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
-        self.core.activePushes.remove(publishing.admission.grant)
+        publishing.admission.seat.ended(end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
         self.core.registry.release(publishing.stream)
         self.core.admission.leavePublisher()
         if publishing.token != nil {
@@ -208,53 +204,5 @@ extension GracePeriods {
         self.quietMs = policy.mediaIdleMs
         self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + 2_000
         self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + 2_000
-    }
-}
-
-/// A publisher that a room counts as its own: a connection's, or a link's to another server.
-protocol RoomPublisher: PublisherDelegate {
-    var sequence: PushSequence { get }
-    var rooms: RoomRegistry { get }
-    /// It is let go. On the stream's home loop.
-    func end(_ token: StreamState.Token, _ end: PushEnd)
-}
-
-extension RoomPublisher {
-    func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
-        var media = PushMedia()
-        media.width = meter.video?.width
-        media.height = meter.video?.height
-        media.videoCodec = meter.video?.codec.name
-        media.audioCodec = meter.audio?.codec.name
-        self.rooms.mediaArrived(self.sequence, media)
-    }
-
-    func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }
-
-    func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
-        self.end(token, reason == .takenOver ? .takenOver : .mediaIdle)
-    }
-}
-
-/// Brings a stream's word on its publisher to the room registry, and to the publisher's connection from the stream's home loop.
-final class PublishRelay: RoomPublisher {
-    let connection: NIOLoopBound<RTMPConnection>
-    private let streamID: UInt32
-    let sequence: PushSequence
-    let rooms: RoomRegistry
-
-    init(connection: NIOLoopBound<RTMPConnection>, streamID: UInt32, sequence: PushSequence, rooms: RoomRegistry) {
-        self.connection = connection
-        self.streamID = streamID
-        self.sequence = sequence
-        self.rooms = rooms
-    }
-
-    /// Said to the registry here and now, before the next publisher's media; the connection's own word of it comes too late to count.
-    func end(_ token: StreamState.Token, _ end: PushEnd) {
-        self.rooms.pushEnded(self.sequence, end)
-        let connection = self.connection
-        let streamID = self.streamID
-        connection.eventLoop.execute { connection.value.publishEnded(streamID, token, end) }
     }
 }

@@ -122,6 +122,7 @@ extension RTMPConnection {
             let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.unwrap(timestamp), payload: payload)
             // Empty messages are keep-alives, not media.
             if kind != .data, payload.readableBytes > 0 { publishing.hasMedia = true }
+            guard publishing.isWelcome(frame) else { return }
             self.batchFor = publishing
             self.batch.append(frame)
         } catch {

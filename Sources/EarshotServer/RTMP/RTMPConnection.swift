@@ -36,6 +36,19 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
             self.admission = admission
             self.sinceMs = nowMs
         }
+
+        /// Whether the frame is for the stream; its seat is told when not.
+        func isWelcome(_ frame: Frame) -> Bool {
+            let seat = self.admission.seat
+            if frame.kind == .video, seat.isAudioOnly {
+                seat.leftOut(false)
+                return false
+            }
+            // What later frames are decoded with is for all of them.
+            guard !seat.isOpen, frame.tag.flags.contains(.coded) else { return true }
+            seat.leftOut(true)
+            return false
+        }
     }
 
     let id: UInt64
@@ -202,7 +215,9 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
             }
             return
         }
-        if let silent = self.publishings.first(where: { !$0.hasMedia }), nowMs - silent.sinceMs > limits.firstMediaMs {
+        if let silent = self.publishings.first(where: { !$0.hasMedia && !$0.admission.seat.mayBeSilent }),
+            nowMs - silent.sinceMs > limits.firstMediaMs
+        {
             self.close(.firstMediaTimeout, detail: "no audio or video within \(limits.firstMediaMs) ms of publish")
             return
         }

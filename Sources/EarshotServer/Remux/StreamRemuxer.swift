@@ -185,18 +185,13 @@ actor StreamRemuxer {
         guard let beginning = self.taker.beginning, self.phase == .running else { return nil }
         let mimeType = beginning.mimeType
         if self.taker.pieces != nil { return mimeType }
-        let path = self.path
-        let registry = self.core.pieces
-        let home = self.stream.home
-        let opened = await withCheckedContinuation { done in
-            home.run { done.resume(returning: PieceStream.open(path, in: registry, on: $0)) }
-        }
+        let opened = await DerivedStream.open(self.path, by: "remuxer", in: self.core.pieces, on: self.stream.home)
         // Somebody else was quicker, or the stream ended meanwhile.
         guard self.taker.pieces == nil, self.phase == .running, let opened else {
-            if let opened { PieceStream(opened.stream, opened.token, registry).end() }
+            opened?.end()
             return self.taker.pieces == nil ? nil : mimeType
         }
-        let pieces = PieceStream(opened.stream, opened.token, registry)
+        let pieces = PieceStream(opened)
         // Of the newest, should that have changed meanwhile.
         pieces.begin((self.taker.beginning ?? beginning).initialization)
         for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }

@@ -24,7 +24,7 @@ extension ServerCore {
                 return done(false)
             }
             let evicted = home.evict(stream, endsViewers: endsViewers)
-            if let evicted { (evicted.delegate as? any RoomPublisher)?.end(evicted.token, end) }
+            if let evicted { (evicted.delegate as? any SeatedPublisher)?.end(evicted.token, end) }
             done(evicted != nil)
         }
     }

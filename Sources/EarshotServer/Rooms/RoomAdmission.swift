@@ -8,7 +8,7 @@ extension ServerCore {
     /// A publisher that was let in: who it is and what for.
     struct PublishAdmission: Sendable {
         let pass: AdmissionPass
-        let grant: PushGrant
+        let seat: any PublishSeat
     }
 
     /// Asks the hook, if there is one, and then the room registry.
@@ -28,8 +28,7 @@ extension ServerCore {
             room: pass.room)
         switch await self.rooms.admitPush(push) {
         case .success(let grant):
-            self.activePushes.add(grant)
-            return .success(PublishAdmission(pass: pass, grant: grant))
+            return .success(PublishAdmission(pass: pass, seat: RoomSeat(grant, self)))
         case .failure(let refusal):
             return .failure(AdmissionRefusal(refusal, path, room: pass.room))
         }

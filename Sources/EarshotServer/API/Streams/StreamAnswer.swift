@@ -50,9 +50,11 @@ extension ServerCore {
     /// One stream, without its room; nil when nobody uses it. Asks only the loops that the stream lives on.
     func streamAnswer(_ path: StreamPath) async -> StreamAnswer? {
         guard let stream = self.registry.find(path.description) else { return nil }
-        let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: PublishRelay?)? = await withCheckedContinuation { done in
+        let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: ConnectedPublisher?)? = await withCheckedContinuation {
+            done in
             stream.home.run { home in
-                done.resume(returning: home.snapshot(of: stream).map { ($0, home.publisher(of: stream) as? PublishRelay) })
+                done.resume(
+                    returning: home.snapshot(of: stream).map { ($0, (home.publisher(of: stream) as? any SeatedPublisher)?.publisher) })
             }
         }
         guard let found else { return nil }

@@ -1,0 +1,62 @@
+import Media
+import Relay
+
+/// A stream that the server itself publishes, made of others: the relay fans it out as it does a client's. Any thread.
+final class DerivedStream: Sendable {
+    let stream: Relay.Stream
+    private let token: StreamState.Token
+    private let registry: StreamRegistry
+
+    private init(_ stream: Relay.Stream, _ token: StreamState.Token, _ registry: StreamRegistry) {
+        self.stream = stream
+        self.token = token
+        self.registry = registry
+    }
+
+    var viewers: Int { self.stream.viewerCount }
+
+    func publish(_ frames: [Frame]) { RelayLoop.publish(frames, to: self.stream, token: self.token) }
+
+    /// Its viewers are told that it is over. Once.
+    func end() {
+        let stream = self.stream
+        let registry = self.registry
+        stream.home.run { home in
+            _ = home.evict(stream, endsViewers: true)
+            registry.release(stream)
+        }
+    }
+
+    /// On any of the server's loops, which becomes its home unless viewers wait for it on another one already. Nil: somebody publishes it.
+    static func open(_ path: String, by maker: String, in registry: StreamRegistry, on loop: RelayLoop) async -> DerivedStream? {
+        await withCheckedContinuation { done in
+            loop.run { loop in
+                let stream = registry.acquire(path, on: loop)
+                stream.home.run { home in
+                    let derived = Self.claim(stream, by: maker, in: registry, on: home)
+                    done.resume(returning: derived)
+                }
+            }
+        }
+    }
+
+    private static func claim(_ stream: Relay.Stream, by maker: String, in registry: StreamRegistry, on home: RelayLoop) -> DerivedStream? {
+        var grace = GracePeriods()
+        // It ends when its maker says so.
+        grace.mediaIdleMs = .max / 2
+        grace.dryMs = .max / 2
+        grace.quietMs = .max / 2
+        do throws(ClaimRefusal) {
+            let token = try home.claim(
+                stream, identity: PublisherIdentity(maker), takeover: .nobody, grace: grace, delegate: Nobody())
+            return DerivedStream(stream, token, registry)
+        } catch {
+            registry.release(stream)
+            return nil
+        }
+    }
+
+    private final class Nobody: PublisherDelegate {
+        func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
+    }
+}

@@ -1,0 +1,60 @@
+/// Who got or lost the right to speak in a room's talk channel: what its audit trail is made of.
+package struct FloorRecord: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case granted, denied, revoked, released
+
+        var event: RoomEvent.Kind {
+            switch self {
+            case .granted: .floorGranted
+            case .denied: .floorDenied
+            case .revoked: .floorRevoked
+            case .released: .floorReleased
+            }
+        }
+    }
+
+    package var kind: Kind
+    package var user: String
+    /// A word of the floor's rules: why.
+    package var reason: String
+    /// "open" or "ptt".
+    package var mode: String
+    /// How long it was held, when it is given back.
+    package var heldMs: Int64?
+    /// Whoever took it away or gave it: another participant or an API token; nil for rules alone.
+    package var by: String?
+
+    package init(kind: Kind, user: String, reason: String, mode: String, heldMs: Int64? = nil, by: String? = nil) {
+        self.kind = kind
+        self.user = user
+        self.reason = reason
+        self.mode = mode
+        self.heldMs = heldMs
+        self.by = by
+    }
+}
+
+extension RoomRegistry {
+    /// Makes an event of each. Ordered as called, from any thread; does not wait. Of rooms that are gone, nothing is kept.
+    package nonisolated func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) {
+        guard !records.isEmpty else { return }
+        self.submit { try $0.floorChanged(roomID, records) }
+    }
+}
+
+extension RoomWork {
+    func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) throws {
+        guard var room = try self.store.room(roomID.rawValue) else { return }
+        let old = room
+        for record in records {
+            var data = JSONText()
+            data.add("userId", record.user)
+            data.add("reason", record.reason)
+            data.add("mode", record.mode)
+            data.add("heldMs", record.heldMs)
+            data.add("by", record.by)
+            try self.event(record.kind.event, of: &room, data)
+        }
+        try self.save(from: old, to: room)
+    }
+}
