@@ -30,6 +30,8 @@ package final class LoopFanout {
     var isDirty = false
     /// How long messages are gathered before they are sent.
     let coalesceMs: Int64
+    /// Of audio alone: what is older is not sent any more.
+    let maxQueueMs: Int64?
     /// Bytes of encoded messages per second, measured between sweeps.
     private(set) var bytesPerSecond = 0
     private var bytesInWindow = 0
@@ -56,6 +58,7 @@ package final class LoopFanout {
         self.stream = stream
         self.packaging = packaging
         self.coalesceMs = policy.coalesceMs(stream.path)
+        self.maxQueueMs = policy.maxQueueMs(stream.path)
         self.ring = ring
         self.isSeeded = isSeeded
         self.encoder = encoder
@@ -265,7 +268,15 @@ package final class LoopFanout {
 
     /// Whether a viewer at this place is too little behind to be looked at more closely.
     private func isFresh(_ cursor: Int, policy: RelayPolicy, nowMs: Int64) -> Bool {
-        nowMs - self.ring[cursor].arrivalMs <= policy.skipBehindMs
+        nowMs - self.ring[cursor].arrivalMs <= min(policy.skipBehindMs, self.maxQueueMs ?? .max)
+    }
+
+    /// Bytes that a viewer's kernel may hold unsent; 0 while the stream's rate is not known.
+    var lowWater: Int {
+        guard self.bytesPerSecond > 0 else { return 0 }
+        // What the kernel has cannot be left out any more.
+        let least = self.maxQueueMs == nil ? 16 << 10 : 2 << 10
+        return min(max(self.bytesPerSecond / 4, least), 128 << 10)
     }
 
     private func advance(_ viewer: Viewer, to cursor: Int, bytes: Int, messages: Int) {
@@ -290,6 +301,11 @@ package final class LoopFanout {
             guard cursor < self.ring.head else { break }
             if cursor < self.ring.base {
                 // The ring's bound was reached before the viewer's age limit: what is gone cannot be sent.
+                self.rejoin(viewer)
+                cursor = viewer.cursor ?? self.ring.head
+                continue
+            }
+            if let limit = self.maxQueueMs, !self.ring.hasVideo, nowMs - self.ring[cursor].arrivalMs > limit {
                 self.rejoin(viewer)
                 cursor = viewer.cursor ?? self.ring.head
                 continue

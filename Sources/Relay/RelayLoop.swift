@@ -259,7 +259,7 @@ package final class RelayLoop: @unchecked Sendable {
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
         let rate = fanout.bytesPerSecond
         // A quarter of a second of the stream may wait in the kernel unsent.
-        let lowWater = rate == 0 ? 0 : min(max(rate / 4, 16 << 10), 128 << 10)
+        let lowWater = fanout.lowWater
         for index in 0..<fanout.viewers.count {
             let viewer = fanout.viewers[index]
             guard !viewer.isDetached else { continue }

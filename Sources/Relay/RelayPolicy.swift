@@ -6,13 +6,20 @@ package struct RelayPolicy: Sendable {
     package var coalesceMs: Int64 = 0
     /// The same for the streams of single apps.
     package var coalesceByAppMs: [String: Int64] = [:]
+    /// Viewers of audio without video in these apps go on with what is new when they are further behind; others are sent everything.
+    package var maxQueueByAppMs: [String: Int64] = [:]
     package var grace = GracePeriods()
     package var ring = FanoutRing.Bounds()
     package init() {}
 
     /// For a stream "app/name".
-    func coalesceMs(_ path: String) -> Int64 {
-        guard !self.coalesceByAppMs.isEmpty, let slash = path.firstIndex(of: "/") else { return self.coalesceMs }
-        return self.coalesceByAppMs[String(path[..<slash])] ?? self.coalesceMs
+    func coalesceMs(_ path: String) -> Int64 { Self.value(self.coalesceByAppMs, path) ?? self.coalesceMs }
+
+    /// Nil: audio is not left out.
+    func maxQueueMs(_ path: String) -> Int64? { Self.value(self.maxQueueByAppMs, path) }
+
+    private static func value(_ byApp: [String: Int64], _ path: String) -> Int64? {
+        guard !byApp.isEmpty, let slash = path.firstIndex(of: "/") else { return nil }
+        return byApp[String(path[..<slash])]
     }
 }

@@ -10,8 +10,22 @@ enum Migrations {
         migrator.registerMigration("1 access", foreignKeyChecks: .immediate) { db in try db.execute(sql: access) }
         migrator.registerMigration("2 recordings", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordings) }
         migrator.registerMigration("3 relay tasks", foreignKeyChecks: .immediate) { db in try db.execute(sql: relayTasks) }
+        migrator.registerMigration("4 talk", foreignKeyChecks: .immediate) { db in try db.execute(sql: talk) }
         return migrator
     }()
+
+    private static let talk = """
+        CREATE TABLE talk_settings (
+            room_id TEXT NOT NULL PRIMARY KEY REFERENCES rooms(id) ON DELETE CASCADE,
+            mode TEXT NOT NULL,
+            talkers INTEGER NOT NULL,
+            listeners INTEGER NOT NULL,
+            max_open INTEGER NOT NULL,
+            max_hold_ms INTEGER NOT NULL,
+            preempts INTEGER NOT NULL,
+            ducks INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
 
     /// The URL holds the other server's credential: as secret as the keys beside this file.
     private static let relayTasks = """

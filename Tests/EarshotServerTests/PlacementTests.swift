@@ -16,7 +16,7 @@ import Testing
             publisher.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 4_000))
             var viewers: [RawClient] = []
             for _ in 0..<80 { viewers.append(try await RawClient.playing(port, "spread")) }
-            try await eventually("80 viewers") { try await server.api("sessions?pageSize=1")["total"].int == 81 }
+            try await eventually("80 viewers") { try await server.api("sessions")["total"].int == 81 }
             let perLoop = try await server.server.core.collect { loop in
                 [loop.sessionSnapshots().count { $0.viewers.contains { $0.path == "live/spread" } }]
             }

@@ -168,6 +168,24 @@ extension ConfigSetting {
         .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Bytes of all recordings; 0: as much as the disk has."),
         .make("recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)), "Room on the disk without which nothing is recorded."),
 
+        .make(
+            "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "Who is heard: all who talk (open), or one at a time (ptt)."
+        ),
+        .make("talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time."),
+        .make(
+            "talk.listeners", \.talk.settings.listeners, .count(TalkSettings.listenerRange), "Listeners of a room's talk channel at a time."
+        ),
+        .make(
+            "talk.maxOpen", \.talk.settings.maxOpen, .count(TalkSettings.talkerRange), "Open microphones of a room at a time, in mode open."
+        ),
+        .make("talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange), "How long the floor may be held, in mode ptt."),
+        .make("talk.preempts", \.talk.settings.preempts, .onOff, "Whether a higher role takes the floor at once, in mode ptt."),
+        .make("talk.ducks", \.talk.settings.ducks, .onOff, "Whether who speaks hears the others less loud."),
+        .make("talk.always", \.talk.always, .onOff, "Open the channel in rooms that have not been live yet, too."),
+        .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix."),
+        .make(
+            "talk.maxQueue", \.talk.maxQueueMs, .duration(100...10_000), "A listener further behind than this skips to what is said now."),
+
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
         .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),

@@ -22,6 +22,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var relay = Relay()
     package var hls = HLS()
     package var recording = Recording()
+    package var talk = Talk()
     package var limits = Limits()
     package var log = Log()
 

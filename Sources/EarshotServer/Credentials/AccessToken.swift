@@ -16,12 +16,13 @@ internal import Foundation
 /// | `exp` | required: seconds since 1970 from which it is no longer accepted |
 /// | `nbf` | seconds since 1970 before which it is not accepted |
 /// | `room` | opens the room's streams: `live/<room>`, `live/<room>-2` … `live/<room>-8` |
-/// | `stream` | opens this one, `app/name`. Of `room` and `stream` one is required; with both, both must fit |
+/// | `stream` | opens this one, `app/name`. Of `room`, `stream` and `talk` one is required; each that is there must fit |
+/// | `talk` | opens this room's talk channel alone; `room` opens it too |
 /// | `sub` | the user: decides takeovers; with the form of a user id it is the member that kicks and presence are about |
 /// | `act` | `"publish"`, `"play"` or a list of them |
 /// | `role` | instead of `act`: publisher, host, owner, anchor, device: both; viewer, audience, spectator: play |
 ///
-/// Without `act` and `role` a token lets its holder play, no more.
+/// Without `act` and `role` a token lets its holder play, no more. In a talk channel guests and co-hosts may speak too, under the name `sub`.
 ///
 /// jwt-kit verifies inside an actor, and this is asked on an event loop, which must not wait. So the signature is swift-crypto's HMAC over the
 /// token's first two parts, and jwt-kit's serializer and parser, which are plain values, do the JSON. The order is a gain besides: no
@@ -33,6 +34,7 @@ struct AccessToken: JWTPayload, Equatable {
     var sub: String?
     var room: String?
     var stream: String?
+    var talk: String?
     var act: Actions?
     var role: String?
 
@@ -63,11 +65,13 @@ struct AccessToken: JWTPayload, Equatable {
         "publisher": ["publish", "play"], "host": ["publish", "play"], "owner": ["publish", "play"], "anchor": ["publish", "play"],
         "device": ["publish", "play"], "viewer": ["play"], "audience": ["play"], "spectator": ["play"],
     ]
+    /// Who may speak in a talk channel and not push a camera.
+    private static let talkRoles: Set<String> = ["cohost", "guest"]
 
     /// Seconds since 1970.
     init(
         expires: Int64, notBefore: Int64? = nil, issued: Int64? = nil, sub: String? = nil, room: String? = nil, stream: String? = nil,
-        act: [String]? = nil, role: String? = nil
+        talk: String? = nil, act: [String]? = nil, role: String? = nil
     ) {
         func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(seconds)) }
         self.exp = ExpirationClaim(value: date(expires))
@@ -76,6 +80,7 @@ struct AccessToken: JWTPayload, Equatable {
         self.sub = sub
         self.room = room
         self.stream = stream
+        self.talk = talk
         self.act = act.map(Actions.init)
         self.role = role
     }
@@ -143,8 +148,10 @@ struct AccessToken: JWTPayload, Equatable {
         if let act = self.act {
             allowed = Set(act.names)
         } else if let role = self.role {
-            guard let actions = Self.roles[role.lowercased()] else {
-                throw Self.wrong("The token's role is unknown; expected one of \(Self.roles.keys.sorted().joined(separator: ", ")).")
+            let isTalk = address.app == TalkPlace.app && Self.talkRoles.contains(role.lowercased())
+            guard let actions = isTalk ? ["publish", "play"] : Self.roles[role.lowercased()] else {
+                let known = (Self.roles.keys + (address.app == TalkPlace.app ? Array(Self.talkRoles) : [])).sorted()
+                throw Self.wrong("The token's role is none for this; expected one of \(known.joined(separator: ", ")).")
             }
             allowed = actions
         } else {
@@ -153,8 +160,12 @@ struct AccessToken: JWTPayload, Equatable {
         guard allowed.contains(action.rawValue) else {
             throw Self.wrong("The token does not allow to \(action.rawValue); expected it in the claim act, or a role that may.")
         }
-        guard self.room != nil || self.stream != nil else {
-            throw Self.wrong("The token opens no stream; expected the claim room or stream.")
+        guard self.room != nil || self.stream != nil || self.talk != nil else {
+            throw Self.wrong("The token opens no stream; expected the claim room, stream or talk.")
+        }
+        if let talk = self.talk, !Self.opensTalk(talk, address) { throw Self.wrong("The token is for another room's talk channel.") }
+        if action == .publish, address.app == TalkPlace.app, let sub = self.sub, RoomID.isID(sub), !address.name.hasSuffix("/\(sub)") {
+            throw Self.wrong("The token is for another participant: it may publish talk/<room>/\(sub).")
         }
         if let stream = self.stream, stream != address.path { throw Self.wrong("The token is for another stream.") }
         if let room = self.room, !Self.opens(room, app: address.app, name: address.name) {
@@ -164,8 +175,14 @@ struct AccessToken: JWTPayload, Equatable {
 
     /// Whether one of the room's slots has this name.
     static func opens(_ room: String, app: String, name: String) -> Bool {
-        guard RoomID.isID(room), app == "live" else { return false }
+        guard RoomID.isID(room) else { return false }
+        if app == TalkPlace.app { return name.hasPrefix("\(room)/") }
+        guard app == "live" else { return false }
         return name == room || (2...8).contains { name == "\(room)-\($0)" }
+    }
+
+    private static func opensTalk(_ room: String, _ address: StreamAddress) -> Bool {
+        RoomID.isID(room) && address.app == TalkPlace.app && address.name.hasPrefix("\(room)/")
     }
 
     private static func wrong(_ message: String) -> AdmissionRefusal {

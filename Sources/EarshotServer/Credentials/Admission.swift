@@ -28,16 +28,19 @@ package struct AdmissionPass: Sendable, Equatable {
     /// The room that the credential is for, nil when it names none. The stream's name fits; that the stream is this room's and not that of
     /// a room named like another one's slot ("cam-2") is for whoever knows the rooms to check.
     package var room: String?
+    /// As a token names it: who may speak before whom in a talk channel.
+    package var role: String?
     /// By a credential, not by its address alone.
     package var isVerified: Bool
     /// The query without credentials.
     package var parameters: String
 
-    package init(identity: String, rank: Int64 = 0, user: String?, room: String? = nil, isVerified: Bool, parameters: String) {
+    package init(identity: String, rank: Int64 = 0, user: String?, room: String? = nil, role: String? = nil, isVerified: Bool, parameters: String) {
         self.identity = identity
         self.rank = rank
         self.user = user
         self.room = room
+        self.role = role
         self.isVerified = isVerified
         self.parameters = parameters
     }

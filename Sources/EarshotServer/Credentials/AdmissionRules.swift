@@ -50,8 +50,8 @@ package struct AdmissionRules: Sendable {
                 identity = "jwt stream \(address.path)"
             }
             return AdmissionPass(
-                identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, room: token.room, isVerified: true,
-                parameters: parameters)
+                identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, room: token.room, role: token.role,
+                isVerified: true, parameters: parameters)
         case nil:
             let remote = request.remote?.ipAddress ?? "an unknown address"
             let isOpen = request.remote.map { self.open(for: request.action).contains(address: $0) } ?? false

@@ -26,6 +26,14 @@ package final class EventHub: Sendable {
         for feed in feeds { feed.eventLoop.execute { feed.deliver(entries) } }
     }
 
+    /// Something that is true for a moment only, to those who listen now. Who is behind does not get it. Does not wait.
+    func tell(_ text: String, of room: RoomID) {
+        let feeds = self.state.withLock { Array($0.feeds.values) }
+        guard !feeds.isEmpty else { return }
+        let frame = WebSocketWriter.text(text)
+        for feed in feeds { feed.eventLoop.execute { feed.tell(frame, of: room) } }
+    }
+
     package var subscribers: Int { self.state.withLock { $0.subscribers } }
 
     /// A place among the subscribers, for as long as it is kept.
@@ -69,6 +77,8 @@ package final class EventHub: Sendable {
 protocol EventSubscriber: AnyObject {
     /// The ring has something new.
     func pump()
+    /// Something of the moment, to be written now or not at all.
+    func tell(_ frame: ByteBuffer, of room: RoomID)
 }
 
 /// One loop's subscribers and their ring.
@@ -87,6 +97,10 @@ final class LoopFeed: @unchecked Sendable {
     func remove(_ subscriber: any EventSubscriber) -> Bool {
         self.subscribers[ObjectIdentifier(subscriber)] = nil
         return self.subscribers.isEmpty
+    }
+
+    func tell(_ frame: ByteBuffer, of room: RoomID) {
+        for subscriber in Array(self.subscribers.values) { subscriber.tell(frame, of: room) }
     }
 
     func deliver(_ entries: [EventRing.Entry]) {

@@ -19,6 +19,17 @@ enum EventMessage {
     /// snapshot is what stands.
     static func gap(from: Int64, to: Int64) -> String { #"{"type":"gap","from":\#(from),"to":\#(to)}"# }
 
+    /// Who speaks in a room's talk channel, and how loud: told to those who listen to the feed now, and kept nowhere.
+    static func talkMembers(_ room: RoomID, _ members: [TalkSnapshot.Member]) -> String {
+        // User ids have no characters that JSON escapes.
+        let list = members.map { member in
+            let level = member.report.map { String(Int($0.levelDB.rounded())) } ?? "null"
+            return #"{"userId":"\#(member.userID)","speaking":\#(member.report?.isSpeaking ?? false),"levelDb":\#(level),"#
+                + #""hasFloor":\#(member.hasFloor),"muted":\#(member.isMuted)}"#
+        }
+        return #"{"type":"talk.members","roomId":"\#(room)","members":[\#(list.joined(separator: ","))]}"#
+    }
+
     /// The answer to a client's `{"type":"ping"}`.
     static func pong(at: Int64) -> String { #"{"type":"pong","at":"\#(Instant.text(at))"}"# }
 }

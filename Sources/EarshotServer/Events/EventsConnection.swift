@@ -189,6 +189,13 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         while self.writeFromRing(feed, context) { context.flush() }
     }
 
+    func tell(_ frame: ByteBuffer, of room: RoomID) {
+        guard case .open = self.mode, let context = self.context, context.channel.isWritable,
+            self.start.room == nil || self.start.room == room
+        else { return }
+        context.writeAndFlush(self.wrapOutboundOut(frame), promise: nil)
+    }
+
     /// As much as the channel takes. True: something was written.
     private func writeFromRing(_ feed: LoopFeed, _ context: ChannelHandlerContext) -> Bool {
         var wrote = false

@@ -11,9 +11,14 @@ extension RTMPConnection {
         let viewer: Viewer
         let request: AdmissionRequest
         let pass: AdmissionPass
+        /// The stream that is counted as played, whatever form of it the viewer is sent.
+        let stream: Relay.Stream
+        /// Its place in a talk channel.
+        let listening: TalkListening?
     }
 
     func decidePlay(_ streamID: UInt32, _ address: StreamAddress) {
+        if TalkPlace.isTalk(address) { return self.decideTalkPlay(streamID, address) }
         let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
         switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
         case .failure(let refusal):
@@ -40,9 +45,11 @@ extension RTMPConnection {
         self.decided()
     }
 
-    private func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass) {
+    /// `listening`: admitted to a talk channel, and ended with the play.
+    func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass, _ listening: TalkListening? = nil) {
         let address = request.address
         if let why = self.core.rooms.playRefusal(address.path) {
+            listening?.end()
             let isForbidden = why == .forbidden
             return self.refusePlay(
                 streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
@@ -52,6 +59,7 @@ extension RTMPConnection {
         let stream = self.core.registry.acquire(address.path, on: self.loop.relay)
         guard stream.enterViewer(limit: limit) else {
             self.core.registry.release(stream)
+            listening?.end()
             let what = "\(address.path) has its \(limit) viewers already (limits.viewersPerStream)."
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
@@ -60,24 +68,26 @@ extension RTMPConnection {
         self.noteRole("play", address, "Play started")
         self.session.acceptPlay(streamID)
         self.performRequests()
-        let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.nowMs)
-        self.plays.append(Play(viewer: viewer, request: request, pass: pass))
+        let played = listening?.codec == .opus ? self.core.talk.opusMixes.acquire(address.path, on: self.loop.relay) : stream
+        let viewer = Viewer(stream: played, streamID: streamID, sink: self, nowMs: self.nowMs)
+        self.plays.append(Play(viewer: viewer, request: request, pass: pass, stream: stream, listening: listening))
         // The answer waits in the writer, so the viewer's first media comes behind it.
         self.loop.relay.attach(viewer)
     }
 
-    private func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
+    func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
         self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
-        self.performSends()
-        self.close(reason, detail: "play \(address.path): \(what)")
+        self.refused(reason, "play \(address.path): \(what)", address)
     }
 
     func endPlay(_ streamID: UInt32) {
         guard let index = self.plays.firstIndex(where: { $0.viewer.streamID == streamID }) else { return }
         let play = self.plays.remove(at: index)
         self.loop.relay.detach(play.viewer)
-        play.viewer.stream.leaveViewer()
-        self.core.registry.release(play.viewer.stream)
+        play.stream.leaveViewer()
+        if play.viewer.stream !== play.stream { self.core.talk.opusMixes.release(play.viewer.stream) }
+        self.core.registry.release(play.stream)
+        play.listening?.end()
         self.core.admissions.tellEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
     }
 

@@ -13,6 +13,7 @@ import Rooms
 /// Inbound messages wait in the decoder meanwhile (`isDeciding`).
 extension RTMPConnection {
     func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
+        if TalkPlace.isTalk(address) { return self.decideTalkPublish(streamID, address) }
         let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
         switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
         case .failure(let refusal):
@@ -35,7 +36,7 @@ extension RTMPConnection {
         }
     }
 
-    private func publishAdmitted(
+    func publishAdmitted(
         _ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<ServerCore.PublishAdmission, AdmissionRefusal>
     ) {
         switch answer {
@@ -107,10 +108,9 @@ extension RTMPConnection {
         self.decided()
     }
 
-    private func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
+    func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
         self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
-        self.performSends()
-        self.close(reason, detail: "publish \(address.path): \(what)")
+        self.refused(reason, "publish \(address.path): \(what)", address)
     }
 
     /// The client says on its publishing stream that it sends nothing for a while.

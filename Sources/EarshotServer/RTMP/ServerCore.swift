@@ -14,6 +14,7 @@ package final class ServerCore: Sendable {
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
     let relayTasks = RelayTasks()
+    let talk: Talkback
     let snapshots = SnapshotMaker()
     package let recordings: Recordings
     package let rooms: RoomRegistry
@@ -55,6 +56,7 @@ package final class ServerCore: Sendable {
             loops[ObjectIdentifier(loop)] = LoopContext(RelayLoop(eventLoop: loop, encoder: RelayEncoder(), policy: policy))
         }
         self.loops = loops
+        self.talk = Talkback(main: self.registry, cores: loops.count)
     }
 
     /// A number for a connection that publishes or plays, as `GET /sessions` shows it.
@@ -73,6 +75,7 @@ package final class ServerCore: Sendable {
     }
 
     package func stop() {
+        self.talk.stop()
         for remuxer in self.remuxers.all { Task { await remuxer.stop() } }
         for loop in self.loops.values { loop.stop() }
     }
@@ -118,6 +121,7 @@ extension RelayPolicy {
         self.maxBehindMs = relay.maxBehindMs
         self.coalesceMs = relay.coalesceMs
         self.coalesceByAppMs = relay.coalesceByAppMs
+        self.maxQueueByAppMs = [TalkPlace.app: config.talk.maxQueueMs]
         self.grace = GracePeriods(config.rooms.policy)
         self.ring.gopBytes = relay.gopCache.maxBytes
         self.ring.gopMs = relay.gopCache.maxDurationMs

@@ -83,6 +83,7 @@ package final class Server: Sendable {
         }
         self.core.observeEvents { [weak core = self.core] new in
             if let core { core.recordings.heed(new, core: core) }
+            core?.talk.heed(new)
         }
         try await self.core.rooms.start()
         try await self.core.recordings.start()

@@ -1,0 +1,108 @@
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+
+/// Speaking and listening in a room's talk channel, on a connection of its own or on the one that pushes the camera.
+extension RTMPConnection {
+    func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
+        do throws(AdmissionRefusal) {
+            let (place, request, pass) = try self.checkTalk(.publish, address)
+            let limit = self.core.config.limits.publishersTotal
+            guard self.core.admission.enterPublisher(limit: limit) else {
+                throw AdmissionRefusal(
+                    reason: .tooManyPublishers, message: "The server has its \(limit) publishers already (limits.publishersTotal).")
+            }
+            self.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let core = self.core
+            Task {
+                let answer = await core.admitTalker(place, request, pass)
+                connection.eventLoop.execute { connection.value.publishAdmitted(streamID, request, answer) }
+            }
+        } catch {
+            self.refusePublish(streamID, error.reason, error.message, address)
+        }
+    }
+
+    func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
+        do throws(AdmissionRefusal) {
+            let (place, request, pass) = try self.checkTalk(.play, address)
+            let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
+            self.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let role = ConnectedRole(connection: connection, streamID: streamID)
+            let core = self.core
+            Task {
+                let answer = await core.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
+            }
+        } catch {
+            self.refusePlay(streamID, error.message, error.reason, address)
+        }
+    }
+
+    private func listeningAdmitted(
+        _ streamID: UInt32, _ request: AdmissionRequest,
+        _ answer: Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal>
+    ) {
+        guard self.closeReason == nil, !self.isGone else {
+            if case .success(let admitted) = answer { admitted.listening.end() }
+            return
+        }
+        switch answer {
+        case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
+        case .success(let admitted): self.play(streamID, request, admitted.pass, admitted.listening)
+        }
+        self.decided()
+    }
+
+    /// Name, address and credential. A push to the room on this connection is credential enough.
+    private func checkTalk(
+        _ action: AdmissionRequest.Action, _ address: StreamAddress
+    ) throws(AdmissionRefusal) -> (TalkPlace, AdmissionRequest, AdmissionPass) {
+        let place: TalkPlace
+        do throws(TalkPlaceError) { place = try TalkPlace(address) } catch {
+            throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
+        }
+        let request = AdmissionRequest(
+            action: action, address: TalkPlace.canonical(address), remote: self.remoteAddress, session: self.id)
+        let push = self.publishings.first { $0.token != nil && $0.admission.seat.roomID == place.roomID }
+        return (place, request, try self.core.checkTalk(request, carried: push?.admission.pass).get())
+    }
+
+    /// After a refusal was said: what else the connection does in a talk channel's company goes on.
+    func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
+        if TalkPlace.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
+            self.performRequests()
+            self.writer?.flush()
+            guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
+            var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
+            if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+            return self.log.info("Talk refused", metadata: metadata)
+        }
+        self.performSends()
+        self.close(reason, detail: detail)
+    }
+
+    /// Ends what the connection does on this message stream; when that was all, the connection too.
+    func endRole(_ streamID: UInt32, _ reason: CloseReason, _ what: String) {
+        guard self.closeReason == nil else { return }
+        let isOnly = self.publishings.count + self.plays.count <= 1
+        if self.publishings.contains(where: { $0.streamID == streamID }) {
+            self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
+            self.performRequests()
+            if !isOnly { self.endPublish(streamID, clean: true, .dropped) }
+        } else if self.plays.contains(where: { $0.viewer.streamID == streamID }) {
+            self.session.publisherLeft(streamID)
+            self.session.playEnded(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
+            self.performRequests()
+            if !isOnly { self.endPlay(streamID) }
+        } else {
+            return
+        }
+        self.writer?.flush()
+        if isOnly { self.close(reason, detail: what) }
+    }
+}

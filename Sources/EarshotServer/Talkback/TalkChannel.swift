@@ -1,0 +1,401 @@
+import Logging
+import NIOCore
+import Relay
+import Rooms
+import Synchronization
+import Talk
+
+/// A room's talk channel: who is in it, who may speak, and the mixes that are listened to.
+///
+/// Any thread: what is decided is decided under a lock that is held for moments; audio is the ``TalkEngine``'s, on the channel's clock. It
+/// ticks while somebody is in it. The room's end is its end.
+final class TalkChannel: Sendable {
+    let roomID: RoomID
+    let core: ServerCore
+    private let clock: TalkClock
+    private let engine: TalkEngine
+    private let state: Mutex<State>
+
+    private struct State {
+        var settings: TalkSettings
+        var members: TalkMembers
+        var floor: FloorRules
+        var talkers: [ParticipantID: TalkSeat] = [:]
+        var listeners: [Int64: TalkListening] = [:]
+        var outputs: [OutputKey: Output] = [:]
+        var reports: [ParticipantID: VoiceReport] = [:]
+        var mixes = 0
+        var encodes = 0
+        var isTicking = false
+        var isClosed = false
+        var emptySinceMs: Int64?
+        var toldMs: Int64 = 0
+        var toldText = ""
+        var heardMs: [ParticipantID: Int64] = [:]
+    }
+
+    private struct OutputKey: Hashable {
+        let target: TalkAddress
+        let codec: TalkCodec
+    }
+
+    private enum Output {
+        case opening
+        case open(DerivedStream)
+    }
+
+    /// So long nobody: it stops ticking.
+    private static let lingerMs: Int64 = 1_000
+    /// Between two tellings of who speaks.
+    private static let tellMs: Int64 = 500
+    private static let heardMs: Int64 = 100
+
+    init(_ roomID: RoomID, settings: TalkSettings, core: ServerCore, clock: TalkClock) {
+        self.roomID = roomID
+        self.core = core
+        self.clock = clock
+        var log = core.log
+        log[metadataKey: "room"] = "\(roomID)"
+        self.engine = TalkEngine(log: log)
+        self.state = Mutex(
+            State(settings: settings, members: TalkMembers(limits: settings.limits), floor: FloorRules(settings: settings.floor)))
+    }
+
+    static var nowMs: Int64 { TalkClock.nowUs / 1_000 }
+
+    // MARK: Coming and going
+
+    /// Throws why not.
+    func admitTalker(
+        _ id: ParticipantID, _ pass: AdmissionPass, role: TalkRole, connection: UInt64
+    ) throws(TalkDenial) -> TalkSeat {
+        try self.locked { state throws(TalkDenial) in
+            guard !state.isClosed else { throw .closed }
+            let admission: TalkAdmission
+            do throws(TalkRefusal) {
+                admission = try state.members.admitTalker(id, identity: pass.identity, role: role, nowMs: Self.nowMs)
+            } catch {
+                throw .refused(error)
+            }
+            let seat = TalkSeat(self, id, role: role, session: admission.session, connection: connection)
+            self.wake(&state)
+            return seat
+        }
+    }
+
+    /// Makes the mix exist, if it is one. Throws why not.
+    func admitListener(
+        _ target: TalkAddress, _ pass: AdmissionPass, codec: TalkCodec, role: ConnectedRole?
+    ) throws(TalkDenial) -> TalkListening {
+        try self.locked { state throws(TalkDenial) in
+            guard !state.isClosed else { throw .closed }
+            let session: Int64
+            do throws(TalkRefusal) {
+                session = try state.members.admitListener(target, identity: pass.identity, nowMs: Self.nowMs)
+            } catch {
+                throw .refused(error)
+            }
+            let codec = target.isMix ? codec : .aac
+            let listening = TalkListening(self, target, codec: codec, session: session, role: role)
+            state.listeners[session] = listening
+            let key = OutputKey(target: target, codec: codec)
+            if target.isMix, state.outputs[key] == nil {
+                state.outputs[key] = .opening
+                self.open(key)
+            }
+            self.wake(&state)
+            return listening
+        }
+    }
+
+    /// Typed throws do not pass through the lock.
+    private func locked<Value: Sendable>(_ body: (inout State) throws(TalkDenial) -> Value) throws(TalkDenial) -> Value {
+        let outcome = self.state.withLock { state -> Result<Value, TalkDenial> in
+            do throws(TalkDenial) { return .success(try body(&state)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// With the lock held, so that coming and going cannot overtake each other.
+    private func wake(_ state: inout State) {
+        state.emptySinceMs = nil
+        guard !state.isTicking else { return }
+        state.isTicking = true
+        self.clock.add(self)
+    }
+
+    private func open(_ key: OutputKey) {
+        guard let loop = self.core.allLoops.randomElement()?.relay else { return }
+        let registry = self.core.talk.registry(of: key.codec)
+        let path = TalkPlace.path(self.roomID, key.target)
+        Task {
+            let stream = await DerivedStream.open(path, by: "talk", in: registry, on: loop)
+            let isUnwanted = self.state.withLock { state -> Bool in
+                guard case .opening? = state.outputs[key] else { return true }
+                state.outputs[key] = stream.map { .open($0) }
+                return false
+            }
+            if isUnwanted { stream?.end() }
+            if stream == nil { self.core.log.error("A mix cannot be published", metadata: ["stream": "\(path)"]) }
+        }
+    }
+
+    /// The talker's stream is its own: it is heard from now on, if the floor is.
+    func began(_ seat: TalkSeat) {
+        self.change { state in
+            state.talkers[seat.id] = seat
+            seat.isSpeaker = true
+            return state.floor.apply(.published(seat.id, seat.role), nowMs: Self.nowMs)
+                + (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: Self.nowMs) : [])
+        }
+    }
+
+    func ended(_ seat: TalkSeat) {
+        self.change { state in
+            let wasPresent = state.members.left(session: seat.session)
+            guard wasPresent, state.talkers[seat.id] === seat else { return [] }
+            state.talkers[seat.id] = nil
+            state.reports[seat.id] = nil
+            state.heardMs[seat.id] = nil
+            return state.floor.apply(.unpublished(seat.id), nowMs: Self.nowMs)
+        }
+    }
+
+    func ended(_ listening: TalkListening) {
+        self.state.withLock { state in
+            state.listeners[listening.session] = nil
+            _ = state.members.left(session: listening.session)
+        }
+    }
+
+    // MARK: The floor
+
+    /// Carries out a change, and tells what came of it.
+    @discardableResult
+    private func change(_ body: (inout State) -> [FloorEvent]) -> [FloorEvent] {
+        self.state.withLock { state -> [FloorEvent] in
+            let events = body(&state)
+            self.settle(events, &state)
+            return events
+        }
+    }
+
+    /// With the lock held: the audit trail must have the order of what happened.
+    private func settle(_ events: [FloorEvent], _ state: inout State) {
+        for seat in state.talkers.values { seat.setOpen(state.floor.holds(seat.id)) }
+        guard !events.isEmpty else { return }
+        state.toldMs = 0
+        let mode = state.settings.mode.rawValue
+        self.core.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode) })
+    }
+
+    /// What a control channel asks for. What came of it, and how the participant stands then.
+    func floor(_ input: FloorInput, of id: ParticipantID) -> (events: [FloorEvent], standing: FloorStanding) {
+        let events = self.change { $0.floor.apply(input, nowMs: Self.nowMs) }
+        return (events, self.state.withLock { $0.floor.standing(of: id) })
+    }
+
+    func setMuted(_ id: ParticipantID, _ isMuted: Bool, gain: Float?, by: ParticipantID?) {
+        self.change { state in
+            state.members.setMuted(id, isMuted)
+            if let gain { state.members.setGain(id, gain) }
+            return state.floor.apply(isMuted ? .muted(id, by: by) : .unmuted(id), nowMs: Self.nowMs)
+        }
+    }
+
+    /// Ends what the participant has here, and keeps it out until then. True: it had something.
+    func kick(_ id: ParticipantID, untilMs: Int64?) -> Bool {
+        var roles: [ConnectedRole] = []
+        self.change { state in
+            if let untilMs { state.members.forbid(id, untilMs: untilMs) }
+            for session in state.members.sessions(of: id) {
+                if let role = state.listeners[session]?.role { roles.append(role) }
+                if let seat = state.talkers[id], seat.session == session, let role = seat.connected { roles.append(role) }
+            }
+            return state.floor.apply(.kicked(id, by: nil), nowMs: Self.nowMs)
+        }
+        for role in roles { role.end(.kicked, "The participant was thrown out of the talk channel.") }
+        return !roles.isEmpty
+    }
+
+    func set(_ settings: TalkSettings) {
+        self.change { state in
+            state.settings = settings
+            state.members.limits = settings.limits
+            return state.floor.apply(.settings(settings.floor), nowMs: Self.nowMs)
+        }
+    }
+
+    /// The room is over, or may not be used. For good.
+    func close(_ reason: CloseReason) {
+        var roles: [ConnectedRole] = []
+        var streams: [DerivedStream] = []
+        self.change { state in
+            guard !state.isClosed else { return [] }
+            state.isClosed = true
+            roles = state.talkers.values.compactMap(\.connected) + state.listeners.values.compactMap(\.role)
+            streams = Self.takeOutputs(&state)
+            return state.floor.apply(.closed, nowMs: Self.nowMs)
+        }
+        for stream in streams { stream.end() }
+        for role in roles { role.end(reason, "The room's talk channel is over.") }
+    }
+
+    private static func takeOutputs(_ state: inout State) -> [DerivedStream] {
+        defer { state.outputs = [:] }
+        return state.outputs.values.compactMap { if case .open(let stream) = $0 { stream } else { nil } }
+    }
+
+    // MARK: Ticks
+
+    /// On the clock's thread. `nowUs`: when it was due.
+    func tick(nowUs: Int64) {
+        let nowMs = nowUs / 1_000
+        var unused: [DerivedStream] = []
+        var plan = TalkEngine.Plan()
+        self.change { state in
+            if self.rests(&state, nowMs) { unused = Self.takeOutputs(&state) }
+            plan = self.plan(state)
+            guard let deadline = state.floor.nextDeadlineMs, deadline <= nowMs else { return [] }
+            return state.floor.apply(.tick, nowMs: nowMs)
+        }
+        for stream in unused { stream.end() }
+        let report = self.engine.run(plan, nowUs: nowUs)
+        var told: String?
+        self.change { state in
+            state.mixes = report.mixes
+            state.encodes = report.encodes
+            state.reports = report.voices
+            told = self.telling(&state, nowMs)
+            var events: [FloorEvent] = []
+            for id in report.heard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
+                state.heardMs[id] = nowMs
+                events += state.floor.apply(.heard(id), nowMs: nowMs)
+            }
+            return events
+        }
+        if let told { self.core.events.tell(told, of: self.roomID) }
+    }
+
+    /// True: nobody has been here for a while; it does not tick until somebody comes.
+    private func rests(_ state: inout State, _ nowMs: Int64) -> Bool {
+        guard state.members.talkers.isEmpty, state.members.listenerCount == 0 else {
+            state.emptySinceMs = nil
+            return false
+        }
+        let since = state.emptySinceMs ?? nowMs
+        state.emptySinceMs = since
+        guard nowMs - since >= Self.lingerMs else { return false }
+        state.isTicking = false
+        self.clock.remove(self)
+        return true
+    }
+
+    private func plan(_ state: State) -> TalkEngine.Plan {
+        var plan = TalkEngine.Plan()
+        plan.ducks = state.settings.ducks
+        plan.bitRate = self.core.config.talk.bitRate
+        plan.talkers = state.talkers.values.filter { $0.isHeard }.map {
+            .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id))
+        }
+        for (key, output) in state.outputs {
+            if case .open(let stream) = output { plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream)) }
+        }
+        return plan
+    }
+
+    /// Who speaks and how loud, when that has changed since it was told.
+    private func telling(_ state: inout State, _ nowMs: Int64) -> String? {
+        guard nowMs - state.toldMs >= Self.tellMs else { return nil }
+        state.toldMs = nowMs
+        let text = EventMessage.talkMembers(self.roomID, self.members(state))
+        guard text != state.toldText else { return nil }
+        state.toldText = text
+        return text
+    }
+
+    // MARK: What the API shows
+
+    var settings: TalkSettings { self.state.withLock { $0.settings } }
+
+    var snapshot: TalkSnapshot {
+        self.state.withLock { state in
+            TalkSnapshot(
+                settings: state.settings, holders: state.floor.holders.map(\.id.rawValue), queue: state.floor.queue.map(\.rawValue),
+                members: self.members(state), listeners: state.members.listenerCount, mixes: state.mixes, encodes: state.encodes)
+        }
+    }
+
+    private func members(_ state: State) -> [TalkSnapshot.Member] {
+        state.members.talkers.map { member in
+            TalkSnapshot.Member(
+                userID: member.id.rawValue, role: member.role, sinceMs: member.sinceMs, isMuted: member.isMuted, gain: Double(member.gain),
+                hasFloor: state.floor.holds(member.id), report: state.reports[member.id], leftOut: state.talkers[member.id]?.counts)
+        }.sorted { $0.userID < $1.userID }
+    }
+}
+
+/// Why somebody does not get into a talk channel.
+enum TalkDenial: Error, Equatable {
+    case refused(TalkRefusal)
+    /// The room is over.
+    case closed
+}
+
+/// A talk channel as the API shows it.
+struct TalkSnapshot: Sendable {
+    struct Member: Sendable {
+        let userID: String
+        let role: TalkRole
+        /// Monotonic milliseconds.
+        let sinceMs: Int64
+        let isMuted: Bool
+        let gain: Double
+        let hasFloor: Bool
+        let report: VoiceReport?
+        let leftOut: TalkSeat.Counts?
+    }
+
+    let settings: TalkSettings
+    let holders: [String]
+    let queue: [String]
+    let members: [Member]
+    let listeners: Int
+    let mixes: Int
+    let encodes: Int
+}
+
+extension TalkSettings {
+    var limits: TalkLimits {
+        var limits = TalkLimits()
+        limits.talkers = self.talkers
+        limits.listeners = self.listeners
+        return limits
+    }
+
+    var floor: FloorSettings {
+        var floor = FloorSettings()
+        floor.mode = self.mode == .ptt ? .ptt : .open
+        floor.maxOpen = self.maxOpen
+        floor.maxHoldMs = self.maxHoldMs
+        floor.preempts = self.preempts
+        return floor
+    }
+}
+
+extension FloorRecord {
+    /// Nil for what only waits.
+    init?(_ event: FloorEvent, mode: String) {
+        let kind: Kind
+        switch event.kind {
+        case .granted: kind = .granted
+        case .denied: kind = .denied
+        case .released: kind = .released
+        case .revoked: kind = .revoked
+        default: return nil
+        }
+        self.init(
+            kind: kind, user: event.participant.rawValue, reason: "\(event.reason.rawValue)", mode: mode, heldMs: event.heldMs,
+            by: event.by?.rawValue)
+    }
+}

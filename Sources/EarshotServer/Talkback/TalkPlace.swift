@@ -1,0 +1,64 @@
+import RTMP
+import Rooms
+import Talk
+
+/// What a name means to a room's talk channel: `talk/<room>/<me>` is a voice, `talk/<room>/mix-<me>` everybody but me, `talk/<room>/mix` all.
+///
+/// The same names are good on a connection to the app `live` (`live` / `talk/<room>/…`), so that a device needs one connection for all. A
+/// value.
+struct TalkPlace: Sendable, Equatable {
+    /// The app that is the talk channels'.
+    static let app = "talk"
+    /// Whose connections may also name the channel.
+    private static let host = "live"
+
+    let roomID: RoomID
+    let target: TalkAddress
+
+    var path: String { Self.path(self.roomID, self.target) }
+
+    static func path(_ room: RoomID, _ target: TalkAddress) -> String { "\(self.prefix(of: room))\(target.name)" }
+
+    /// Of every stream of the room's channel.
+    static func prefix(of room: RoomID) -> String { "\(Self.app)/\(room)/" }
+
+    static func isTalk(_ address: StreamAddress) -> Bool { self.name(address) != nil }
+
+    /// Throws what is wrong with an address that is to be talk's.
+    init(_ address: StreamAddress) throws(TalkPlaceError) {
+        let name = Self.name(address) ?? address.path
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { throw .shape }
+        do throws(FieldError) { self.roomID = try RoomID(checking: String(parts[0])) } catch { throw .room(error) }
+        do throws(TalkAddressError) { self.target = try TalkAddress(String(parts[1])) } catch { throw .name(error) }
+    }
+
+    /// The address as the app `talk` has it.
+    static func canonical(_ address: StreamAddress) -> StreamAddress {
+        guard address.app != Self.app, let name = Self.name(address) else { return address }
+        // It was accepted in a longer form already.
+        let canonical = try? StreamAddress(app: Self.app, name: address.query.isEmpty ? name : "\(name)?\(address.query)")
+        return canonical ?? address
+    }
+
+    private static func name(_ address: StreamAddress) -> String? {
+        if address.app == Self.app { return address.name }
+        guard address.app == Self.host, address.name.hasPrefix("\(Self.app)/") else { return nil }
+        return String(address.name.dropFirst(Self.app.utf8.count + 1))
+    }
+}
+
+/// Why a name is none of the talk channel's.
+enum TalkPlaceError: Error, Equatable, CustomStringConvertible {
+    case shape
+    case room(FieldError)
+    case name(TalkAddressError)
+
+    var description: String {
+        switch self {
+        case .shape: "expected talk/<room>/<name>, talk/<room>/mix-<name> or talk/<room>/mix"
+        case .room(let error): "\(error)"
+        case .name(let error): "\(error)"
+        }
+    }
+}

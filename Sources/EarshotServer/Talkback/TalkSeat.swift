@@ -1,0 +1,132 @@
+import NIOCore
+import Relay
+import Rooms
+import Synchronization
+import Talk
+
+/// A talker's place in a channel, from its admission to its end. Any thread.
+final class TalkSeat: PublishSeat {
+    let id: ParticipantID
+    let role: TalkRole
+    let session: Int64
+    let inbox = TalkInbox()
+    private let channel: TalkChannel
+    private let connection: UInt64
+    private let hasFloor = Atomic<Bool>(false)
+    private let state = Mutex(State())
+
+    /// Frames that were left out.
+    struct Counts: Sendable, Equatable {
+        /// Because the talker did not have the floor.
+        var muted: UInt64 = 0
+        /// Because they were no audio.
+        var notAudio: UInt64 = 0
+    }
+
+    private struct State {
+        var counts = Counts()
+        var stream: Relay.Stream?
+        var connected: ConnectedRole?
+    }
+
+    init(_ channel: TalkChannel, _ id: ParticipantID, role: TalkRole, session: Int64, connection: UInt64) {
+        self.channel = channel
+        self.id = id
+        self.role = role
+        self.session = session
+        self.connection = connection
+    }
+
+    /// How long a mix waits for a talker that is away: its place is kept, with its identity.
+    private static let graceMs: Int64 = 3_000
+
+    var path: StreamPath { StreamPath(app: TalkPlace.app, name: "\(self.channel.roomID)/\(self.id)") }
+    var roomID: RoomID? { self.channel.roomID }
+    var takeover: TakeoverRule { .sameIdentity }
+    var isAudioOnly: Bool { true }
+    var mayBeSilent: Bool { true }
+    var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
+    /// Whether it is to be mixed.
+    var isHeard: Bool { self.isOpen }
+    var counts: Counts { self.state.withLock { $0.counts } }
+    /// Its part of a connection.
+    var connected: ConnectedRole? { self.state.withLock { $0.connected } }
+
+    /// Silence is no reason to be let go: who has nothing to say says nothing.
+    var grace: GracePeriods {
+        var grace = GracePeriods()
+        grace.brokenPipeMs = Self.graceMs
+        grace.cleanStopMs = 0
+        grace.mediaIdleMs = .max / 2
+        grace.pausedMs = .max / 2
+        grace.quietMs = .max / 2
+        grace.dryMs = .max / 2
+        return grace
+    }
+
+    func setOpen(_ isOpen: Bool) { self.hasFloor.store(isOpen, ordering: .relaxed) }
+
+    func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher {
+        self.state.withLock { $0.connected = ConnectedRole(connection: publisher.connection, streamID: publisher.streamID) }
+        return Delegate(publisher)
+    }
+
+    func began(_ stream: Relay.Stream) {
+        self.state.withLock { $0.stream = stream }
+        RelayLoop.add(self.inbox, to: stream)
+        self.channel.began(self)
+    }
+
+    func leftOut(_ isMuted: Bool) {
+        self.state.withLock { state in
+            if isMuted { state.counts.muted += 1 } else { state.counts.notAudio += 1 }
+        }
+    }
+
+    func pauseAnnounced() {}
+
+    func ended(_ end: PushEnd) {
+        let stream = self.state.withLock { state in
+            defer { state.stream = nil }
+            return state.stream
+        }
+        if let stream { RelayLoop.remove(self.inbox, from: stream) }
+        self.channel.ended(self)
+    }
+
+    private final class Delegate: SeatedPublisher {
+        let publisher: ConnectedPublisher?
+        init(_ publisher: ConnectedPublisher) { self.publisher = publisher }
+        func end(_ token: StreamState.Token, _ end: PushEnd) { self.publisher?.ended(token, end) }
+    }
+}
+
+/// A listener's place in a channel. Any thread.
+final class TalkListening: Sendable {
+    let target: TalkAddress
+    let codec: TalkCodec
+    let session: Int64
+    let role: ConnectedRole?
+    private let channel: TalkChannel
+
+    init(_ channel: TalkChannel, _ target: TalkAddress, codec: TalkCodec, session: Int64, role: ConnectedRole?) {
+        self.channel = channel
+        self.target = target
+        self.codec = codec
+        self.session = session
+        self.role = role
+    }
+
+    /// Once.
+    func end() { self.channel.ended(self) }
+}
+
+/// What a connection does on one of its message streams, for whoever must end that and leave the rest of the connection alone.
+struct ConnectedRole: Sendable {
+    let connection: NIOLoopBound<RTMPConnection>
+    let streamID: UInt32
+
+    func end(_ reason: CloseReason, _ what: String) {
+        self.connection.eventLoop.execute { self.connection.value.endRole(self.streamID, reason, what) }
+    }
+}

@@ -1,0 +1,179 @@
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+import Synchronization
+import Talk
+
+/// The talk channels of all rooms, on as many clocks as there are cores. Any thread.
+final class Talkback: Sendable {
+    /// Mixes in Opus, under the paths of those in AAC, which are streams like others.
+    let opusMixes = StreamRegistry(isListed: false)
+    private let clocks: [TalkClock]
+    private let main: StreamRegistry
+    private let channels = Mutex<[RoomID: TalkChannel]>([:])
+
+    init(main: StreamRegistry, cores: Int) {
+        self.main = main
+        self.clocks = (0..<max(1, min(cores, 16))).map { TalkClock("talk-\($0)") }
+    }
+
+    func registry(of codec: TalkCodec) -> StreamRegistry { codec == .opus ? self.opusMixes : self.main }
+
+    func find(_ roomID: RoomID) -> TalkChannel? { self.channels.withLock { $0[roomID] } }
+
+    /// The room's channel, begun when there is none. `settings`: the room's own.
+    func use(_ roomID: RoomID, settings: TalkSettings, core: ServerCore) -> TalkChannel {
+        self.channels.withLock { channels in
+            if let channel = channels[roomID] { return channel }
+            let clock = self.clocks.min { $0.load < $1.load } ?? self.clocks[0]
+            let channel = TalkChannel(roomID, settings: settings, core: core, clock: clock)
+            channels[roomID] = channel
+            return channel
+        }
+    }
+
+    /// What happened to rooms: the channels of those that are over end. On the registry's queue; does not block.
+    func heed(_ events: [RoomEvent]) {
+        for event in events {
+            guard let roomID = event.roomID, let reason = event.kind.endOfTalk else { continue }
+            self.channels.withLock { $0.removeValue(forKey: roomID) }?.close(reason)
+        }
+    }
+
+    func stop() {
+        let all = self.channels.withLock { channels in
+            defer { channels = [:] }
+            return Array(channels.values)
+        }
+        for channel in all { channel.close(.serverShutdown) }
+    }
+}
+
+extension RoomEvent.Kind {
+    /// Why talk ends with this; nil: it goes on.
+    fileprivate var endOfTalk: CloseReason? {
+        switch self {
+        case .roomClosed, .roomExpired, .roomDeleted: .roomEnded
+        case .roomForbidden: .forbidden
+        default: nil
+        }
+    }
+}
+
+extension TalkAddress {
+    /// Made by the server, not sent by a talker.
+    var isMix: Bool { if case .voice = self { false } else { true } }
+}
+
+// MARK: - Admission
+
+extension ServerCore {
+    /// Checks credential and address for a talk channel's name. `carried`: the pass of a push to the same room on the same connection, which
+    /// is good for its talk too.
+    func checkTalk(_ request: AdmissionRequest, carried: AdmissionPass?) -> Result<AdmissionPass, AdmissionRefusal> {
+        if var carried, request.address.query.isEmpty {
+            carried.role = carried.role ?? "host"
+            return .success(carried)
+        }
+        return self.admissions.check(request, nowSeconds: WallClock.seconds)
+    }
+
+    /// Asks the hook, the room and its channel. Not on an event loop.
+    func admitTalker(
+        _ place: TalkPlace, _ request: AdmissionRequest, _ checked: AdmissionPass
+    ) async -> Result<PublishAdmission, AdmissionRefusal> {
+        do throws(AdmissionRefusal) {
+            let id: ParticipantID
+            do throws(TalkAddressError) { id = try place.target.publisher() } catch {
+                throw AdmissionRefusal(reason: .badName, message: "\(place.path) cannot be published: \(error).")
+            }
+            let pass = try await self.hooked(request, checked)
+            let (channel, room) = try await self.talkChannel(place)
+            do throws(TalkDenial) {
+                let seat = try channel.admitTalker(
+                    id, pass, role: TalkRole(pass, id: id.rawValue, owner: room.owner), connection: request.session)
+                return .success(PublishAdmission(pass: pass, seat: seat))
+            } catch {
+                throw AdmissionRefusal(error, place)
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The same for a listener: the mix exists then, or soon.
+    func admitListener(
+        _ place: TalkPlace, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: ConnectedRole?
+    ) async -> Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal> {
+        do throws(AdmissionRefusal) {
+            let pass = try await self.hooked(request, checked)
+            let (channel, _) = try await self.talkChannel(place)
+            do throws(TalkDenial) {
+                return .success((pass, try channel.admitListener(place.target, pass, codec: codec, role: role)))
+            } catch {
+                throw AdmissionRefusal(error, place)
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func hooked(_ request: AdmissionRequest, _ pass: AdmissionPass) async throws(AdmissionRefusal) -> AdmissionPass {
+        guard self.admissions.hasHook(request.action) else { return pass }
+        return try await self.admissions.ask(request, pass: pass).get()
+    }
+
+    /// The channel of a room that is in a state to talk.
+    private func talkChannel(_ place: TalkPlace) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
+        let room: Room
+        var settings: TalkSettings?
+        do throws(RegistryError) {
+            room = try await self.rooms.room(place.roomID.rawValue)
+            settings = try await self.rooms.talkSettings(place.roomID)
+        } catch .noSuchRoom {
+            throw AdmissionRefusal(reason: .noRoom, message: "There is no room \(place.roomID); its talk channel opens with it.")
+        } catch {
+            throw AdmissionRefusal(reason: .registryUnavailable, message: "The room registry cannot be read at the moment; try again.")
+        }
+        switch room.state {
+        case .live, .interrupted: break
+        case .created where self.config.talk.always: break
+        case .forbidden:
+            throw AdmissionRefusal(reason: .forbidden, message: "Room \(room.id) is forbidden.")
+        case .created, .expired, .closed:
+            throw AdmissionRefusal(
+                reason: .roomClosed, message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
+        }
+        return (self.talk.use(room.id, settings: settings ?? self.config.talk.settings, core: self), room)
+    }
+}
+
+extension TalkRole {
+    /// By the credential's role, or by being the room's owner.
+    init(_ pass: AdmissionPass, id: String, owner: String?) {
+        switch pass.role?.lowercased() {
+        case "host", "owner", "anchor", "device", "publisher": self = .host
+        case "cohost", "co-host", "assistant": self = .coHost
+        default: self = owner != nil && (pass.user == owner || pass.isVerified && id == owner) ? .host : .guest
+        }
+    }
+}
+
+extension AdmissionRefusal {
+    fileprivate init(_ denial: TalkDenial, _ place: TalkPlace) {
+        switch denial {
+        case .closed: self.init(reason: .roomClosed, message: "The talk channel of room \(place.roomID) is over.")
+        case .refused(let refusal):
+            let reason: CloseReason =
+                switch refusal {
+                case .talkersFull: .tooManyPublishers
+                case .listenersFull: .tooManyViewers
+                case .taken: .nameTaken
+                case .flapping: .flapping
+                case .forbidden: .forbidden
+                }
+            self.init(reason: reason, message: "\(place.path): \(refusal).")
+        }
+    }
+}

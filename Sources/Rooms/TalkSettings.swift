@@ -1,0 +1,77 @@
+import GRDB
+
+/// How a room's talk channel works. A value; rooms without one of their own have the server's.
+package struct TalkSettings: Sendable, Equatable {
+    package enum Mode: String, Sendable, CaseIterable {
+        /// All talkers are heard, up to ``maxOpen``.
+        case open
+        /// One at a time: push to talk.
+        case ptt
+    }
+
+    package var mode = Mode.open
+    /// Who may send a voice, at a time.
+    package var talkers = 8
+    package var listeners = 50
+    /// Open microphones at a time, in mode open.
+    package var maxOpen = 8
+    /// How long the floor may be held, in mode ptt.
+    package var maxHoldMs: Int64 = 30_000
+    /// Whether somebody of a higher role takes the floor at once.
+    package var preempts = false
+    /// Whether listeners hear less of the others while they speak themselves.
+    package var ducks = false
+
+    package init() {}
+
+    package static let talkerRange = 1...32
+    package static let listenerRange = 1...1_000
+    package static let holdRange: ClosedRange<Int64> = 1_000...600_000
+}
+
+extension StoreAccess {
+    func talkSettings(_ id: RoomID) throws -> TalkSettings? {
+        try self.all(
+            "SELECT mode, talkers, listeners, max_open, max_hold_ms, preempts, ducks FROM talk_settings WHERE room_id = ?", [id.rawValue]
+        ) { row in
+            var settings = TalkSettings()
+            settings.mode = try row.word()
+            settings.talkers = row.next()
+            settings.listeners = row.next()
+            settings.maxOpen = row.next()
+            settings.maxHoldMs = row.next()
+            settings.preempts = row.next() as Int64 == 1
+            settings.ducks = row.next() as Int64 == 1
+            return settings
+        }.first
+    }
+
+    func set(_ settings: TalkSettings, of id: RoomID) throws {
+        try self.run(
+            """
+            INSERT INTO talk_settings (room_id, mode, talkers, listeners, max_open, max_hold_ms, preempts, ducks)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (room_id) DO UPDATE SET
+            mode = excluded.mode, talkers = excluded.talkers, listeners = excluded.listeners, max_open = excluded.max_open,
+            max_hold_ms = excluded.max_hold_ms, preempts = excluded.preempts, ducks = excluded.ducks
+            """,
+            [
+                id.rawValue, settings.mode.rawValue, settings.talkers, settings.listeners, settings.maxOpen, settings.maxHoldMs,
+                settings.preempts ? 1 : 0, settings.ducks ? 1 : 0,
+            ])
+    }
+}
+
+extension RoomRegistry {
+    /// Nil: the room has none of its own.
+    package nonisolated func talkSettings(_ id: RoomID) async throws(RegistryError) -> TalkSettings? {
+        try await self.store.read { try $0.talkSettings(id) }
+    }
+
+    /// Kept for as long as the room is.
+    package nonisolated func setTalkSettings(_ settings: TalkSettings, of id: RoomID) async throws(RegistryError) {
+        try await self.perform { work in
+            guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
+            try work.store.set(settings, of: id)
+        }
+    }
+}
