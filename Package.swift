@@ -52,6 +52,8 @@ let package = Package(
         .target(name: "Rooms", dependencies: [grdb, crypto], swiftSettings: settings),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
         .target(name: "FFmpeg", dependencies: ["CFFmpeg", "Media", nioCore], swiftSettings: settings),
+        // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
+        .target(name: "Talk", swiftSettings: settings),
         // Playlists and what they list; no sockets, no clock.
         .target(name: "HLS", dependencies: [nioCore], swiftSettings: settings),
         // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
@@ -110,6 +112,9 @@ let package = Package(
         .testTarget(name: "FFmpegTests", dependencies: ["FFmpeg", "Media", nioCore], swiftSettings: settings),
         // What RFC 8216bis asks of playlists, for the tests of whatever makes or serves them.
         .target(name: "HLSCheck", path: "Tests/HLSCheck", swiftSettings: settings),
+        // What is heard in a run of samples, for the tests of whatever makes or plays one.
+        .target(name: "SignalCheck", path: "Tests/SignalCheck", swiftSettings: settings),
+        .testTarget(name: "TalkTests", dependencies: ["Talk", "SignalCheck"], swiftSettings: settings),
         .testTarget(name: "HLSTests", dependencies: ["HLS", "HLSCheck", nioCore], swiftSettings: settings),
         .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "Media", "RTMP", nioCore, nioPosix], swiftSettings: settings),
         .testTarget(name: "RoomsTests", dependencies: ["Rooms", grdb], swiftSettings: settings),

@@ -1,0 +1,123 @@
+/// How long a talker's audio is under way, as far as that can be known, and how long it is to be held back so that it can be played
+/// evenly. Owned by a ``JitterBuffer``; a plain value. All in samples.
+///
+/// A run's transit is its arrival minus its place on the talker's line of time: its origin is unknown, its changes are what counts. The
+/// least transit of the last seconds is the ``base``: what came undelayed. It follows the drift of the talker's clock. How much later than
+/// that runs come, for the last seconds, gives the ``target``: it grows at once and shrinks slowly.
+struct ArrivalTiming: Sendable {
+    /// Samples by which the target shrinks in a tick: 10 ms in a second, as fast as playing can follow.
+    private static let shrink: Int64 = 10
+    /// What is added to the lateness seen: a tick takes its 1,024 samples at once, and the next run may be a little later still.
+    private static let margin = Int64(TalkFormat.blockSamples) + 192
+    /// For so long after its start a talker is held back by ``JitterLimits/startMs`` at least: 2 s.
+    private static let learning: Int64 = 96_000
+
+    private let least: Int64
+    private let start: Int64
+    private let most: Int64
+    /// The least transit; nil before the first run.
+    private(set) var base: Int64?
+    /// How long after the earliest possible arrival audio is to be played.
+    private(set) var target: Int64
+    /// RFC 3550 §6.4.1 and §A.8, in sixteenths.
+    private(set) var jitter: Int64 = 0
+    private var begun: Int64?
+    private var last: Int64?
+    private var transits = SlidingWindow(buckets: 8)
+    private var lateness = SlidingWindow(buckets: 12)
+
+    init(_ limits: JitterLimits) {
+        self.least = Int64(TalkFormat.samples(ms: limits.minMs))
+        self.start = Int64(TalkFormat.samples(ms: limits.startMs))
+        self.most = Int64(TalkFormat.samples(ms: limits.maxMs))
+        self.target = self.start
+    }
+
+    /// Audio that is to be played later than this is not played at all.
+    var latest: Int64 { self.most }
+
+    /// How much of a hole before a run that arrived now fits to its arrival. Audio cannot come before it was spoken.
+    func credible(hole: Int64, next: Int64, arrival: Int64) -> Int64 {
+        guard let base, arrival - next - hole < base - 2_880 else { return hole }
+        return min(hole, max(0, arrival - base - next))
+    }
+
+    /// Takes a run. True: it came so late that it counts as a new start; if it was only held up, those behind it show it at once.
+    mutating func arrived(at arrival: Int64, start: Int64, isContiguous: Bool) -> Bool {
+        let transit = arrival - start
+        if let last, isContiguous { self.jitter += min(abs(transit - last), 48_000) - self.jitter / 16 }
+        self.last = transit
+        if self.begun == nil { self.begun = arrival }
+        let late = self.base.map { transit - $0 } ?? 0
+        let isRestart = late > self.most
+        if isRestart {
+            self.transits = SlidingWindow(buckets: self.transits.buckets)
+            self.target = max(self.target, self.start)
+        }
+        self.transits.add(-transit, at: arrival)
+        let base = self.transits.largest.map(-) ?? transit
+        if let before = self.base, base > before { self.lateness.lower(by: base - before) }
+        self.base = base
+        if !isRestart {
+            self.lateness.add(max(0, transit - base), at: arrival)
+            self.target = max(self.target, self.wanted)
+        }
+        return isRestart
+    }
+
+    /// A tick has passed.
+    mutating func tick(now: Int64) {
+        var wanted = self.wanted
+        if let begun, now - begun < Self.learning { wanted = max(wanted, self.start) }
+        self.target = max(wanted, self.target - Self.shrink)
+    }
+
+    private var wanted: Int64 {
+        min(self.most, max(self.least, (self.lateness.largest ?? 0) + Self.margin))
+    }
+}
+
+/// The largest value of the last half-seconds. A plain value of fixed size.
+struct SlidingWindow: Sendable {
+    /// Samples.
+    private static let width: Int64 = 24_000
+
+    let buckets: Int
+    private var values: [Int64?]
+    /// The newest bucket's number.
+    private var newest: Int64?
+
+    init(buckets: Int) {
+        self.buckets = max(1, buckets)
+        self.values = Array(repeating: nil, count: self.buckets)
+    }
+
+    var largest: Int64? {
+        var largest: Int64?
+        for case let value? in self.values { largest = max(largest ?? value, value) }
+        return largest
+    }
+
+    /// A value seen at a time; times that go back count as the newest one.
+    mutating func add(_ value: Int64, at time: Int64) {
+        var number = time / Self.width
+        if let newest {
+            number = max(number, newest)
+            let passed = number - newest
+            for step in 0..<min(passed, Int64(self.buckets)) { self.values[self.index(number - step)] = nil }
+        }
+        self.newest = number
+        let index = self.index(number)
+        self.values[index] = max(self.values[index] ?? value, value)
+    }
+
+    /// Lowers all values, to 0 at the least.
+    mutating func lower(by amount: Int64) {
+        for index in self.values.indices { self.values[index] = self.values[index].map { max(0, $0 - amount) } }
+    }
+
+    private func index(_ number: Int64) -> Int {
+        let rest = Int(number % Int64(self.buckets))
+        return rest < 0 ? rest + self.buckets : rest
+    }
+}

@@ -1,0 +1,254 @@
+/// Who may speak: the state machine of a room's floor.
+///
+///            published / requested                       taken by turn, when the floor is free
+///     none ────────────────────────▶ waiting ─────────────────────────────────────────────▶ holding
+///      ▲  ▲                             │                                                      │
+///      │  └──── unpublished, released, muted, kicked, revoked (withdrawn) ─┘                   │
+///      └─────── unpublished, released, handed over, idle (released); the hold's end, a higher role, a moderator (revoked) ─┘
+///
+/// One per room, a plain value. No clock: `nowMs` comes in, of any origin, and may step back, which ends nothing early. Deadlines that
+/// have passed are applied first, whatever the input; the floor that becomes free goes to whoever waits in the same call. First come first
+/// served, higher roles first.
+///
+/// In ptt a hold ends after ``FloorSettings/maxHoldMs`` and after ``FloorSettings/idleMs`` without packets; in open neither. Who lost it
+/// for want of packets asks anew with the next packet, if it still publishes: a client without a control channel cannot do so otherwise.
+/// Who lost it at the end of its time, or to a moderator, has to ask. Who lost it to a higher role or to another mode waits at the head
+/// of its role.
+package struct FloorRules: Sendable {
+    package private(set) var settings: FloorSettings
+    /// In the order of their grants.
+    package private(set) var holders: [FloorHolder] = []
+    private var waiting: [Waiting] = []
+    /// Those who publish, with what is to be known when they may speak again.
+    private var publishers: [ParticipantID: Publisher] = [:]
+    private var mutedOnes: Set<ParticipantID> = []
+    private var nowMs: Int64 = .min
+    private var events: [FloorEvent] = []
+
+    private struct Waiting: Sendable, Equatable {
+        var id: ParticipantID
+        var role: TalkRole
+    }
+
+    private struct Publisher: Sendable, Equatable {
+        var role: TalkRole
+        /// Its next packet is a request.
+        var asksWithPacket = false
+    }
+
+    /// Participants of whom anything is kept. Callers admit far fewer.
+    private static let maxKnown = 1_024
+
+    package init(settings: FloorSettings = FloorSettings()) {
+        self.settings = settings
+    }
+
+    /// Does `input` and says what follows from it, in order.
+    package mutating func apply(_ input: FloorInput, nowMs: Int64) -> [FloorEvent] {
+        self.nowMs = max(self.nowMs, TalkFormat.bounded(nowMs))
+        self.events = []
+        self.expire()
+        self.perform(input)
+        self.grantTurns()
+        defer { self.events = [] }
+        return self.events
+    }
+
+    /// Whether the participant may be heard.
+    package func holds(_ id: ParticipantID) -> Bool { self.holders.contains { $0.id == id } }
+
+    /// Those who wait, the next one first.
+    package var queue: [ParticipantID] { self.waiting.map(\.id) }
+
+    package func standing(of id: ParticipantID) -> FloorStanding {
+        if let holder = self.holders.first(where: { $0.id == id }) { return .holding(sinceMs: holder.sinceMs) }
+        if let index = self.waiting.firstIndex(where: { $0.id == id }) { return .waiting(position: index + 1) }
+        return .none
+    }
+
+    /// Milliseconds: the first instant at which ``FloorInput/tick`` does something; nil when time alone changes nothing.
+    package var nextDeadlineMs: Int64? { self.holders.compactMap { self.end(of: $0)?.atMs }.min() }
+
+    // MARK: Time
+
+    /// When time ends a hold, and why.
+    private func end(of holder: FloorHolder) -> (atMs: Int64, reason: FloorReason)? {
+        guard self.settings.mode == .ptt else { return nil }
+        let (limit, idle) = (holder.countedMs + self.settings.maxHoldMs, holder.heardMs + self.settings.idleMs)
+        return idle < limit ? (idle, .idle) : (limit, .maxHold)
+    }
+
+    private mutating func expire() {
+        for holder in self.holders {
+            guard let end = self.end(of: holder), self.nowMs >= end.atMs else { continue }
+            self.take(holder.id, end.reason == .idle ? .released : .revoked, end.reason)
+            if end.reason == .idle { self.publishers[holder.id]?.asksWithPacket = true }
+        }
+        self.grantTurns()
+    }
+
+    // MARK: Inputs
+
+    private mutating func perform(_ input: FloorInput) {
+        switch input {
+        case .published(let id, let role):
+            guard self.publishers[id] != nil || self.publishers.count < Self.maxKnown else { return }
+            self.publishers[id] = Publisher(role: role)
+            self.request(id, role)
+        case .unpublished(let id):
+            self.publishers[id] = nil
+            self.leave(id, .released, .unpublished)
+        case .requested(let id, let role): self.request(id, role)
+        case .released(let id):
+            self.publishers[id]?.asksWithPacket = false
+            self.leave(id, .released, .asked)
+        case .heard(let id): self.heard(id)
+        case .handedOver(let from, let to, let role): self.handOver(from, to, role)
+        case .revoked(let id, let by):
+            self.publishers[id]?.asksWithPacket = false
+            self.leave(id, .revoked, .moderator, by: by)
+        case .muted(let id, let by):
+            guard self.mutedOnes.count < Self.maxKnown else { return }
+            self.mutedOnes.insert(id)
+            self.leave(id, .revoked, .muted, by: by)
+        case .unmuted(let id):
+            guard self.mutedOnes.remove(id) != nil, let publisher = self.publishers[id] else { return }
+            self.request(id, publisher.role)
+        case .kicked(let id, let by):
+            self.publishers[id] = nil
+            self.mutedOnes.remove(id)
+            self.leave(id, .revoked, .kicked, by: by)
+        case .settings(let settings): self.change(settings)
+        case .closed: self.close()
+        case .tick: break
+        }
+    }
+
+    private mutating func request(_ id: ParticipantID, _ role: TalkRole) {
+        self.publishers[id]?.asksWithPacket = false
+        if let index = self.holders.firstIndex(where: { $0.id == id }) {
+            self.holders[index].role = role
+            return
+        }
+        guard !self.mutedOnes.contains(id) else { return self.tell(.denied, id, .muted) }
+        if let index = self.waiting.firstIndex(where: { $0.id == id }) {
+            // A role that has changed brings another place; asking again does not.
+            guard self.waiting[index].role != role else { return }
+            self.waiting.remove(at: index)
+        } else if self.holders.count < self.settings.capacity {
+            return self.grant(id, role, .free)
+        } else if self.waiting.count >= self.settings.maxQueue, !self.mayPreempt(role) {
+            return self.tell(.denied, id, .queueFull)
+        }
+        guard !self.preempt(for: id, role) else { return }
+        let index = self.waiting.firstIndex { $0.role < role } ?? self.waiting.count
+        self.waiting.insert(Waiting(id: id, role: role), at: index)
+        self.tell(.queued, id, .asked, position: index + 1)
+    }
+
+    private mutating func heard(_ id: ParticipantID) {
+        if let index = self.holders.firstIndex(where: { $0.id == id }) {
+            self.holders[index].heardMs = self.nowMs
+        } else if let publisher = self.publishers[id], publisher.asksWithPacket {
+            self.request(id, publisher.role)
+        }
+    }
+
+    private mutating func handOver(_ from: ParticipantID, _ to: ParticipantID, _ role: TalkRole) {
+        guard self.holds(from) else { return self.tell(.denied, to, .notHolding, by: from) }
+        guard !self.mutedOnes.contains(to) else { return self.tell(.denied, to, .muted, by: from) }
+        guard !self.holds(to) else { return }
+        self.take(from, .released, .handedOver, by: to)
+        self.waiting.removeAll { $0.id == to }
+        self.grant(to, role, .handedOver, by: from)
+    }
+
+    private mutating func change(_ settings: FloorSettings) {
+        let before = self.settings
+        self.settings = settings
+        if before.mode != settings.mode {
+            // Times count from here on: in open mode they did not.
+            for index in self.holders.indices { (self.holders[index].countedMs, self.holders[index].heardMs) = (self.nowMs, self.nowMs) }
+        }
+        // Who has the higher role stays, and of those alike who came first.
+        while self.holders.count > settings.capacity, let last = self.holders.min(by: { $0.isBelow($1) }) {
+            self.take(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
+            self.putBack(last)
+        }
+        while self.waiting.count > settings.maxQueue, let last = self.waiting.popLast() { self.tell(.withdrawn, last.id, .queueFull) }
+    }
+
+    private mutating func close() {
+        for waiting in self.waiting { self.tell(.withdrawn, waiting.id, .closed) }
+        self.waiting = []
+        for holder in self.holders { self.take(holder.id, .revoked, .closed) }
+        self.publishers = [:]
+        self.mutedOnes = []
+    }
+
+    // MARK: Steps
+
+    /// Ends what the participant has: the floor, or its place in the queue.
+    private mutating func leave(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
+        if self.holds(id) {
+            self.take(id, kind, reason, by: by)
+        } else if self.waiting.contains(where: { $0.id == id }) {
+            self.waiting.removeAll { $0.id == id }
+            self.tell(.withdrawn, id, reason, by: by)
+        }
+    }
+
+    private mutating func take(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
+        guard let index = self.holders.firstIndex(where: { $0.id == id }) else { return }
+        let holder = self.holders.remove(at: index)
+        self.tell(kind, id, reason, by: by, heldMs: self.nowMs - holder.sinceMs)
+    }
+
+    private mutating func grant(_ id: ParticipantID, _ role: TalkRole, _ reason: FloorReason, by: ParticipantID? = nil) {
+        self.publishers[id]?.asksWithPacket = false
+        self.holders.append(FloorHolder(id: id, role: role, sinceMs: self.nowMs, countedMs: self.nowMs, heardMs: self.nowMs))
+        self.tell(.granted, id, reason, by: by)
+    }
+
+    private mutating func grantTurns() {
+        while self.holders.count < self.settings.capacity, !self.waiting.isEmpty {
+            let next = self.waiting.removeFirst()
+            self.grant(next.id, next.role, .turn)
+        }
+    }
+
+    private func mayPreempt(_ role: TalkRole) -> Bool {
+        self.settings.preempts && self.settings.mode == .ptt && self.holders.contains { $0.role < role }
+    }
+
+    private mutating func preempt(for id: ParticipantID, _ role: TalkRole) -> Bool {
+        guard self.mayPreempt(role), let holder = self.holders.first(where: { $0.role < role }) else { return false }
+        self.take(holder.id, .revoked, .preempted, by: id)
+        self.grant(id, role, .preempted, by: holder.id)
+        self.putBack(holder)
+        return true
+    }
+
+    /// Lets one who lost the floor through no doing of its own wait at the head of its role.
+    private mutating func putBack(_ holder: FloorHolder) {
+        guard self.waiting.count < self.settings.maxQueue else { return self.tell(.denied, holder.id, .queueFull) }
+        let index = self.waiting.firstIndex { $0.role <= holder.role } ?? self.waiting.count
+        self.waiting.insert(Waiting(id: holder.id, role: holder.role), at: index)
+        self.tell(.queued, holder.id, self.events.last?.reason ?? .asked, position: index + 1)
+    }
+
+    private mutating func tell(
+        _ kind: FloorEvent.Kind, _ id: ParticipantID, _ reason: FloorReason, by: ParticipantID? = nil, heldMs: Int64? = nil,
+        position: Int? = nil
+    ) {
+        self.events.append(
+            FloorEvent(kind: kind, participant: id, reason: reason, by: by, atMs: self.nowMs, heldMs: heldMs, position: position))
+    }
+}
+
+extension FloorHolder {
+    /// Whether it has to give way before another.
+    fileprivate func isBelow(_ other: FloorHolder) -> Bool {
+        (self.role.rawValue, -self.sinceMs) < (other.role.rawValue, -other.sinceMs)
+    }
+}

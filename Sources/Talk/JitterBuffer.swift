@@ -1,0 +1,328 @@
+/// How long a talker's audio may be held back. A plain value.
+package struct JitterLimits: Sendable, Equatable {
+    /// Milliseconds, 20…200, in order.
+    package let minMs: Int
+    package let startMs: Int
+    package let maxMs: Int
+
+    package init(minMs: Int = 20, startMs: Int = 60, maxMs: Int = 200) {
+        self.minMs = min(max(minMs, 20), 200)
+        self.maxMs = min(max(maxMs, self.minMs), 200)
+        self.startMs = min(max(startMs, self.minMs), self.maxMs)
+    }
+}
+
+/// What became of a talker's audio. A plain value; samples are at 48 kHz.
+package struct JitterCounters: Sendable, Equatable {
+    /// Milliseconds of audio that wait.
+    package var depthMs: Double = 0
+    /// Milliseconds that ``delayMs`` is brought to.
+    package var targetMs: Double = 0
+    /// Milliseconds between the moment at which a sample comes in when nothing delays it, and the tick that plays it.
+    package var delayMs: Double = 0
+    /// Milliseconds: the interarrival jitter of RFC 3550 §6.4.1.
+    package var jitterMs: Double = 0
+    /// Samples played as they came, or at a corrected rate.
+    package var played: Int64 = 0
+    /// Samples that the talker left out, by its timestamps: holes of less than a second.
+    package var lost: Int64 = 0
+    /// Samples made up in place of missing ones.
+    package var concealed: Int64 = 0
+    /// Samples thrown away, because there were too many or they came too late.
+    package var dropped: Int64 = 0
+    /// Samples by which playing was shortened or lengthened at a corrected rate.
+    package var corrected: Int64 = 0
+    /// Times that playing came to the end of what was there: late audio, or a talker's pause.
+    package var underruns: Int64 = 0
+    /// Times that a talker's time was found anew: after timestamps that jumped, or audio that came too late.
+    package var resyncs: Int64 = 0
+    /// Runs taken.
+    package var runs: Int64 = 0
+}
+
+/// Turns what comes from one talker, whenever it comes, into an even stream of ticks.
+///
+/// One per talker, owned by the room's mixer, used on one thread at a time; a plain value of bounded size. No clock: times come in.
+///
+///     push → StampClock (where on the talker's line of time) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
+///
+/// Audio is played a certain delay after the moment at which it would have come undelayed. That delay follows ``ArrivalTiming/target``: by
+/// playing up to 1 % faster or slower, which shifts a voice by a sixth of a semitone at most and can be told in a tone but not in a voice;
+/// resampled, not spliced, because a splice in a steady tone is heard and this is not. Each tick takes a whole number of samples,
+/// 1,024 ± 10, so that at rest every sample is played exactly as it came. In silence the rate may be 10 % off. What is over 100 ms late
+/// behind the target is skipped at once.
+package struct JitterBuffer: Sendable {
+    /// Samples by which a tick's input may differ from 1,024: 1 %; when it is quiet 10 %.
+    private static let correction: Int64 = 10
+    private static let quietCorrection: Int64 = 100
+    /// Below −50 dBFS.
+    private static let quiet: Float = 0.003
+    /// Samples of delay beside the target that are left as they are: 3 ms.
+    private static let tolerance: Int64 = 144
+    /// Samples of delay above the target that are skipped at once: 100 ms.
+    private static let excess: Int64 = 4_800
+    /// Samples over which audio is faded in after silence, 2 ms, and after made-up audio, 5 ms.
+    private static let fadeIn = 96
+    private static let crossfade = 240
+    /// Full scale is 1; what a broken coder makes is not to be louder than 12 dB above that.
+    private static let loudest: Float = 4
+    private static let block = TalkFormat.blockSamples
+
+    private let limits: JitterLimits
+    private var stamps = StampClock()
+    private var timing: ArrivalTiming
+    private var queue = SampleQueue()
+    /// The next sample to be played.
+    private var read: Int64 = 0
+    private var isPlaying = false
+    /// Of the last tick: samples over 1,024.
+    private var rate: Int64 = 0
+    private var concealer = Concealer()
+    /// What was played last, and behind it, while a tick is made, this tick.
+    private var line = [Float](repeating: 0, count: Concealer.past)
+    /// What comes next does not continue what was played last.
+    private var isBroken = true
+    private var tally = JitterCounters()
+
+    package init(limits: JitterLimits = JitterLimits()) {
+        self.limits = limits
+        self.timing = ArrivalTiming(limits)
+    }
+
+    /// As of the last call.
+    package var counters: JitterCounters {
+        var counters = self.tally
+        counters.depthMs = Double(max(0, self.queue.end - self.read)) / 48
+        counters.targetMs = Double(self.timing.target) / 48
+        counters.jitterMs = Double(self.timing.jitter) / 16 / 48
+        return counters
+    }
+
+    /// Forgets audio and timing, when the talker starts anew with another clock. What was heard fades out; the counters go on.
+    package mutating func reset() {
+        self.tally.dropped += self.queue.audio(in: self.read..<max(self.read, self.queue.end))
+        self.stamps = StampClock()
+        self.timing = ArrivalTiming(self.limits)
+        self.queue = SampleQueue()
+        self.read = 0
+        self.stop()
+    }
+
+    /// Takes a run of decoded audio, in the order in which the talker sent it.
+    ///
+    /// - Parameters:
+    ///   - samples: 48 kHz; of more than a second only the newest is kept. What is no number becomes silence.
+    ///   - timestampMs: the first sample's, as the sender stamped it; any clock, any origin.
+    ///   - arrivalUs: when it came, on the clock of ``pull(nowUs:)``.
+    package mutating func push(_ samples: [Float], timestampMs: Int64, arrivalUs: Int64) {
+        guard !samples.isEmpty else { return }
+        var samples = samples
+        let surplus = samples.count - SampleQueue.capacity
+        if surplus > 0 {
+            samples.removeFirst(surplus)
+            self.tally.dropped += Int64(surplus)
+        }
+        Self.tame(&samples)
+        self.tally.runs += 1
+        let arrival = TalkFormat.samples(us: arrivalUs)
+        let (timing, next) = (self.timing, self.stamps.next)
+        let stamp = TalkFormat.bounded(timestampMs) + Int64(max(0, surplus) / 48)
+        let place = self.stamps.place(timestampMs: stamp, count: samples.count) { hole in
+            timing.credible(hole: hole, next: next, arrival: arrival)
+        }
+        if place.hole > 0, place.hole < 48_000 { self.tally.lost += place.hole }
+        if place.isJump { self.tally.resyncs += 1 }
+        if self.timing.arrived(at: arrival, start: place.start, isContiguous: place.hole == 0 && !place.isJump) { self.tally.resyncs += 1 }
+        let waiting = self.queue.audio(in: self.read..<max(self.read, self.queue.end))
+        if !self.queue.append(samples, at: place.start) {
+            self.tally.dropped += waiting
+            self.read = place.start
+            self.stop()
+        }
+        self.skip(to: self.queue.end - Int64(SampleQueue.capacity))
+        self.queue.forget(before: self.read)
+    }
+
+    /// The next tick's audio. Call it once per tick with the time at which that is due, however late the caller is.
+    package mutating func pull(nowUs: Int64) -> TalkBlock {
+        let now = TalkFormat.samples(us: nowUs)
+        self.timing.tick(now: now)
+        var (made, played) = (0, 0)
+        if self.isPlaying {
+            self.skipExcess(now)
+            self.chooseRate(now)
+            (made, played) = self.rate == 0 ? self.play(after: 0) : self.playAtRate()
+        } else if let lead = self.begin(now) {
+            (made, played) = self.play(after: lead)
+        } else {
+            made = self.conceal(Self.block)
+        }
+        self.queue.forget(before: self.read)
+        return self.takeBlock(made: made, played: played)
+    }
+}
+
+// MARK: A tick
+extension JitterBuffer {
+    /// Begins to play when audio that waits is due within this tick; gives the samples that this tick has before it.
+    private mutating func begin(_ now: Int64) -> Int? {
+        guard let base = self.timing.base, let first = self.queue.first(from: self.read) else { return nil }
+        let due = now - base - self.timing.target
+        guard first < due + Int64(Self.block) else { return nil }
+        if first < due, now - base - first > self.timing.latest {
+            self.skip(to: min(due, self.queue.end))
+            guard self.read < self.queue.end else { return nil }
+        } else {
+            // What is late for the target, but not too late, is played from its start: playing catches up later.
+            self.read = first
+        }
+        self.isPlaying = true
+        let lead = max(0, first - due)
+        self.tally.delayMs = Double(now - self.read + lead - base) / 48
+        return Int(lead)
+    }
+
+    /// Skips what makes it all too late.
+    private mutating func skipExcess(_ now: Int64) {
+        guard let base = self.timing.base else { return }
+        let due = now - base - self.timing.target
+        if due - self.read > Self.excess { self.skip(to: min(due, self.queue.end - Int64(Self.block))) }
+        self.tally.delayMs = Double(now - self.read - base) / 48
+    }
+
+    /// How many samples to play in this tick, beside 1,024.
+    private mutating func chooseRate(_ now: Int64) {
+        guard let base = self.timing.base, !self.isBroken else {
+            self.rate = 0
+            return
+        }
+        let excess = now - self.read - base - self.timing.target
+        let isQuiet = self.isQuiet
+        var wanted: Int64 = 0
+        if abs(excess) > Self.tolerance {
+            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : (excess / 48).clamped(to: Self.correction)
+        }
+        if !isQuiet {
+            // A sample more or less at a time: the pitch slides, it does not jump.
+            let before = self.rate.clamped(to: Self.correction)
+            wanted = max(before - 1, min(before + 1, wanted))
+        }
+        let (start, end) = (self.read - Int64(Interpolator.reach), self.read + Int64(Self.block) + wanted + Int64(Interpolator.reach))
+        self.rate = wanted != 0 && self.queue.isWhole(start..<end) ? wanted : 0
+    }
+
+    private var isQuiet: Bool {
+        let range = self.read..<(self.read + Int64(Self.block) + Self.quietCorrection)
+        return self.queue.withSamples(range) { samples in !samples.isEmpty && !samples.contains { abs($0) > Self.quiet } }
+    }
+
+    private mutating func playAtRate() -> (made: Int, played: Int) {
+        let reach = Int64(Interpolator.reach)
+        let next = self.read + Int64(Self.block) + self.rate
+        let start = self.line.count
+        self.line.append(contentsOf: repeatElement(0, count: Self.block))
+        let (queue, range) = (self.queue, (self.read - reach)..<(next + reach))
+        self.line.withUnsafeMutableBufferPointer { line in
+            queue.withSamples(range) { Interpolator.fill(UnsafeMutableBufferPointer(rebasing: line[start...]), from: $0) }
+        }
+        self.read = next
+        self.tally.corrected += abs(self.rate)
+        return (0, Self.block)
+    }
+
+    /// Plays what is there as it is, and makes up what is not.
+    private mutating func play(after lead: Int) -> (made: Int, played: Int) {
+        var (made, played, left) = (lead > 0 ? self.conceal(lead) : 0, 0, Self.block - lead)
+        while left > 0 {
+            guard let piece = self.queue.piece(at: self.read) else {
+                self.tally.underruns += 1
+                self.isPlaying = false
+                return (made + self.conceal(left), played)
+            }
+            let count = Int(min(Int64(left), piece.end - self.read))
+            if piece.isAudio {
+                self.copy(count)
+                played += count
+            } else {
+                made += self.conceal(count)
+            }
+            self.read += Int64(count)
+            left -= count
+        }
+        return (made, played)
+    }
+
+    private mutating func copy(_ count: Int) {
+        let start = self.line.count
+        let queue = self.queue
+        queue.withSamples(self.read..<(self.read + Int64(count))) { self.line.append(contentsOf: $0) }
+        guard self.isBroken else { return }
+        self.isBroken = false
+        let fade = min(count, self.concealer.isAudible ? Self.crossfade : Self.fadeIn)
+        for index in 0..<fade {
+            let weight = Float(index + 1) / Float(fade + 1)
+            self.line[start + index] = self.line[start + index] * weight + self.concealer.next() * (1 - weight)
+        }
+    }
+
+    /// Makes up samples; says how many of them can be heard.
+    private mutating func conceal(_ count: Int) -> Int {
+        self.breakOff()
+        self.rate = 0
+        var audible = 0
+        for _ in 0..<count {
+            guard self.concealer.isAudible else { break }
+            audible += 1
+            let sample = self.concealer.next()
+            self.line.append(sample)
+        }
+        self.line.append(contentsOf: repeatElement(0, count: count - audible))
+        self.tally.concealed += Int64(audible)
+        return audible
+    }
+
+    private mutating func takeBlock(made: Int, played: Int) -> TalkBlock {
+        self.tally.played += Int64(played)
+        let samples = Array(self.line.suffix(Self.block))
+        self.line.removeFirst(Self.block)
+        // A talker who sends digital silence is as silent as one who sends nothing.
+        guard samples.contains(where: { $0 != 0 }) else { return .silence }
+        return TalkBlock(samples: samples, kind: made > 0 ? .concealed : .played)
+    }
+
+    /// Goes on at a later position.
+    private mutating func skip(to position: Int64) {
+        guard position > self.read else { return }
+        self.tally.dropped += self.queue.audio(in: self.read..<position)
+        self.read = position
+        if self.isPlaying { self.breakOff() }
+    }
+
+    private mutating func stop() {
+        self.breakOff()
+        self.rate = 0
+        self.isPlaying = false
+    }
+
+    /// What is played next is faded into what would have been.
+    private mutating func breakOff() {
+        guard !self.isBroken else { return }
+        self.isBroken = true
+        let line = self.line
+        line.withUnsafeBufferPointer { self.concealer.begin(after: $0) }
+    }
+
+    /// No number, or beyond all measure: neither can be mixed.
+    private static func tame(_ samples: inout [Float]) {
+        samples.withUnsafeMutableBufferPointer { samples in
+            for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {
+                samples[index] = samples[index].isNaN ? 0 : samples[index] < 0 ? -Self.loudest : Self.loudest
+            }
+        }
+    }
+}
+
+extension Int64 {
+    /// Within ± `most`.
+    fileprivate func clamped(to most: Int64) -> Int64 { Swift.max(-most, Swift.min(most, self)) }
+}

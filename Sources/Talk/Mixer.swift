@@ -1,0 +1,145 @@
+/// Makes a tick's mixes of the talkers' blocks: everyone's, and everyone's but one.
+///
+/// One per room, a plain value. Within a tick: ``take(_:)``, then each mix that is wanted, once, because each has a limiter of its own
+/// that goes on from tick to tick. The sum itself is not limited.
+///
+/// A mix without someone is the sum of the others, not the full sum minus one: with the handful of talkers of a room it costs next to
+/// nothing, and the own voice is not 40 dB down but absent.
+package struct Mixer: Sendable {
+    /// A talker's part in a tick.
+    package struct Input: Sendable {
+        package var id: ParticipantID
+        package var block: TalkBlock
+        /// A factor, 0…``Mixer/maxGain``.
+        package var gain: Float
+        package var isMuted: Bool
+
+        package init(id: ParticipantID, block: TalkBlock, gain: Float = 1, isMuted: Bool = false) {
+            self.id = id
+            self.block = block
+            self.gain = gain
+            self.isMuted = isMuted
+        }
+    }
+
+    /// A tick of a mix.
+    package struct Output: Sendable, Equatable {
+        /// ``TalkFormat/blockSamples`` of them, within ±1.
+        package var samples: [Float]
+        /// All of them are exactly zero: as any other silence.
+        package var isSilent: Bool
+
+        static let silence = Output(samples: TalkBlock.silence.samples, isSilent: true)
+    }
+
+    /// 18 dB.
+    package static let maxGain: Float = 8
+    /// Samples in which a voice that is suddenly gone comes to rest: 5 ms.
+    private static let tail = 240
+
+    /// A talker's samples in this tick, with its gain.
+    private struct Voice: Sendable {
+        var id: ParticipantID
+        var samples: [Float]
+    }
+
+    private var voices: [Voice] = []
+    private var gains: [ParticipantID: Float] = [:]
+    private var ends: [ParticipantID: Float] = [:]
+    private var full = SoftLimiter()
+    private var limiters: [ParticipantID: SoftLimiter] = [:]
+    private var duckers: [ParticipantID: Ducker] = [:]
+
+    package init() {}
+
+    /// Starts a tick. Changes of gain, muting among them, are spread over the block, so that they do not click; a talker that is not
+    /// among the inputs any more comes to rest in 5 ms.
+    package mutating func take(_ inputs: [Input]) {
+        var (gains, ends) = ([ParticipantID: Float](), [ParticipantID: Float]())
+        self.voices.removeAll(keepingCapacity: true)
+        for input in inputs where gains[input.id] == nil {
+            let target = input.isMuted || !input.gain.isFinite ? 0 : min(max(input.gain, 0), Self.maxGain)
+            let before = self.gains[input.id] ?? target
+            gains[input.id] = target
+            guard input.block.kind != .silent, before > 0 || target > 0 else {
+                self.rest(input.id)
+                continue
+            }
+            let samples = Self.scaled(input.block.samples, before, target)
+            ends[input.id] = samples.last
+            self.voices.append(Voice(id: input.id, samples: samples))
+        }
+        for id in self.ends.keys where gains[id] == nil { self.rest(id) }
+        self.gains = gains
+        self.ends = ends
+    }
+
+    /// Whether the talker is heard in this tick: if not, the mix without it sounds as the full one.
+    package func contributes(_ id: ParticipantID) -> Bool { self.voices.contains { $0.id == id } }
+
+    /// Everyone. Once in a tick.
+    package mutating func mix() -> Output {
+        guard !self.voices.isEmpty else {
+            self.full = SoftLimiter()
+            return .silence
+        }
+        return Self.limited(Self.sum(self.voices), &self.full)
+    }
+
+    /// Everyone but one; by 18 dB less when `isDucked`, with ramps. Once in a tick for each `id`.
+    package mutating func mix(without id: ParticipantID, isDucked: Bool = false) -> Output {
+        let others = self.voices.filter { $0.id != id }
+        var ducker = self.duckers[id] ?? Ducker()
+        defer { self.duckers[id] = isDucked || !ducker.isIdle ? ducker : nil }
+        guard !others.isEmpty else {
+            self.limiters[id] = nil
+            ducker.skip(TalkFormat.blockSamples, isActive: isDucked)
+            return .silence
+        }
+        var samples = Self.sum(others)
+        ducker.process(&samples, isActive: isDucked)
+        return Self.limited(samples, &self.limiters[id, default: SoftLimiter()])
+    }
+
+    /// Drops what is kept for the mix without `id`: nobody plays it any more.
+    package mutating func forget(_ id: ParticipantID) {
+        self.limiters[id] = nil
+        self.duckers[id] = nil
+    }
+
+    /// A voice that stops in the middle of a wave: from its last sample to zero, in place of a click.
+    private mutating func rest(_ id: ParticipantID) {
+        guard let end = self.ends[id], abs(end) > 1e-4 else { return }
+        var samples = TalkBlock.silence.samples
+        for index in 0..<Self.tail { samples[index] = end * Float(Self.tail - index - 1) / Float(Self.tail) }
+        self.voices.append(Voice(id: id, samples: samples))
+    }
+
+    private static func scaled(_ samples: [Float], _ from: Float, _ to: Float) -> [Float] {
+        if from == 1, to == 1 { return samples }
+        var scaled = samples
+        let slope = (to - from) / Float(samples.count)
+        scaled.withUnsafeMutableBufferPointer { scaled in
+            for index in scaled.indices { scaled[index] *= from + slope * Float(index + 1) }
+        }
+        return scaled
+    }
+
+    private static func sum(_ voices: [Voice]) -> [Float] {
+        var sum = voices[0].samples
+        sum.withUnsafeMutableBufferPointer { sum in
+            for voice in voices.dropFirst() {
+                voice.samples.withUnsafeBufferPointer { samples in
+                    for index in 0..<min(sum.count, samples.count) { sum[index] += samples[index] }
+                }
+            }
+        }
+        return sum
+    }
+
+    private static func limited(_ sum: [Float], _ limiter: inout SoftLimiter) -> Output {
+        var samples = sum
+        limiter.process(&samples)
+        return Output(samples: samples, isSilent: !samples.contains { $0 != 0 })
+    }
+}

@@ -1,0 +1,58 @@
+/// How audio runs through a talk channel: 48 kHz, mono, in ticks of 1,024 samples, which is a run of AAC.
+package enum TalkFormat {
+    /// Hz.
+    package static let sampleRate = 48_000
+    /// Samples of a tick.
+    package static let blockSamples = 1_024
+
+    /// When a tick is due: microseconds after tick 0, rounded down. Exact for as long as any server runs.
+    package static func microseconds(tick: Int64) -> Int64 {
+        Self.bounded(tick) * 64_000 / 3
+    }
+
+    /// The timestamp of a tick in an RTMP message: milliseconds after tick 0, rounded down.
+    package static func milliseconds(tick: Int64) -> Int64 {
+        Self.bounded(tick) * 64 / 3
+    }
+
+    /// Samples in a number of milliseconds.
+    static func samples(ms: Int) -> Int { ms * 48 }
+
+    /// A clock's microseconds as samples.
+    static func samples(us: Int64) -> Int64 { Self.bounded(us) * 6 / 125 }
+
+    /// Whatever a peer or a clock says can be counted with: 35 years of microseconds either way.
+    static func bounded(_ value: Int64) -> Int64 { max(-(1 << 50), min(1 << 50, value)) }
+}
+
+/// A tick of one voice, 1,024 samples, 1.0 at full scale.
+///
+/// A plain value.
+package struct TalkBlock: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        /// What the talker said.
+        case played
+        /// Some of it is made up, because nothing was there.
+        case concealed
+        /// All of it is zero.
+        case silent
+    }
+
+    /// Always ``TalkFormat/blockSamples``.
+    package let samples: [Float]
+    package let kind: Kind
+
+    /// Shared by all who are silent.
+    package static let silence = TalkBlock(samples: Array(repeating: 0, count: TalkFormat.blockSamples), kind: .silent)
+
+    /// Samples that are missing are zero; those too many are left out.
+    package init(samples: [Float], kind: Kind = .played) {
+        let count = TalkFormat.blockSamples
+        if samples.count == count {
+            self.samples = samples
+        } else {
+            self.samples = Array(samples.prefix(count)) + Array(repeating: 0, count: max(0, count - samples.count))
+        }
+        self.kind = kind
+    }
+}

@@ -1,0 +1,202 @@
+/// How many a room's talk channel takes. A plain value.
+package struct TalkLimits: Sendable, Equatable {
+    /// 0…64.
+    package let talkers: Int
+    /// 0…100,000.
+    package let listeners: Int
+
+    package init(talkers: Int = 8, listeners: Int = 50) {
+        self.talkers = min(max(talkers, 0), 64)
+        self.listeners = min(max(listeners, 0), 100_000)
+    }
+}
+
+/// Why somebody is not let into a talk channel. Scope: the publish or play.
+package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    case talkersFull(max: Int)
+    case listenersFull(max: Int)
+    /// Somebody else publishes under this name.
+    case taken(ParticipantID)
+    /// Milliseconds, of the caller's clock.
+    case forbidden(ParticipantID, untilMs: Int64)
+    /// Publishes of the same credential push one another out.
+    case flapping(ParticipantID)
+
+    package var description: String {
+        switch self {
+        case .talkersFull(let max): "all \(max) talkers are there"
+        case .listenersFull(let max): "all \(max) listeners are there"
+        case .taken(let id): "somebody else speaks as \(id)"
+        case .forbidden(let id, _): "\(id) is forbidden to take part"
+        case .flapping(let id): "\(id) is published by several clients in turn"
+        }
+    }
+}
+
+/// That a talker was let in. A plain value.
+package struct TalkAdmission: Sendable, Equatable {
+    package var session: Int64
+    /// The same talker's session before, which is over: its publish is to be ended.
+    package var replaces: Int64?
+}
+
+/// One who publishes. A plain value.
+package struct TalkMember: Sendable, Equatable {
+    package var id: ParticipantID
+    package var role: TalkRole
+    package var session: Int64
+    /// Milliseconds: since when it is there, takeovers included.
+    package var sinceMs: Int64
+    package var isMuted: Bool
+    /// A factor.
+    package var gain: Float
+}
+
+/// Who takes part in a room's talk channel, and who is let in. One per room, a plain value. No clock: `nowMs` comes in.
+///
+/// A talker is taken over by a publish with the same credential; another is refused. What was set for a participant (mute, gain,
+/// role, until when it is forbidden) outlives its sessions.
+package struct TalkMembers: Sendable {
+    package var limits: TalkLimits
+    private var settings: [ParticipantID: Setting] = [:]
+    private var speaking: [ParticipantID: Talker] = [:]
+    private var listening: [Int64: TalkAddress] = [:]
+    private var lastSession: Int64 = 0
+
+    private struct Setting: Sendable, Equatable {
+        var isMuted = false
+        var gain: Float = 1
+        var role: TalkRole?
+        var forbiddenUntilMs: Int64?
+        /// When it was last touched, in order.
+        var age: Int64 = 0
+    }
+
+    private struct Talker: Sendable {
+        var identity: String
+        var role: TalkRole
+        var session: Int64
+        var sinceMs: Int64
+        /// Milliseconds: the last takeovers.
+        var takeovers: [Int64] = []
+    }
+
+    /// Participants for whom something is set; above it the oldest setting of one who is not there goes.
+    private static let maxSettings = 512
+    /// Takeovers within ``flappingMs`` after which the next is refused.
+    private static let maxTakeovers = 3
+    private static let flappingMs: Int64 = 30_000
+
+    package init(limits: TalkLimits = TalkLimits()) {
+        self.limits = limits
+    }
+
+    // MARK: Coming and going
+
+    /// Lets a talker in. `identity` is what its credential says it is; a publish of the same one is taken over, and is counted as one.
+    package mutating func admitTalker(
+        _ id: ParticipantID, identity: String, role: TalkRole, nowMs: Int64
+    ) throws(TalkRefusal) -> TalkAdmission {
+        try self.requireAllowed(id, nowMs)
+        guard var talker = self.speaking[id] else {
+            guard self.speaking.count < self.limits.talkers else { throw .talkersFull(max: self.limits.talkers) }
+            let session = self.newSession()
+            self.speaking[id] = Talker(identity: identity, role: role, session: session, sinceMs: nowMs)
+            return TalkAdmission(session: session, replaces: nil)
+        }
+        guard talker.identity == identity else { throw .taken(id) }
+        talker.takeovers.removeAll { nowMs - $0 >= Self.flappingMs }
+        guard talker.takeovers.count < Self.maxTakeovers else { throw .flapping(id) }
+        let before = talker.session
+        talker.takeovers.append(nowMs)
+        talker.session = self.newSession()
+        talker.role = role
+        self.speaking[id] = talker
+        return TalkAdmission(session: talker.session, replaces: before)
+    }
+
+    /// Lets a listener in; gives its session.
+    package mutating func admitListener(_ address: TalkAddress, nowMs: Int64) throws(TalkRefusal) -> Int64 {
+        if case .mixWithout(let id) = address { try self.requireAllowed(id, nowMs) }
+        guard self.listening.count < self.limits.listeners else { throw .listenersFull(max: self.limits.listeners) }
+        let session = self.newSession()
+        self.listening[session] = address
+        return session
+    }
+
+    /// Ends a session; false when it had ended before, by a takeover for example.
+    package mutating func left(session: Int64) -> Bool {
+        if self.listening.removeValue(forKey: session) != nil { return true }
+        guard let id = self.speaking.first(where: { $0.value.session == session })?.key else { return false }
+        self.speaking[id] = nil
+        return true
+    }
+
+    private func requireAllowed(_ id: ParticipantID, _ nowMs: Int64) throws(TalkRefusal) {
+        if let untilMs = self.forbiddenUntil(id, nowMs: nowMs) { throw .forbidden(id, untilMs: untilMs) }
+    }
+
+    private mutating func newSession() -> Int64 {
+        self.lastSession += 1
+        return self.lastSession
+    }
+
+    // MARK: Who is there
+
+    /// In the order in which they came.
+    package var talkers: [TalkMember] {
+        self.speaking.map { id, talker in
+            TalkMember(
+                id: id, role: self.role(id) ?? talker.role, session: talker.session, sinceMs: talker.sinceMs, isMuted: self.isMuted(id),
+                gain: self.gain(id))
+        }.sorted { ($0.sinceMs, $0.session) < ($1.sinceMs, $1.session) }
+    }
+
+    package var listenerCount: Int { self.listening.count }
+
+    /// Sessions that play an address.
+    package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value == address }.keys.sorted() }
+
+    /// What is to be ended when a participant is thrown out: its publish, and the plays of its own mix.
+    package func sessions(of id: ParticipantID) -> [Int64] {
+        (self.speaking[id].map { [$0.session] } ?? []) + self.listeners(of: .mixWithout(id))
+    }
+
+    // MARK: What is set
+
+    package mutating func setMuted(_ id: ParticipantID, _ isMuted: Bool) { self.set(id) { $0.isMuted = isMuted } }
+
+    /// A factor; brought into 0…``Mixer/maxGain``.
+    package mutating func setGain(_ id: ParticipantID, _ gain: Float) {
+        guard gain.isFinite else { return }
+        self.set(id) { $0.gain = min(max(gain, 0), Mixer.maxGain) }
+    }
+
+    /// Overrides what its credential says.
+    package mutating func setRole(_ id: ParticipantID, _ role: TalkRole) { self.set(id) { $0.role = role } }
+
+    /// Keeps a participant out until a time, in milliseconds of the caller's clock; nil lifts that. Ends no session.
+    package mutating func forbid(_ id: ParticipantID, untilMs: Int64?) { self.set(id) { $0.forbiddenUntilMs = untilMs } }
+
+    package func isMuted(_ id: ParticipantID) -> Bool { self.settings[id]?.isMuted ?? false }
+
+    package func gain(_ id: ParticipantID) -> Float { self.settings[id]?.gain ?? 1 }
+
+    /// As set, else as its credential says; nil of one who is not there.
+    package func role(_ id: ParticipantID) -> TalkRole? { self.settings[id]?.role ?? self.speaking[id]?.role }
+
+    /// Milliseconds; nil when it is not forbidden at `nowMs`.
+    package func forbiddenUntil(_ id: ParticipantID, nowMs: Int64) -> Int64? {
+        self.settings[id]?.forbiddenUntilMs.flatMap { nowMs < $0 ? $0 : nil }
+    }
+
+    private mutating func set(_ id: ParticipantID, _ change: (inout Setting) -> Void) {
+        var setting = self.settings[id] ?? Setting()
+        change(&setting)
+        setting.age = self.newSession()
+        self.settings[id] = setting
+        guard self.settings.count > Self.maxSettings else { return }
+        let oldest = self.settings.filter { $0.key != id && self.speaking[$0.key] == nil }.min { $0.value.age < $1.value.age }
+        if let oldest { self.settings[oldest.key] = nil }
+    }
+}
