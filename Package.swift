@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Upstream", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging,
+                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging,
                 lifecycle, httpClient,
                 webSocket,
                 .product(name: "NIOHTTP1", package: "swift-nio"),

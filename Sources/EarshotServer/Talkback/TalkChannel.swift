@@ -91,7 +91,7 @@ final class TalkChannel: Sendable {
             guard !state.isClosed else { throw .closed }
             let session: Int64
             do throws(TalkRefusal) {
-                session = try state.members.admitListener(target, identity: pass.identity, nowMs: Self.nowMs)
+                session = try state.members.admitListener(target, nowMs: Self.nowMs)
             } catch {
                 throw .refused(error)
             }
@@ -144,7 +144,6 @@ final class TalkChannel: Sendable {
     func began(_ seat: TalkSeat) {
         self.change { state in
             state.talkers[seat.id] = seat
-            seat.isSpeaker = true
             return state.floor.apply(.published(seat.id, seat.role), nowMs: Self.nowMs)
                 + (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: Self.nowMs) : [])
         }
@@ -366,20 +365,11 @@ struct TalkSnapshot: Sendable {
 }
 
 extension TalkSettings {
-    var limits: TalkLimits {
-        var limits = TalkLimits()
-        limits.talkers = self.talkers
-        limits.listeners = self.listeners
-        return limits
-    }
+    var limits: TalkLimits { TalkLimits(talkers: self.talkers, listeners: self.listeners) }
 
     var floor: FloorSettings {
-        var floor = FloorSettings()
-        floor.mode = self.mode == .ptt ? .ptt : .open
-        floor.maxOpen = self.maxOpen
-        floor.maxHoldMs = self.maxHoldMs
-        floor.preempts = self.preempts
-        return floor
+        FloorSettings(
+            mode: self.mode == .ptt ? .ptt : .open, maxOpen: self.maxOpen, maxHoldMs: self.maxHoldMs, preempts: self.preempts)
     }
 }
 

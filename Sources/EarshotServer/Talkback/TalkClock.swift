@@ -1,3 +1,4 @@
+import Dispatch
 import NIOCore
 import Synchronization
 import Talk
@@ -21,12 +22,11 @@ final class TalkClock: Sendable {
     }
 
     private let state = Mutex(State())
-    private let name: String
+    /// A serial queue has a thread for itself while it is busy.
+    private let thread = DispatchQueue(label: "talk", qos: .userInteractive)
 
     /// Later than that, ticks are left out: a machine that slept.
     private static let mostLateTicks: Int64 = 47
-
-    init(_ name: String) { self.name = name }
 
     /// Microseconds of the monotonic clock that all of talk goes by.
     static var nowUs: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
@@ -48,32 +48,7 @@ final class TalkClock: Sendable {
     }
 
     private func start() {
-        let body = Unmanaged.passRetained(self)
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        #if canImport(Darwin)
-        var id: pthread_t?
-        let code = pthread_create(&id, &attributes, { Self.enter($0) }, body.toOpaque())
-        #else
-        var id = pthread_t()
-        let code = pthread_create(&id, &attributes, { $0.flatMap { Self.enter($0) } }, body.toOpaque())
-        #endif
-        guard code == 0 else {
-            // No thread left in the system: the next member tries again.
-            self.state.withLock { $0.isRunning = false }
-            return body.release()
-        }
-    }
-
-    private static func enter(_ argument: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        let clock = Unmanaged<TalkClock>.fromOpaque(argument).takeRetainedValue()
-        #if !canImport(Darwin)
-        pthread_setname_np(pthread_self(), clock.name)
-        #endif
-        clock.run()
-        return nil
+        self.thread.async { self.run() }
     }
 
     private func run() {

@@ -15,7 +15,7 @@ final class Talkback: Sendable {
 
     init(main: StreamRegistry, cores: Int) {
         self.main = main
-        self.clocks = (0..<max(1, min(cores, 16))).map { TalkClock("talk-\($0)") }
+        self.clocks = (0..<max(1, min(cores, 16))).map { _ in TalkClock() }
     }
 
     func registry(of codec: TalkCodec) -> StreamRegistry { codec == .opus ? self.opusMixes : self.main }
