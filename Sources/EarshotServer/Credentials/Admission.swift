@@ -35,7 +35,9 @@ package struct AdmissionPass: Sendable, Equatable {
     /// The query without credentials.
     package var parameters: String
 
-    package init(identity: String, rank: Int64 = 0, user: String?, room: String? = nil, role: String? = nil, isVerified: Bool, parameters: String) {
+    package init(
+        identity: String, rank: Int64 = 0, user: String?, room: String? = nil, role: String? = nil, isVerified: Bool, parameters: String
+    ) {
         self.identity = identity
         self.rank = rank
         self.user = user

@@ -1,4 +1,5 @@
 package import Rooms
+package import Talk
 
 /// Makes push and play URLs, signed with the server's keys: what ``AdmissionRules`` accepts until they expire. Pure; any thread.
 package struct StreamURLs: Sendable {
@@ -47,6 +48,15 @@ package struct StreamURLs: Sendable {
         package let expiresAt: Int64?
     }
 
+    /// Where somebody talks.
+    package struct Talk: Sendable, Equatable {
+        package let token: String
+        package let publish: String
+        package let play: String
+        /// Milliseconds since 1970.
+        package let expiresAt: Int64
+    }
+
     package static let lifetimeSeconds: ClosedRange<Int64> = 1...(30 * 86_400)
 
     private let address: PublicAddress
@@ -85,20 +95,39 @@ package struct StreamURLs: Sendable {
             hls: "\(http).m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
     }
 
+    /// A token for one participant of a room's talk channel. `role`: as ``AccessToken`` knows them.
+    package func talk(
+        _ room: RoomID, _ user: ParticipantID, role: String, lifetimeSeconds: Int64, nowMs: Int64
+    ) throws(FieldError) -> Talk {
+        let expires = try Self.expiry(lifetimeSeconds, nowMs)
+        let claims = AccessToken(expires: expires, issued: nowMs / 1_000, sub: user.rawValue, talk: room.rawValue, role: role)
+        let token: String
+        do { token = try claims.signed(with: self.keys) } catch {
+            throw FieldError("token", "jwt", "cannot be made: the setting credentials.jwtKey is too short")
+        }
+        let base = "\(self.address.rtmp)/\(TalkPlace.prefix(of: room))"
+        return Talk(
+            token: token, publish: "\(base)\(user)?token=\(token)", play: "\(base)mix-\(user)?token=\(token)", expiresAt: expires * 1_000)
+    }
+
+    private static func expiry(_ lifetimeSeconds: Int64, _ nowMs: Int64) throws(FieldError) -> Int64 {
+        guard self.lifetimeSeconds.contains(lifetimeSeconds) else {
+            throw FieldError(
+                "lifetime", "\(lifetimeSeconds)",
+                "expected \(self.lifetimeSeconds.lowerBound) to \(self.lifetimeSeconds.upperBound) seconds")
+        }
+        // Whole seconds, upwards: a URL for one second is good for one.
+        return (nowMs + 999) / 1_000 + lifetimeSeconds
+    }
+
     /// A call of the API, by its path below "/api/v1/".
     package func api(_ path: String) -> String { "\(self.address.http)/api/v1/\(path)" }
 
     private func credential(
         _ path: StreamPath, _ signing: Signing, act: String, _ nowMs: Int64
     ) throws(FieldError) -> (query: String, expiresAt: Int64) {
-        guard Self.lifetimeSeconds.contains(signing.lifetimeSeconds) else {
-            throw FieldError(
-                "lifetime", "\(signing.lifetimeSeconds)",
-                "expected \(Self.lifetimeSeconds.lowerBound) to \(Self.lifetimeSeconds.upperBound) seconds")
-        }
+        let expires = try Self.expiry(signing.lifetimeSeconds, nowMs)
         if let user = signing.user, !RoomID.isID(user) { throw FieldError("user", user, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
-        // Whole seconds, upwards: a URL for one second is good for one.
-        let expires = (nowMs + 999) / 1_000 + signing.lifetimeSeconds
         switch signing.scheme {
         case .txSecret:
             let time = TxSecret.text(ofSeconds: expires)

@@ -2,6 +2,7 @@ import NIOCore
 import Relay
 package import Rooms
 import Synchronization
+import Talk
 
 /// What can be done to streams and connections while they run.
 extension ServerCore {
@@ -40,6 +41,7 @@ extension ServerCore {
     @discardableResult
     package func endSessions(of user: String, in room: Room) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
+        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, untilMs: nil) }
         return await self.closeWhere(.kicked, "the user was thrown out of the room") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
         }

@@ -5,6 +5,14 @@ import Rooms
 import Synchronization
 import Talk
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A room's talk channel: who is in it, who may speak, and the mixes that are listened to.
 ///
 /// Any thread: what is decided is decided under a lock that is held for moments; audio is the ``TalkEngine``'s, on the channel's clock. It
@@ -190,15 +198,25 @@ final class TalkChannel: Sendable {
 
     /// What a control channel asks for. What came of it, and how the participant stands then.
     func floor(_ input: FloorInput, of id: ParticipantID) -> (events: [FloorEvent], standing: FloorStanding) {
-        let events = self.change { $0.floor.apply(input, nowMs: Self.nowMs) }
+        let events = self.change { state in
+            if !state.isClosed { self.wake(&state) }
+            return state.floor.apply(input, nowMs: Self.nowMs)
+        }
         return (events, self.state.withLock { $0.floor.standing(of: id) })
     }
 
-    func setMuted(_ id: ParticipantID, _ isMuted: Bool, gain: Float?, by: ParticipantID?) {
+    /// As it came in, or as the owner of the room.
+    func role(of id: ParticipantID, owner: String?) -> TalkRole {
+        self.state.withLock { $0.members.role(id) } ?? (owner == id.rawValue ? .host : .guest)
+    }
+
+    func setMuted(_ id: ParticipantID, _ isMuted: Bool, gainDB: Double?) {
         self.change { state in
+            let wasMuted = state.members.isMuted(id)
             state.members.setMuted(id, isMuted)
-            if let gain { state.members.setGain(id, gain) }
-            return state.floor.apply(isMuted ? .muted(id, by: by) : .unmuted(id), nowMs: Self.nowMs)
+            if let gainDB { state.members.setGain(id, Float(pow(10, gainDB / 20))) }
+            guard wasMuted != isMuted else { return [] }
+            return state.floor.apply(isMuted ? .muted(id, by: nil) : .unmuted(id), nowMs: Self.nowMs)
         }
     }
 
@@ -278,7 +296,7 @@ final class TalkChannel: Sendable {
 
     /// True: nobody has been here for a while; it does not tick until somebody comes.
     private func rests(_ state: inout State, _ nowMs: Int64) -> Bool {
-        guard state.members.talkers.isEmpty, state.members.listenerCount == 0 else {
+        guard state.members.talkers.isEmpty, state.members.listenerCount == 0, state.floor.nextDeadlineMs == nil else {
             state.emptySinceMs = nil
             return false
         }
@@ -328,7 +346,8 @@ final class TalkChannel: Sendable {
     private func members(_ state: State) -> [TalkSnapshot.Member] {
         state.members.talkers.map { member in
             TalkSnapshot.Member(
-                userID: member.id.rawValue, role: member.role, sinceMs: member.sinceMs, isMuted: member.isMuted, gain: Double(member.gain),
+                userID: member.id.rawValue, role: member.role, sinceMs: member.sinceMs, isMuted: member.isMuted,
+                gainDB: 20 * log10(Double(max(member.gain, 0.001))),
                 hasFloor: state.floor.holds(member.id), report: state.reports[member.id], leftOut: state.talkers[member.id]?.counts)
         }.sorted { $0.userID < $1.userID }
     }
@@ -349,7 +368,7 @@ struct TalkSnapshot: Sendable {
         /// Monotonic milliseconds.
         let sinceMs: Int64
         let isMuted: Bool
-        let gain: Double
+        let gainDB: Double
         let hasFloor: Bool
         let report: VoiceReport?
         let leftOut: TalkSeat.Counts?
@@ -362,6 +381,13 @@ struct TalkSnapshot: Sendable {
     let listeners: Int
     let mixes: Int
     let encodes: Int
+}
+
+extension TalkSnapshot {
+    /// Of a channel that nobody has used.
+    init(settings: TalkSettings) {
+        self.init(settings: settings, holders: [], queue: [], members: [], listeners: 0, mixes: 0, encodes: 0)
+    }
 }
 
 extension TalkSettings {

@@ -22,6 +22,8 @@ struct TalkPlace: Sendable, Equatable {
     /// Of every stream of the room's channel.
     static func prefix(of room: RoomID) -> String { "\(Self.app)/\(room)/" }
 
+    static func isTalk(path: String) -> Bool { path.hasPrefix("\(Self.app)/") }
+
     static func isTalk(_ address: StreamAddress) -> Bool { self.name(address) != nil }
 
     /// Throws what is wrong with an address that is to be talk's.

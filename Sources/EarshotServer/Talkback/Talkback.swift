@@ -126,6 +126,9 @@ extension ServerCore {
 
     /// The channel of a room that is in a state to talk.
     private func talkChannel(_ place: TalkPlace) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
+        if self.rooms.playRefusal(place.path) == .forbidden {
+            throw AdmissionRefusal(reason: .forbidden, message: "\(place.path) is forbidden.")
+        }
         let room: Room
         var settings: TalkSettings?
         do throws(RegistryError) {
@@ -136,16 +139,23 @@ extension ServerCore {
         } catch {
             throw AdmissionRefusal(reason: .registryUnavailable, message: "The room registry cannot be read at the moment; try again.")
         }
-        switch room.state {
-        case .live, .interrupted: break
-        case .created where self.config.talk.always: break
-        case .forbidden:
-            throw AdmissionRefusal(reason: .forbidden, message: "Room \(room.id) is forbidden.")
-        case .created, .expired, .closed:
+        guard room.allowsTalk(always: self.config.talk.always) else {
             throw AdmissionRefusal(
-                reason: .roomClosed, message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
+                reason: room.state == .forbidden ? .forbidden : .roomClosed,
+                message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
         }
         return (self.talk.use(room.id, settings: settings ?? self.config.talk.settings, core: self), room)
+    }
+}
+
+extension Room {
+    /// Whether its state lets its talk channel be used. `always`: before it has been live, too.
+    func allowsTalk(always: Bool) -> Bool {
+        switch self.state {
+        case .live, .interrupted: true
+        case .created: always
+        case .forbidden, .expired, .closed: false
+        }
     }
 }
 

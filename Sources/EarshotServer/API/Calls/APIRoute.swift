@@ -37,7 +37,7 @@ struct APIRoute: Sendable {
 
 /// A group of calls in the document.
 enum APITag: String, Sendable, CaseIterable {
-    case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, tokens, server
+    case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, talk, tokens, server
 }
 
 /// What can go wrong with a call.

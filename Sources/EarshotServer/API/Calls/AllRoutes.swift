@@ -3,6 +3,6 @@ extension APIRoute {
     static let all: [APIRoute] =
         Self.rooms + Self.snapshots + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks
         + Self.relayTasks
-        + Self.recordings + Self.tokens
+        + Self.recordings + Self.talk + Self.tokens
         + Self.server
 }

@@ -37,7 +37,9 @@ struct SelfCheck: Sendable {
         let sessions = try await core.collect { $0.sessionSnapshots() }
         let streams = try await core.collect { $0.relay.streamSnapshots() }
         let rooms = try await core.rooms.counts()
-        let live = streams.filter { if case .live = $0.phase { true } else { false } }
+        // Voices and mixes are no room's pushes.
+        let live = streams.filter { if case .live = $0.phase { !TalkPlace.isTalk(path: $0.path) } else { false } }
+        let pushes = sessions.reduce(0) { $0 + $1.publishing.count { !TalkPlace.isTalk(path: $0) } }
         let closed = counters.closed.values.reduce(UInt64(0)) { $0 &+ $1 }
         return SelfCheck(
             verdicts: [
@@ -62,7 +64,7 @@ struct SelfCheck: Sendable {
                     actual: Int64(core.registry.count)),
                 .init(
                     name: "openPushes", help: "Streams that connections and links publish; pushes that the store holds as running.",
-                    expected: Int64(sessions.reduce(0) { $0 + $1.publishing.count } + core.relayTasks.publishing),
+                    expected: Int64(pushes + core.relayTasks.publishing),
                     actual: rooms.openPushes),
                 .init(
                     name: "liveStreams", help: "Live streams; those of them whose room knows of a push there.", expected: Int64(live.count),

@@ -1,0 +1,170 @@
+import HTTPTypes
+import Rooms
+import Talk
+
+/// What calls about talk channels take.
+private enum TalkInputs {
+    enum Action: String, Sendable, CaseIterable { case request, release, revoke, handOver }
+    /// As tokens and calls name them.
+    enum Role: String, Sendable, CaseIterable {
+        case host, cohost, guest, listener
+
+        var talk: TalkRole {
+            switch self {
+            case .host: .host
+            case .cohost: .coHost
+            case .guest, .listener: .guest
+            }
+        }
+    }
+
+    static let mode = Input("mode", .choice() as Kind<TalkSettings.Mode>, "open: all who talk are heard; ptt: one at a time.")
+    static let talkers = Input("talkers", Self.count(TalkSettings.talkerRange), "Talkers at a time.")
+    static let listeners = Input("listeners", Self.count(TalkSettings.listenerRange), "Listeners at a time.")
+    static let maxOpen = Input("maxOpen", Self.count(TalkSettings.talkerRange), "Open microphones at a time, in mode open.")
+    static let maxHold = Input("maxHold", .seconds(TalkSettings.holdRange), "Seconds that the floor may be held, in mode ptt.")
+    static let preempts = Input("preempts", .flag, "Whether a higher role takes the floor at once, in mode ptt.")
+    static let ducks = Input("ducks", .flag, "Whether who speaks hears the others less loud.")
+    static let settings = [
+        Self.mode.erased, Self.talkers.erased, Self.listeners.erased, Self.maxOpen.erased, Self.maxHold.erased, Self.preempts.erased,
+        Self.ducks.erased,
+    ]
+
+    static let action = Input(
+        "action", .choice() as Kind<Action>,
+        "request and release: as the participant; revoke: take the floor away; handOver: give the holder's to somebody else."
+    ).required
+    static let user = Input("userId", .id, "The participant.").required
+    static let to = Input("to", .id, "Of handOver: who gets it.")
+    static let role = Input("role", .choice() as Kind<Role>, "Who goes first when several wait; without: as the participant came.")
+    static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes.").required
+    static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB.")
+    static let ban = Input("seconds", .seconds(1_000...7 * 86_400_000), "For how long the participant may not come back; without: it may.")
+    static let tokenRole = Input("role", .choice() as Kind<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
+    static let lifetime = Input(
+        "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which talk may begin with it; without: the room's policy.")
+
+    private static func count(_ range: ClosedRange<Int>) -> Kind<Int64> { .whole(Int64(range.lowerBound)...Int64(range.upperBound)) }
+}
+
+extension APIRoute {
+    /// The talk channels of rooms.
+    static let talk: [APIRoute] = [
+        APIRoute(
+            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "A room's talk channel: its rules, and who is in it.",
+            in: [RoomInputs.room.erased], answers: TalkAnswer.shape
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, "Change a talk channel's rules; who is in it stays.",
+            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.shape
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            var settings = try await call.rooms.talkSettings(room.id) ?? call.core.config.talk.settings
+            if let mode = call[TalkInputs.mode] { settings.mode = mode }
+            if let talkers = call[TalkInputs.talkers] { settings.talkers = Int(talkers) }
+            if let listeners = call[TalkInputs.listeners] { settings.listeners = Int(listeners) }
+            if let maxOpen = call[TalkInputs.maxOpen] { settings.maxOpen = Int(maxOpen) }
+            if let maxHold = call[TalkInputs.maxHold] { settings.maxHoldMs = maxHold }
+            if let preempts = call[TalkInputs.preempts] { settings.preempts = preempts }
+            if let ducks = call[TalkInputs.ducks] { settings.ducks = ducks }
+            try await call.rooms.setTalkSettings(settings, of: room.id)
+            call.core.talk.find(room.id)?.set(settings)
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app,
+            "Ask for the right to speak, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
+            body: [TalkInputs.action.erased, TalkInputs.user.erased, TalkInputs.to.erased, TalkInputs.role.erased],
+            answers: FloorAnswer.shape, failures: [.conflict]
+        ) { call in
+            let (channel, room) = try await Self.channel(call)
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            let role = call[TalkInputs.role]?.talk
+            switch try call.value(TalkInputs.action) {
+            case .request:
+                let asked = channel.floor(.requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id)
+                if let denied = asked.events.first(where: { $0.kind == .denied && $0.participant == id }) {
+                    throw APIError.wrongState(
+                        "\(id) does not get the floor: \(denied.reason.rawValue).", state: denied.reason.rawValue, allowed: [])
+                }
+                return FloorAnswer(id, asked.standing)
+            case .release: return FloorAnswer(id, channel.floor(.released(id), of: id).standing)
+            case .revoke: return FloorAnswer(id, channel.floor(.revoked(id, by: nil), of: id).standing)
+            case .handOver:
+                guard let text = call[TalkInputs.to] else { throw APIError(FieldError("to", "", "is required with handOver")) }
+                let to = try ParticipantID(checking: text, "to")
+                let change = channel.floor(.handedOver(from: id, to: to, role ?? channel.role(of: to, owner: room.owner)), of: to)
+                guard change.events.contains(where: { $0.kind == .granted && $0.participant == to }) else {
+                    throw APIError.wrongState("\(id) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
+                }
+                return FloorAnswer(to, change.standing)
+            }
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
+            "Leave a participant out of all mixes, or let it be heard again; make it louder or less loud.",
+            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
+            answers: TalkAnswer.shape, failures: [.conflict]
+        ) { call in
+            let (channel, room) = try await Self.channel(call)
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            channel.setMuted(id, try call.value(TalkInputs.muted), gainDB: call[TalkInputs.gain].map { Double($0) })
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
+            "End what a participant says and hears in the channel; its connection's other streams go on.",
+            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.shape,
+            failures: [.conflict]
+        ) { call in
+            let (channel, room) = try await Self.channel(call)
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            let ban = call[TalkInputs.ban]
+            guard channel.kick(id, untilMs: ban.map { TalkChannel.nowMs + $0 }) || ban != nil else {
+                throw APIError.notFound("participant", id.rawValue)
+            }
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app,
+            "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room.erased],
+            body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.shape,
+            hasEffect: false
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            let role = try call.value(TalkInputs.tokenRole)
+            let lifetime = call[TalkInputs.lifetime] ?? max(1, room.policy.urlLifetimeMs / 1_000)
+            let urls = try call.urls().talk(
+                room.id, id, role: role == .listener ? "viewer" : role.rawValue, lifetimeSeconds: lifetime, nowMs: WallClock.ms)
+            return TalkURLsAnswer(room: room.id, user: id.rawValue, canSpeak: role != .listener, urls: urls)
+        },
+    ]
+
+    private static func answer(_ id: RoomID, _ call: APICall) async throws -> TalkAnswer {
+        if let channel = call.core.talk.find(id) { return TalkAnswer(room: id, snapshot: channel.snapshot) }
+        let settings = try await call.rooms.talkSettings(id) ?? call.core.config.talk.settings
+        return TalkAnswer(room: id, snapshot: TalkSnapshot(settings: settings))
+    }
+
+    /// Of a room in which there can be talk.
+    private static func channel(_ call: APICall) async throws -> (TalkChannel, Room) {
+        let room = try await call.rooms.room(try call.value(RoomInputs.room))
+        guard room.allowsTalk(always: call.core.config.talk.always) else {
+            throw APIError.wrongState(
+                "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.", state: room.state.rawValue,
+                allowed: [RoomState.live, .interrupted].map(\.rawValue))
+        }
+        let settings = try await call.rooms.talkSettings(room.id) ?? call.core.config.talk.settings
+        return (call.core.talk.use(room.id, settings: settings, core: call.core), room)
+    }
+}
+
+extension ParticipantID {
+    fileprivate init(checking text: String, _ field: String) throws(APIError) {
+        do throws(TalkAddressError) { try self.init(text) } catch { throw APIError(FieldError(field, text, "\(error)")) }
+    }
+}
