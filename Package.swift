@@ -68,7 +68,8 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", nioCore, nioPosix, nioSSL, crypto, logging,
+                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", nioCore, nioPosix, nioSSL, crypto,
+                logging,
                 lifecycle, httpClient,
                 webSocket,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -121,7 +122,8 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "HLSCheck", "earshot", httpClient, nioCore, nioPosix, nioSSL, crypto,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "HLSCheck", "SignalCheck", "earshot", httpClient, nioCore,
+                nioPosix, nioSSL, crypto,
                 logging,
                 lifecycle,
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -1,0 +1,240 @@
+import FFmpeg
+import Foundation
+import Media
+import NIOCore
+import RTMP
+import SignalCheck
+import Testing
+
+/// What is heard in a talk channel.
+@Suite struct TalkMixTests {
+    /// Three ffmpeg publishers with three tones, stock players: each hears the two others, and one who does not speak hears all.
+    @Test(.timeLimit(.minutes(2))) func everybodyHearsTheOthers() async throws {
+        try await TalkRoom.run { room in
+            try await Fixture.withDirectory { directory in
+                let tones = ["ann": 400, "ben": 900, "cat": 1_700]
+                var talkers: [ClientProcess] = []
+                for (name, tone) in tones {
+                    talkers.append(
+                        try ClientProcess([
+                            "ffmpeg", "-v", "error", "-re", "-f", "lavfi", "-i", "sine=\(tone):r=48000", "-t", "40", "-c:a", "aac", "-f",
+                            "flv",
+                            "\(room.server.rtmp)/talk/r1/\(name)",
+                        ]))
+                }
+                try await eventually("three voices") { try await room.talk()["members"].list.count { $0["speaking"].bool == true } == 3 }
+                let mixes = ["mix", "mix-ann", "mix-ben", "mix-cat", "mix-dan"]
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for mix in mixes {
+                        let file = directory.appendingPathComponent("\(mix).f32").path
+                        group.addTask {
+                            let played = try await ClientProcess.run(
+                                [
+                                    "ffmpeg", "-v", "error", "-i", "\(room.server.rtmp)/talk/r1/\(mix)", "-t", "4", "-f", "f32le", "-ac",
+                                    "1", "-ar",
+                                    "48000", file,
+                                ], within: 60)
+                            #expect(played.status == 0, "\(mix): \(played.errors)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                for mix in mixes {
+                    let samples = try Self.floats(directory.appendingPathComponent("\(mix).f32")).suffix(2 * 48_000)
+                    #expect(samples.count == 2 * 48_000, "\(mix)")
+                    let levels = tones.mapValues { Signal.level(Array(samples), frequency: Double($0)) }
+                    let others = levels.filter { mix != "mix-\($0.key)" }
+                    #expect(others.values.allSatisfy { $0 > -35 }, "\(mix): \(levels)")
+                    if let own = levels.first(where: { mix == "mix-\($0.key)" }), let least = others.values.min() {
+                        #expect(own.value < least - 40, "\(mix): \(levels)")
+                    }
+                    #expect(Signal.longestSilence(Array(samples)) < 480, "\(mix)")
+                }
+                for talker in talkers { talker.send(SIGTERM) }
+                for talker in talkers { _ = try await talker.outcome(within: 20) }
+            }
+        }
+    }
+
+    /// Talkers come, go and come back while somebody listens: times go on evenly, and what is said is heard.
+    @Test(.timeLimit(.minutes(2))) func timesGoOnThroughComingAndGoing() async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            for round in 0..<4 {
+                let client = try await room.talker("ann")
+                let mic = Microphone(client)
+                async let other: Void = Self.passBy(room, "guest\(round)")
+                try await mic.speak(seconds: 1.5, Tone.sine(600))
+                if round % 2 == 0 { await client.close() } else { try await client.reset() }
+                try await other
+                try await eventually("ann to be gone") { try await room.member("ann").isNull }
+            }
+            let heard = try Heard(ear)
+            // 1,024 samples are 21.33 ms.
+            #expect(heard.steps.allSatisfy { (21...22).contains($0) }, "\(heard.steps.filter { !(21...22).contains($0) })")
+            #expect(heard.samples.count > 6 * 48_000)
+            // Ann spoke four times for a second and a half.
+            let voiced = stride(from: 0, to: heard.samples.count - 4_800, by: 4_800).count {
+                Signal.level(Array(heard.samples[$0..<($0 + 4_800)]), frequency: 600) > -30
+            }
+            #expect((50...64).contains(voiced), "\(voiced) tenths of a second")
+            await ear.close()
+        }
+    }
+
+    private static func passBy(_ room: TalkRoom, _ name: String) async throws {
+        let client = try await room.talker(name)
+        try await Microphone(client).speak(seconds: 0.5, Tone.sine(1_500, 0.1))
+        await client.close()
+    }
+
+    /// A voice made by espeak-ng comes out as it went in.
+    @Test(.timeLimit(.minutes(2))) func speechSurvives() async throws {
+        try await Fixture.withDirectory { directory in
+            let file = directory.appendingPathComponent("speech.wav").path
+            let text = "The quick brown fox jumps over the lazy dog, and then it sleeps for a while under the old tree near the river."
+            let spoken = try await ClientProcess.run(["espeak-ng", "-w", file, text], within: 30)
+            #expect(spoken.status == 0, "\(spoken.errors)")
+            let raw = directory.appendingPathComponent("speech.f32").path
+            let decoded = try await ClientProcess.run(
+                ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", "-ac", "1", raw], within: 30)
+            #expect(decoded.status == 0, "\(decoded.errors)")
+            let speech = try Self.floats(URL(fileURLWithPath: raw))
+            try await TalkRoom.run { room in
+                let ear = try await room.listener("mix-bob")
+                let client = try await room.talker("ann")
+                try await Microphone(client).speak(seconds: Double(speech.count) / 48_000) { $0 < speech.count ? speech[$0] : 0 }
+                try await Task.sleep(for: .milliseconds(500))
+                let heard = try Heard(ear).samples
+                // The first half second is where the buffer learns; each window has a lag of its own.
+                let first = try (heard.firstIndex { abs($0) > 0.02 }).orThrow() - (speech.firstIndex { abs($0) > 0.02 } ?? 0)
+                let matches = Signal.matches(speech, in: heard, window: 24_000, lags: (first - 9_600)...(first + 9_600), silence: -40)
+                #expect(matches.count >= 6)
+                #expect(matches.allSatisfy { $0.value >= 0.9 }, "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" })")
+                await client.close()
+                await ear.close()
+            }
+        }
+    }
+
+    /// Stock clients of librtmp: gstreamer speaks, rtmpdump listens.
+    @Test(.timeLimit(.minutes(2))) func librtmpClients() async throws {
+        try await TalkRoom.run { room in
+            try await Fixture.withDirectory { directory in
+                let talker = try ClientProcess([
+                    "gst-launch-1.0", "-q", "audiotestsrc", "is-live=true", "freq=700", "!", "audio/x-raw,rate=44100,channels=2", "!",
+                    "avenc_aac", "!", "aacparse", "!", "flvmux", "streamable=true", "!", "rtmpsink",
+                    "location=\(room.server.rtmp)/talk/r1/gst live=1",
+                ])
+                try await eventually("gstreamer's voice") { try await room.member("gst")["speaking"].bool == true }
+                let file = directory.appendingPathComponent("mix.flv").path
+                let dumped = try await ClientProcess.run(
+                    ["rtmpdump", "-q", "-v", "-r", "\(room.server.rtmp)/talk/r1/mix-dump", "-B", "4", "-o", file], within: 60)
+                #expect(dumped.status == 0 || dumped.status == 2, "\(dumped.errors)")
+                talker.send(SIGTERM)
+                _ = try await talker.outcome(within: 20)
+                let raw = directory.appendingPathComponent("mix.f32").path
+                _ = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
+                let samples = try Self.floats(URL(fileURLWithPath: raw))
+                #expect(samples.count > 2 * 48_000)
+                #expect(Signal.level(Array(samples.suffix(48_000)), frequency: 700) > -25)
+            }
+        }
+    }
+
+    /// Every kind of audio that a talker may bring, at every rate; each is heard at its pitch.
+    @Test(
+        .timeLimit(.minutes(2)),
+        arguments: [
+            ["-c:a", "libmp3lame", "-ar", "44100"], ["-c:a", "nellymoser", "-ar", "16000"], ["-c:a", "libspeex", "-ar", "16000"],
+            ["-c:a", "pcm_alaw", "-ar", "8000"], ["-c:a", "pcm_mulaw", "-ar", "8000"], ["-c:a", "aac", "-ar", "16000"],
+            ["-c:a", "aac", "-ar", "96000", "-ac", "2"], ["-c:a", "aac", "-ar", "7350"],
+            ["-c:a", "libmp3lame", "-ar", "11025", "-ac", "2"],
+        ])
+    func codecs(_ codec: [String]) async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            let talker = try ClientProcess(
+                ["ffmpeg", "-v", "error", "-re", "-f", "lavfi", "-i", "sine=500:r=48000", "-t", "4", "-ac", "1"] + codec
+                    + ["-f", "flv", "\(room.server.rtmp)/talk/r1/ann"])
+            let outcome = try await talker.outcome(within: 40)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let heard = try Heard(ear).samples
+            let level = stride(from: 0, to: heard.count - 24_000, by: 4_800).map {
+                Signal.level(Array(heard[$0..<($0 + 24_000)]), frequency: 500)
+            }.max()
+            #expect(level ?? -100 > -30, "\(codec): \(level ?? -100) dB of \(heard.count) samples")
+            await ear.close()
+        }
+    }
+
+    /// Who says that it can play Opus gets it, beside those who cannot.
+    @Test(.timeLimit(.minutes(1))) func opusForThoseWhoCan() async throws {
+        try await TalkRoom.run { room in
+            let opus = try await room.listener("mix", extra: [.init(name: "fourCcList", value: .strictArray([.string("Opus")]))])
+            let plain = try await room.listener("mix")
+            let client = try await room.talker("ann")
+            try await Microphone(client).speak(seconds: 2.5, Tone.sine(800))
+            for (ear, codec) in [(opus, "Opus"), (plain, "AAC")] {
+                let heard = try Heard(ear)
+                #expect(heard.codec == codec)
+                #expect(Signal.level(heard.last(1), frequency: 800) > -20, "\(codec)")
+                let steps = heard.steps
+                #expect(steps.allSatisfy { (19...22).contains($0) }, "\(codec): \(steps)")
+                await ear.close()
+            }
+            await client.close()
+            try await eventually("a self-check that is right") { try await room.server.api("selfcheck")["ok"].bool == true }
+        }
+    }
+
+    /// Many listeners are one encode; each talker that listens is one more.
+    @Test(.timeLimit(.minutes(1))) func encodesFollowTheMixesNotTheListeners() async throws {
+        func encodes(listeners: Int) async throws -> Double {
+            let counted = LockedList<Double>()
+            try await TalkRoom.run { room in
+                var ears: [RawClient] = []
+                for index in 0..<listeners { ears.append(try await room.listener("mix-l\(index)")) }
+                let client = try await room.talker("ann")
+                async let speech: Void = Microphone(client).speak(seconds: 2.5, Tone.sine(500))
+                try await eventually("ann's voice") { try await room.member("ann")["speaking"].bool == true }
+                let before = try await room.talk()
+                let start = ContinuousClock.now
+                try await Task.sleep(for: .seconds(1.5))
+                let after = try await room.talk()
+                let seconds = (ContinuousClock.now - start) / .seconds(1)
+                counted.append(Double((after["encodes"].int ?? 0) - (before["encodes"].int ?? 0)) / seconds)
+                #expect(after["mixes"].int == 1 && after["listening"].int == listeners)
+                try await speech
+                for ear in ears { await ear.close() }
+                await client.close()
+            }
+            return try counted.all.first.orThrow()
+        }
+        let few = try await encodes(listeners: 5)
+        let many = try await encodes(listeners: 50)
+        #expect((40...55).contains(few), "\(few) a second")
+        #expect(many <= 1.1 * few + 2, "\(many) for 50 listeners, \(few) for 5")
+    }
+
+    /// Silence is encoded once and then repeated.
+    @Test(.timeLimit(.minutes(1))) func silenceCostsNothing() async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            try await eventually("silence to be sent") { ear.media().count > 30 }
+            let before = try await room.talk()["encodes"].int ?? 0
+            let count = ear.media().count
+            try await eventually("a second more") { ear.media().count > count + 47 }
+            #expect(try await room.talk()["encodes"].int == before)
+            let heard = try Heard(ear)
+            #expect(heard.samples.allSatisfy { $0 == 0 } && heard.steps.allSatisfy { (21...22).contains($0) })
+            await ear.close()
+        }
+    }
+
+    static func floats(_ url: URL) throws -> [Float] {
+        try Data(contentsOf: url).withUnsafeBytes { bytes in
+            (0..<bytes.count / 4).map { bytes.loadUnaligned(fromByteOffset: $0 * 4, as: Float.self) }
+        }
+    }
+}
