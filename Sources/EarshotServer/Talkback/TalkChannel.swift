@@ -312,8 +312,8 @@ final class TalkChannel: Sendable {
         var plan = TalkEngine.Plan()
         plan.ducks = state.settings.ducks
         plan.bitRate = self.core.config.talk.bitRate
-        plan.talkers = state.talkers.values.filter { $0.isHeard }.map {
-            .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id))
+        plan.talkers = state.talkers.values.map {
+            .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id), isHeard: $0.isOpen)
         }
         for (key, output) in state.outputs {
             if case .open(let stream) = output { plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream)) }

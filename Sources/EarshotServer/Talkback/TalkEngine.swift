@@ -21,6 +21,8 @@ final class TalkEngine: @unchecked Sendable {
             let id: ParticipantID
             let inbox: TalkInbox
             let gain: Float
+            /// Who is not, sends nothing but headers, which are wanted for later.
+            let isHeard: Bool
         }
 
         struct Mix {
@@ -80,7 +82,11 @@ final class TalkEngine: @unchecked Sendable {
         for talker in plan.talkers {
             guard var voice = self.voices.removeValue(forKey: talker.id) else { continue }
             if voice.fetch() { report.heard.append(talker.id) }
-            inputs.append(.init(id: talker.id, block: voice.pull(nowUs: nowUs), gain: talker.gain))
+            if talker.isHeard {
+                inputs.append(.init(id: talker.id, block: voice.pull(nowUs: nowUs), gain: talker.gain))
+            } else {
+                voice.rest()
+            }
             report.voices[talker.id] = VoiceReport(voice)
             self.tell(voice.problem, of: talker.id)
             self.voices[talker.id] = voice
