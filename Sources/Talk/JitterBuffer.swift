@@ -59,6 +59,8 @@ package struct JitterBuffer: Sendable {
     private static let quiet: Float = 0.003
     /// Samples of delay beside the target that are left as they are: 3 ms.
     private static let tolerance: Int64 = 144
+    /// Samples below the target, 1 ms: it is there because it is needed.
+    private static let shortage: Int64 = 48
     /// Samples of delay above the target that are skipped at once: 100 ms.
     private static let excess: Int64 = 4_800
     /// Samples over which audio is faded in after silence, 2 ms, and after made-up audio, 5 ms.
@@ -199,8 +201,11 @@ extension JitterBuffer {
         let excess = now - self.read - base - self.timing.target
         let isQuiet = self.isQuiet
         var wanted: Int64 = 0
-        if abs(excess) > Self.tolerance {
-            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : (excess / 48).clamped(to: Self.correction)
+        // Once it corrects it goes on until little is left: at the edge it would do so again and again.
+        if excess > (self.rate > 0 ? Self.shortage : Self.tolerance) {
+            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : max(1, (excess / 24).clamped(to: Self.correction))
+        } else if excess < (self.rate < 0 ? 0 : -Self.shortage) {
+            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : min(-1, (excess / 16).clamped(to: Self.correction))
         }
         if !isQuiet {
             // A sample more or less at a time: the pitch slides, it does not jump.
@@ -213,7 +218,7 @@ extension JitterBuffer {
 
     private var isQuiet: Bool {
         let range = self.read..<(self.read + Int64(Self.block) + Self.quietCorrection)
-        return self.queue.withSamples(range) { samples in !samples.isEmpty && !samples.contains { abs($0) > Self.quiet } }
+        return self.queue.withSamples(range) { !$0.isEmpty && Loudness.isWithin($0, Self.quiet) }
     }
 
     private mutating func playAtRate() -> (made: Int, played: Int) {
@@ -286,7 +291,7 @@ extension JitterBuffer {
         let samples = Array(self.line.suffix(Self.block))
         self.line.removeFirst(Self.block)
         // A talker who sends digital silence is as silent as one who sends nothing.
-        guard samples.contains(where: { $0 != 0 }) else { return .silence }
+        if Loudness.isWithin(samples, 0) { return .silence }
         return TalkBlock(samples: samples, kind: made > 0 ? .concealed : .played)
     }
 
@@ -314,10 +319,9 @@ extension JitterBuffer {
 
     /// No number, or beyond all measure: neither can be mixed.
     private static func tame(_ samples: inout [Float]) {
-        samples.withUnsafeMutableBufferPointer { samples in
-            for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {
-                samples[index] = samples[index].isNaN ? 0 : samples[index] < 0 ? -Self.loudest : Self.loudest
-            }
+        guard !Loudness.isWithin(samples, Self.loudest) else { return }
+        for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {
+            samples[index] = samples[index].isNaN ? 0 : samples[index] < 0 ? -Self.loudest : Self.loudest
         }
     }
 }
