@@ -90,18 +90,13 @@ struct SlidingWindow: Sendable {
 
     let buckets: Int
     private var values: [Int64?]
+    private(set) var largest: Int64?
     /// The newest bucket's number.
     private var newest: Int64?
 
     init(buckets: Int) {
         self.buckets = max(1, buckets)
         self.values = Array(repeating: nil, count: self.buckets)
-    }
-
-    var largest: Int64? {
-        var largest: Int64?
-        for case let value? in self.values { largest = max(largest ?? value, value) }
-        return largest
     }
 
     /// A value seen at a time; times that go back count as the newest one.
@@ -111,15 +106,18 @@ struct SlidingWindow: Sendable {
             number = max(number, newest)
             let passed = number - newest
             for step in 0..<min(passed, Int64(self.buckets)) { self.values[self.index(number - step)] = nil }
+            if passed > 0 { self.largest = self.values.reduce(nil) { most, value in value.map { max(most ?? $0, $0) } ?? most } }
         }
         self.newest = number
         let index = self.index(number)
         self.values[index] = max(self.values[index] ?? value, value)
+        self.largest = max(self.largest ?? value, value)
     }
 
     /// Lowers all values, to 0 at the least.
     mutating func lower(by amount: Int64) {
         for index in self.values.indices { self.values[index] = self.values[index].map { max(0, $0 - amount) } }
+        self.largest = self.largest.map { max(0, $0 - amount) }
     }
 
     private func index(_ number: Int64) -> Int {

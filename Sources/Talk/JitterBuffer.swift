@@ -80,8 +80,7 @@ package struct JitterBuffer: Sendable {
     /// Of the last tick: samples over 1,024.
     private var rate: Int64 = 0
     private var concealer = Concealer()
-    /// What was played last, and behind it, while a tick is made, this tick.
-    private var line = [Float](repeating: 0, count: Concealer.past)
+    private var line = PlayedLine()
     /// What comes next does not continue what was played last.
     private var isBroken = true
     private var tally = JitterCounters()
@@ -224,11 +223,10 @@ extension JitterBuffer {
     private mutating func playAtRate() -> (made: Int, played: Int) {
         let reach = Int64(Interpolator.reach)
         let next = self.read + Int64(Self.block) + self.rate
-        let start = self.line.count
-        self.line.append(contentsOf: repeatElement(0, count: Self.block))
         let (queue, range) = (self.queue, (self.read - reach)..<(next + reach))
-        self.line.withUnsafeMutableBufferPointer { line in
-            queue.withSamples(range) { Interpolator.fill(UnsafeMutableBufferPointer(rebasing: line[start...]), from: $0) }
+        self.line.append(Self.block) { target in
+            let block = UnsafeMutableBufferPointer(start: target, count: Self.block)
+            queue.withSamples(range) { Interpolator.fill(block, from: $0) }
         }
         self.read = next
         self.tally.corrected += abs(self.rate)
@@ -258,16 +256,18 @@ extension JitterBuffer {
     }
 
     private mutating func copy(_ count: Int) {
-        let start = self.line.count
-        let queue = self.queue
-        queue.withSamples(self.read..<(self.read + Int64(count))) { self.line.append(contentsOf: $0) }
-        guard self.isBroken else { return }
-        self.isBroken = false
-        let fade = min(count, self.concealer.isAudible ? Self.crossfade : Self.fadeIn)
-        for index in 0..<fade {
-            let weight = Float(index + 1) / Float(fade + 1)
-            self.line[start + index] = self.line[start + index] * weight + self.concealer.next() * (1 - weight)
+        let (queue, range) = (self.queue, self.read..<(self.read + Int64(count)))
+        let fade = !self.isBroken ? 0 : min(count, self.concealer.isAudible ? Self.crossfade : Self.fadeIn)
+        var concealer = self.concealer
+        self.line.append(count) { target in
+            queue.withSamples(range) { if let source = $0.baseAddress { target.update(from: source, count: $0.count) } }
+            for index in 0..<fade {
+                let weight = Float(index + 1) / Float(fade + 1)
+                target[index] = target[index] * weight + concealer.next() * (1 - weight)
+            }
         }
+        self.concealer = concealer
+        self.isBroken = false
     }
 
     /// Makes up samples; says how many of them can be heard.
@@ -275,21 +275,22 @@ extension JitterBuffer {
         self.breakOff()
         self.rate = 0
         var audible = 0
-        for _ in 0..<count {
-            guard self.concealer.isAudible else { break }
-            audible += 1
-            let sample = self.concealer.next()
-            self.line.append(sample)
+        var concealer = self.concealer
+        self.line.append(count) { target in
+            while audible < count, concealer.isAudible {
+                target[audible] = concealer.next()
+                audible += 1
+            }
+            (target + audible).update(repeating: 0, count: count - audible)
         }
-        self.line.append(contentsOf: repeatElement(0, count: count - audible))
+        self.concealer = concealer
         self.tally.concealed += Int64(audible)
         return audible
     }
 
     private mutating func takeBlock(made: Int, played: Int) -> TalkBlock {
         self.tally.played += Int64(played)
-        let samples = Array(self.line.suffix(Self.block))
-        self.line.removeFirst(Self.block)
+        let samples = self.line.takeBlock()
         // A talker who sends digital silence is as silent as one who sends nothing.
         if Loudness.isWithin(samples, 0) { return .silence }
         return TalkBlock(samples: samples, kind: made > 0 ? .concealed : .played)
@@ -314,7 +315,7 @@ extension JitterBuffer {
         guard !self.isBroken else { return }
         self.isBroken = true
         let line = self.line
-        line.withUnsafeBufferPointer { self.concealer.begin(after: $0) }
+        line.withPast { self.concealer.begin(after: $0) }
     }
 
     /// No number, or beyond all measure: neither can be mixed.
