@@ -44,7 +44,7 @@ package final class AudioDecoder {
     }
 
     /// The frame's samples as planes of floats.
-    private static func read(_ frame: UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> PCM? {
+    static func read(_ frame: UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> PCM? {
         let count = Int(frame.pointee.nb_samples)
         let channels = Int(frame.pointee.ch_layout.nb_channels)
         let rate = Int(frame.pointee.sample_rate)

@@ -2,22 +2,29 @@ internal import CFFmpeg
 internal import Media
 package import NIOCore
 
-/// Encodes audio to AAC-LC in runs of 1,024 samples.
+/// Encodes audio to AAC-LC in runs of 1,024 samples, or to Opus in runs of 20 ms.
 ///
 /// Owned by one consumer, used on one thread at a time. What an encoder was given comes out ``priming`` samples late: the first run
-/// decodes to silence.
+/// decodes to silence, of AAC entirely, of Opus in part.
 package final class AudioEncoder {
-    /// A raw data block, for an RTMP message or a container.
+    package enum Codec: String, Sendable, CaseIterable {
+        case aac
+        /// libopus where libavcodec has it, set for voices; libavcodec's own otherwise.
+        case opus
+    }
+
+    /// A raw data block or an Opus packet, for an RTMP message or a container.
     package struct Run: Sendable {
         package var payload: ByteBuffer
         /// Of what was put in: the sample that this run begins with. The first is −``AudioEncoder/priming``.
         package var position: Int64
     }
 
-    /// Of a run.
-    package static let samples = 1_024
+    package let codec: Codec
+    /// Of a run, at the encoder's rate.
+    package let runSamples: Int
 
-    /// What comes out, with its AudioSpecificConfig.
+    /// What comes out, with its AudioSpecificConfig or OpusHead.
     package let track: Track
     /// Samples.
     package let priming: Int
@@ -29,28 +36,32 @@ package final class AudioEncoder {
     private var isAtEnd = false
 
     /// - Parameters:
-    ///   - sampleRate: Hz, one of AAC's.
+    ///   - sampleRate: Hz, one of AAC's; 48,000 of Opus.
     ///   - channels: 1 or 2.
     ///   - bitRate: bits per second, of all channels.
-    package init(sampleRate: Int = 48_000, channels: Int, bitRate: Int) throws(FFmpegError) {
+    package init(codec: Codec = .aac, sampleRate: Int = 48_000, channels: Int, bitRate: Int) throws(FFmpegError) {
         Library.quiet
         guard (1...2).contains(channels) else { throw .overLimit(field: "channels to encode", found: channels, max: 2) }
-        guard let codec = avcodec_find_encoder_by_name("aac") else { throw .unsupported("encoding AAC") }
+        guard codec == .aac || sampleRate == 48_000 else { throw .unsupported("encoding Opus at \(sampleRate) Hz") }
+        guard let library = codec.library else { throw .unsupported("encoding \(codec.rawValue)") }
+        self.codec = codec
         self.frame = try MediaFrame()
         self.packet = try Packet()
-        let context = try allocated(avcodec_alloc_context3(codec), "avcodec_alloc_context3")
+        let context = try allocated(avcodec_alloc_context3(library), "avcodec_alloc_context3")
         do throws(FFmpegError) {
-            context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
+            // libopus takes interleaved samples, the others take planes.
+            context.pointee.sample_fmt = codec.isLibOpus(library) ? AV_SAMPLE_FMT_FLT : AV_SAMPLE_FMT_FLTP
             context.pointee.sample_rate = Int32(clamping: sampleRate)
             av_channel_layout_default(&context.pointee.ch_layout, Int32(channels))
             context.pointee.bit_rate = Int64(min(max(bitRate, 8_000), 512_000))
             context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
             context.pointee.thread_count = 1
             context.pointee.time_base = AVRational(num: 1, den: context.pointee.sample_rate)
-            // Nearly twoloop's quality for half of its time.
-            try check(av_opt_set(context.pointee.priv_data, "aac_coder", "fast", 0), "av_opt_set (aac_coder)")
-            try check(avcodec_open2(context, codec, nil), "avcodec_open2 (aac, \(sampleRate) Hz)")
-            self.track = try Self.track(context)
+            try codec.configure(context, isLibOpus: codec.isLibOpus(library))
+            try check(avcodec_open2(context, library, nil), "avcodec_open2 (\(codec.rawValue), \(sampleRate) Hz)")
+            let header = ByteBuffer(
+                bytes: UnsafeBufferPointer(start: context.pointee.extradata, count: Int(max(0, context.pointee.extradata_size))))
+            self.track = try Self.track(codec.message(header, isHeader: true))
         } catch {
             var context: UnsafeMutablePointer<AVCodecContext>? = context
             avcodec_free_context(&context)
@@ -58,6 +69,7 @@ package final class AudioEncoder {
         }
         self.context = context
         self.priming = Int(context.pointee.initial_padding)
+        self.runSamples = Int(max(1, context.pointee.frame_size))
         self.pending = PCM(silence: 0, sampleRate: sampleRate, channels: channels)
     }
 
@@ -67,12 +79,16 @@ package final class AudioEncoder {
     }
 
     /// The track as a publisher's sequence header would tell it.
-    private static func track(_ context: UnsafeMutablePointer<AVCodecContext>) throws(FFmpegError) -> Track {
-        var message = ByteBuffer(bytes: [0xAF, 0x00])
-        message.writeBytes(UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
+    private static func track(_ message: ByteBuffer) throws(FFmpegError) -> Track {
         let frame = try reading { () throws(MediaError) in try Frame(kind: .audio, timestamp: 0, payload: message) }
         return try Track(frame)
     }
+
+    /// The payload of the RTMP message that tells players what comes: the sequence header.
+    package var sequenceMessage: ByteBuffer { self.codec.message(self.track.extradata, isHeader: true) }
+
+    /// The payload of the RTMP message that carries a run.
+    package func message(_ run: Run) -> ByteBuffer { self.codec.message(run.payload, isHeader: false) }
 
     /// Takes audio of the encoder's rate and channels; throws `.unsupported` for any other.
     package func encode(_ pcm: PCM) throws(FFmpegError) -> [Run] {
@@ -82,9 +98,9 @@ package final class AudioEncoder {
         for index in pcm.planes.indices { self.pending.planes[index] += pcm.planes[index] }
         var runs: [Run] = []
         var start = 0
-        while self.pending.count - start >= Self.samples {
-            try self.feed(start..<(start + Self.samples), &runs)
-            start += Self.samples
+        while self.pending.count - start >= self.runSamples {
+            try self.feed(start..<(start + self.runSamples), &runs)
+            start += self.runSamples
         }
         self.pending.dropFirst(start)
         return runs
@@ -96,11 +112,11 @@ package final class AudioEncoder {
         self.isAtEnd = true
         var runs: [Run] = []
         if self.pending.count > 0 {
-            let missing = Self.samples - self.pending.count
+            let missing = self.runSamples - self.pending.count
             for index in self.pending.planes.indices { self.pending.planes[index] += Array(repeating: 0, count: missing) }
-            try self.feed(0..<Self.samples, &runs)
+            try self.feed(0..<self.runSamples, &runs)
         }
-        try check(avcodec_send_frame(self.context, nil), "avcodec_send_frame (aac, end)")
+        try check(avcodec_send_frame(self.context, nil), "avcodec_send_frame (\(self.codec.rawValue), end)")
         try self.receive(&runs)
         return runs
     }
@@ -108,20 +124,27 @@ package final class AudioEncoder {
     private func feed(_ range: Range<Int>, _ runs: inout [Run]) throws(FFmpegError) {
         let frame = self.frame.pointer
         av_frame_unref(frame)
-        frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+        frame.pointee.format = self.context.pointee.sample_fmt.rawValue
         frame.pointee.sample_rate = self.context.pointee.sample_rate
         frame.pointee.nb_samples = Int32(range.count)
         av_channel_layout_default(&frame.pointee.ch_layout, Int32(self.pending.channels))
         try check(av_frame_get_buffer(frame, 0), "av_frame_get_buffer")
+        let isPlanar = self.context.pointee.sample_fmt == AV_SAMPLE_FMT_FLTP || self.pending.channels == 1
         for (index, plane) in self.pending.planes.enumerated() {
-            guard let target = frame.pointee.extended_data[index] else { continue }
-            plane[range].withUnsafeBytes {
-                UnsafeMutableRawPointer(target).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(target), byteCount: $0.count)
+            guard let target = frame.pointee.extended_data[isPlanar ? index : 0] else { continue }
+            plane[range].withUnsafeBufferPointer { samples in
+                target.withMemoryRebound(to: Float.self, capacity: range.count * (isPlanar ? 1 : self.pending.channels)) { target in
+                    if isPlanar {
+                        if let source = samples.baseAddress { target.update(from: source, count: samples.count) }
+                    } else {
+                        for position in 0..<samples.count { target[position * self.pending.channels + index] = samples[position] }
+                    }
+                }
             }
         }
         frame.pointee.pts = self.fed
         self.fed += Int64(range.count)
-        try check(avcodec_send_frame(self.context, frame), "avcodec_send_frame (aac)")
+        try check(avcodec_send_frame(self.context, frame), "avcodec_send_frame (\(self.codec.rawValue))")
         try self.receive(&runs)
     }
 
@@ -129,10 +152,52 @@ package final class AudioEncoder {
         while true {
             let code = avcodec_receive_packet(self.context, self.packet.pointer)
             if code == earshot_error_again || code == earshot_error_eof { return }
-            try check(code, "avcodec_receive_packet (aac)")
+            try check(code, "avcodec_receive_packet (\(self.codec.rawValue))")
             let bytes = UnsafeBufferPointer(start: self.packet.pointer.pointee.data, count: Int(self.packet.pointer.pointee.size))
             runs.append(Run(payload: ByteBuffer(bytes: bytes), position: self.packet.pointer.pointee.pts))
             av_packet_unref(self.packet.pointer)
         }
+    }
+}
+
+extension AudioEncoder.Codec {
+    /// libavcodec's encoder.
+    fileprivate var library: UnsafePointer<AVCodec>? {
+        switch self {
+        case .aac: avcodec_find_encoder_by_name("aac")
+        case .opus: avcodec_find_encoder_by_name("libopus") ?? avcodec_find_encoder_by_name("opus")
+        }
+    }
+
+    fileprivate func isLibOpus(_ library: UnsafePointer<AVCodec>) -> Bool {
+        self == .opus && String(cString: library.pointee.name) == "libopus"
+    }
+
+    fileprivate func configure(_ context: UnsafeMutablePointer<AVCodecContext>, isLibOpus: Bool) throws(FFmpegError) {
+        switch self {
+        case .aac:
+            // Nearly twoloop's quality for half of its time.
+            try check(av_opt_set(context.pointee.priv_data, "aac_coder", "fast", 0), "av_opt_set (aac_coder)")
+        case .opus where isLibOpus:
+            try check(av_opt_set(context.pointee.priv_data, "application", "voip", 0), "av_opt_set (application)")
+            try check(av_opt_set(context.pointee.priv_data, "frame_duration", "20", 0), "av_opt_set (frame_duration)")
+            // From 10, the best, to half of it: voices sound the same, for half of the time.
+            context.pointee.compression_level = 5
+        case .opus:
+            // libavcodec's own counts as an experiment.
+            context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL
+            try check(av_opt_set(context.pointee.priv_data, "opus_delay", "20", 0), "av_opt_set (opus_delay)")
+        }
+    }
+
+    /// FLV 10.1 §E.4.2.1 (AAC: format 10, at 44 kHz, 16 bits, stereo, whatever it is); Enhanced RTMP v2, "Enhanced Audio".
+    fileprivate func message(_ body: ByteBuffer, isHeader: Bool) -> ByteBuffer {
+        var message = ByteBuffer()
+        switch self {
+        case .aac: message.writeBytes([0xAF, isHeader ? 0 : 1])
+        case .opus: message.writeBytes([isHeader ? 0x90 : 0x91] + [UInt8]("Opus".utf8))
+        }
+        message.writeImmutableBuffer(body)
+        return message
     }
 }

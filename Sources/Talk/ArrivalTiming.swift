@@ -2,13 +2,13 @@
 /// evenly. Owned by a ``JitterBuffer``; a plain value. All in samples.
 ///
 /// A run's transit is its arrival minus its place on the talker's line of time: its origin is unknown, its changes are what counts. The
-/// least transit of the last seconds is the ``base``: what came undelayed. It follows the drift of the talker's clock. How much later than
+/// least transit of the last 4 s is the ``base``: what came undelayed. It follows the drift of the talker's clock. How much later than
 /// that runs come, for the last seconds, gives the ``target``: it grows at once and shrinks slowly.
 struct ArrivalTiming: Sendable {
     /// Samples by which the target shrinks in a tick: 10 ms in a second, as fast as playing can follow.
     private static let shrink: Int64 = 10
     /// What is added to the lateness seen: a tick takes its 1,024 samples at once, and the next run may be a little later still.
-    private static let margin = Int64(TalkFormat.blockSamples) + 192
+    private static let margin = Int64(TalkFormat.blockSamples) + 288
     /// For so long after its start a talker is held back by ``JitterLimits/startMs`` at least: 2 s.
     private static let learning: Int64 = 96_000
 
@@ -23,8 +23,8 @@ struct ArrivalTiming: Sendable {
     private(set) var jitter: Int64 = 0
     private var begun: Int64?
     private var last: Int64?
-    private var transits = SlidingWindow(buckets: 8)
-    private var lateness = SlidingWindow(buckets: 12)
+    private var transits = SlidingWindow(buckets: 16)
+    private var lateness = SlidingWindow(buckets: 24)
 
     init(_ limits: JitterLimits) {
         self.least = Int64(TalkFormat.samples(ms: limits.minMs))
@@ -55,18 +55,24 @@ struct ArrivalTiming: Sendable {
             self.target = max(self.target, self.start)
         }
         self.transits.add(-transit, at: arrival)
-        let base = self.transits.largest.map(-) ?? transit
-        if let before = self.base, base > before { self.lateness.lower(by: base - before) }
-        self.base = base
-        if !isRestart {
-            self.lateness.add(max(0, transit - base), at: arrival)
-            self.target = max(self.target, self.wanted)
+        guard let base = self.base, !isRestart else {
+            self.base = transit
+            return isRestart
         }
-        return isRestart
+        self.base = min(base, transit)
+        self.lateness.add(max(0, late), at: arrival)
+        self.target = max(self.target, self.wanted)
+        return false
     }
 
     /// A tick has passed.
     mutating func tick(now: Int64) {
+        if let base, let least = self.transits.largest.map(-), least > base {
+            // Not in steps, which would be heard in the rate at which a drifting talker is played.
+            let rise = max(1, (least - base) / 16)
+            self.base = base + rise
+            self.lateness.lower(by: rise)
+        }
         var wanted = self.wanted
         if let begun, now - begun < Self.learning { wanted = max(wanted, self.start) }
         self.target = max(wanted, self.target - Self.shrink)
@@ -77,25 +83,20 @@ struct ArrivalTiming: Sendable {
     }
 }
 
-/// The largest value of the last half-seconds. A plain value of fixed size.
+/// The largest value of the last quarter-seconds. A plain value of fixed size.
 struct SlidingWindow: Sendable {
     /// Samples.
-    private static let width: Int64 = 24_000
+    private static let width: Int64 = 12_000
 
     let buckets: Int
     private var values: [Int64?]
+    private(set) var largest: Int64?
     /// The newest bucket's number.
     private var newest: Int64?
 
     init(buckets: Int) {
         self.buckets = max(1, buckets)
         self.values = Array(repeating: nil, count: self.buckets)
-    }
-
-    var largest: Int64? {
-        var largest: Int64?
-        for case let value? in self.values { largest = max(largest ?? value, value) }
-        return largest
     }
 
     /// A value seen at a time; times that go back count as the newest one.
@@ -105,15 +106,18 @@ struct SlidingWindow: Sendable {
             number = max(number, newest)
             let passed = number - newest
             for step in 0..<min(passed, Int64(self.buckets)) { self.values[self.index(number - step)] = nil }
+            if passed > 0 { self.largest = self.values.reduce(nil) { most, value in value.map { max(most ?? $0, $0) } ?? most } }
         }
         self.newest = number
         let index = self.index(number)
         self.values[index] = max(self.values[index] ?? value, value)
+        self.largest = max(self.largest ?? value, value)
     }
 
     /// Lowers all values, to 0 at the least.
     mutating func lower(by amount: Int64) {
         for index in self.values.indices { self.values[index] = self.values[index].map { max(0, $0 - amount) } }
+        self.largest = self.largest.map { max(0, $0 - amount) }
     }
 
     private func index(_ number: Int64) -> Int {

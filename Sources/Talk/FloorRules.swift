@@ -118,7 +118,10 @@ package struct FloorRules: Sendable {
             self.publishers[id] = nil
             self.mutedOnes.remove(id)
             self.leave(id, .revoked, .kicked, by: by)
-        case .settings(let settings): self.change(settings)
+        case .settings(let settings):
+            self.change(settings)
+            // Shorter times may have passed already.
+            self.expire()
         case .closed: self.close()
         case .tick: break
         }

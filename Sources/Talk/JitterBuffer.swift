@@ -59,6 +59,8 @@ package struct JitterBuffer: Sendable {
     private static let quiet: Float = 0.003
     /// Samples of delay beside the target that are left as they are: 3 ms.
     private static let tolerance: Int64 = 144
+    /// Samples below the target, 1 ms: it is there because it is needed.
+    private static let shortage: Int64 = 48
     /// Samples of delay above the target that are skipped at once: 100 ms.
     private static let excess: Int64 = 4_800
     /// Samples over which audio is faded in after silence, 2 ms, and after made-up audio, 5 ms.
@@ -78,8 +80,7 @@ package struct JitterBuffer: Sendable {
     /// Of the last tick: samples over 1,024.
     private var rate: Int64 = 0
     private var concealer = Concealer()
-    /// What was played last, and behind it, while a tick is made, this tick.
-    private var line = [Float](repeating: 0, count: Concealer.past)
+    private var line = PlayedLine()
     /// What comes next does not continue what was played last.
     private var isBroken = true
     private var tally = JitterCounters()
@@ -199,8 +200,11 @@ extension JitterBuffer {
         let excess = now - self.read - base - self.timing.target
         let isQuiet = self.isQuiet
         var wanted: Int64 = 0
-        if abs(excess) > Self.tolerance {
-            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : (excess / 48).clamped(to: Self.correction)
+        // Once it corrects it goes on until little is left: at the edge it would do so again and again.
+        if excess > (self.rate > 0 ? Self.shortage : Self.tolerance) {
+            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : max(1, (excess / 24).clamped(to: Self.correction))
+        } else if excess < (self.rate < 0 ? 0 : -Self.shortage) {
+            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : min(-1, (excess / 16).clamped(to: Self.correction))
         }
         if !isQuiet {
             // A sample more or less at a time: the pitch slides, it does not jump.
@@ -213,17 +217,16 @@ extension JitterBuffer {
 
     private var isQuiet: Bool {
         let range = self.read..<(self.read + Int64(Self.block) + Self.quietCorrection)
-        return self.queue.withSamples(range) { samples in !samples.isEmpty && !samples.contains { abs($0) > Self.quiet } }
+        return self.queue.withSamples(range) { !$0.isEmpty && Loudness.isWithin($0, Self.quiet) }
     }
 
     private mutating func playAtRate() -> (made: Int, played: Int) {
         let reach = Int64(Interpolator.reach)
         let next = self.read + Int64(Self.block) + self.rate
-        let start = self.line.count
-        self.line.append(contentsOf: repeatElement(0, count: Self.block))
         let (queue, range) = (self.queue, (self.read - reach)..<(next + reach))
-        self.line.withUnsafeMutableBufferPointer { line in
-            queue.withSamples(range) { Interpolator.fill(UnsafeMutableBufferPointer(rebasing: line[start...]), from: $0) }
+        self.line.append(Self.block) { target in
+            let block = UnsafeMutableBufferPointer(start: target, count: Self.block)
+            queue.withSamples(range) { Interpolator.fill(block, from: $0) }
         }
         self.read = next
         self.tally.corrected += abs(self.rate)
@@ -253,16 +256,18 @@ extension JitterBuffer {
     }
 
     private mutating func copy(_ count: Int) {
-        let start = self.line.count
-        let queue = self.queue
-        queue.withSamples(self.read..<(self.read + Int64(count))) { self.line.append(contentsOf: $0) }
-        guard self.isBroken else { return }
-        self.isBroken = false
-        let fade = min(count, self.concealer.isAudible ? Self.crossfade : Self.fadeIn)
-        for index in 0..<fade {
-            let weight = Float(index + 1) / Float(fade + 1)
-            self.line[start + index] = self.line[start + index] * weight + self.concealer.next() * (1 - weight)
+        let (queue, range) = (self.queue, self.read..<(self.read + Int64(count)))
+        let fade = !self.isBroken ? 0 : min(count, self.concealer.isAudible ? Self.crossfade : Self.fadeIn)
+        var concealer = self.concealer
+        self.line.append(count) { target in
+            queue.withSamples(range) { if let source = $0.baseAddress { target.update(from: source, count: $0.count) } }
+            for index in 0..<fade {
+                let weight = Float(index + 1) / Float(fade + 1)
+                target[index] = target[index] * weight + concealer.next() * (1 - weight)
+            }
         }
+        self.concealer = concealer
+        self.isBroken = false
     }
 
     /// Makes up samples; says how many of them can be heard.
@@ -270,23 +275,24 @@ extension JitterBuffer {
         self.breakOff()
         self.rate = 0
         var audible = 0
-        for _ in 0..<count {
-            guard self.concealer.isAudible else { break }
-            audible += 1
-            let sample = self.concealer.next()
-            self.line.append(sample)
+        var concealer = self.concealer
+        self.line.append(count) { target in
+            while audible < count, concealer.isAudible {
+                target[audible] = concealer.next()
+                audible += 1
+            }
+            (target + audible).update(repeating: 0, count: count - audible)
         }
-        self.line.append(contentsOf: repeatElement(0, count: count - audible))
+        self.concealer = concealer
         self.tally.concealed += Int64(audible)
         return audible
     }
 
     private mutating func takeBlock(made: Int, played: Int) -> TalkBlock {
         self.tally.played += Int64(played)
-        let samples = Array(self.line.suffix(Self.block))
-        self.line.removeFirst(Self.block)
+        let samples = self.line.takeBlock()
         // A talker who sends digital silence is as silent as one who sends nothing.
-        guard samples.contains(where: { $0 != 0 }) else { return .silence }
+        if Loudness.isWithin(samples, 0) { return .silence }
         return TalkBlock(samples: samples, kind: made > 0 ? .concealed : .played)
     }
 
@@ -309,15 +315,14 @@ extension JitterBuffer {
         guard !self.isBroken else { return }
         self.isBroken = true
         let line = self.line
-        line.withUnsafeBufferPointer { self.concealer.begin(after: $0) }
+        line.withPast { self.concealer.begin(after: $0) }
     }
 
     /// No number, or beyond all measure: neither can be mixed.
     private static func tame(_ samples: inout [Float]) {
-        samples.withUnsafeMutableBufferPointer { samples in
-            for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {
-                samples[index] = samples[index].isNaN ? 0 : samples[index] < 0 ? -Self.loudest : Self.loudest
-            }
+        guard !Loudness.isWithin(samples, Self.loudest) else { return }
+        for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {
+            samples[index] = samples[index].isNaN ? 0 : samples[index] < 0 ? -Self.loudest : Self.loudest
         }
     }
 }

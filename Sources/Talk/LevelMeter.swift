@@ -44,12 +44,7 @@ package struct LevelMeter: Sendable {
     package mutating func add(_ block: TalkBlock) -> Bool {
         var (sum, peak) = (Float(0), Float(0))
         if block.kind != .silent {
-            block.samples.withUnsafeBufferPointer { samples in
-                for sample in samples {
-                    sum += sample * sample
-                    peak = max(peak, abs(sample))
-                }
-            }
+            (sum, peak) = Loudness.measure(block.samples)
         }
         let rms = Self.decibels((sum / Float(TalkFormat.blockSamples)).squareRoot())
         self.rmsDB = max(rms, self.rmsDB - Self.fall, Self.floorDB)

@@ -29,6 +29,11 @@ package struct Mixer: Sendable {
         /// All of them are exactly zero: as any other silence.
         package var isSilent: Bool
 
+        package init(samples: [Float], isSilent: Bool) {
+            self.samples = samples
+            self.isSilent = isSilent
+        }
+
         static let silence = Output(samples: TalkBlock.silence.samples, isSilent: true)
     }
 
@@ -127,19 +132,13 @@ package struct Mixer: Sendable {
 
     private static func sum(_ voices: [Voice]) -> [Float] {
         var sum = voices[0].samples
-        sum.withUnsafeMutableBufferPointer { sum in
-            for voice in voices.dropFirst() {
-                voice.samples.withUnsafeBufferPointer { samples in
-                    for index in 0..<min(sum.count, samples.count) { sum[index] += samples[index] }
-                }
-            }
-        }
+        for voice in voices.dropFirst() { Loudness.add(voice.samples, to: &sum) }
         return sum
     }
 
     private static func limited(_ sum: [Float], _ limiter: inout SoftLimiter) -> Output {
         var samples = sum
         limiter.process(&samples)
-        return Output(samples: samples, isSilent: !samples.contains { $0 != 0 })
+        return Output(samples: samples, isSilent: Loudness.isWithin(samples, 0))
     }
 }

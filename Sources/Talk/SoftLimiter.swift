@@ -28,8 +28,8 @@ package struct SoftLimiter: Sendable {
 
     /// Limits the samples that follow those of the call before. What comes out is within ±1, whatever goes in.
     package mutating func process(_ samples: inout [Float]) {
+        if self.isIdle, Loudness.isWithin(samples, Self.threshold) { return }
         samples.withUnsafeMutableBufferPointer { samples in
-            if self.isIdle, !samples.contains(where: { !(abs($0) <= Self.threshold) }) { return }
             var start = 0
             while start < samples.count {
                 let end = min(start + Self.step, samples.count)

@@ -7,13 +7,16 @@ package enum TalkFormat {
 
     /// When a tick is due: microseconds after tick 0, rounded down. Exact for as long as any server runs.
     package static func microseconds(tick: Int64) -> Int64 {
-        Self.bounded(tick) * 64_000 / 3
+        Self.boundedTick(tick) * 64_000 / 3
     }
 
     /// The timestamp of a tick in an RTMP message: milliseconds after tick 0, rounded down.
     package static func milliseconds(tick: Int64) -> Int64 {
-        Self.bounded(tick) * 64 / 3
+        Self.boundedTick(tick) * 64 / 3
     }
+
+    /// 47,000 years of ticks either way.
+    private static func boundedTick(_ tick: Int64) -> Int64 { max(-(1 << 46), min(1 << 46, tick)) }
 
     /// Samples in a number of milliseconds.
     static func samples(ms: Int) -> Int { ms * 48 }

@@ -1,0 +1,100 @@
+import Foundation
+import Talk
+
+/// A talker, the network behind it and the room's ticks, in simulated time: what went in, and what came out.
+struct Line {
+    /// A run on its way.
+    struct Run {
+        /// Microseconds of the room's clock.
+        var arrivalUs: Int64
+        var timestampMs: Int64
+        /// Of the talker's audio, in samples.
+        var start: Int
+        var count: Int
+    }
+
+    var buffer = JitterBuffer()
+    var runs: [Run] = []
+    /// All that was played.
+    var output: [Float] = []
+    var kinds: [TalkBlock.Kind] = []
+    /// After each tick.
+    var delays: [Double] = []
+    var depths: [Double] = []
+    /// What to keep of the output.
+    var keepsOutput = true
+
+    /// A talker that sends as it speaks.
+    ///
+    /// - Parameters:
+    ///   - seconds: of its own clock.
+    ///   - run: samples of a run.
+    ///   - speed: seconds of audio in a second of the room's.
+    ///   - clock: seconds of its timestamps in a second of its audio.
+    ///   - jitterMs: by how much a run is late at most, evenly distributed; one does not overtake another.
+    init(
+        seconds: Double, run: Int = 1_024, speed: Double = 1, jitterMs: Double = 0, originMs: Int64 = 0, phaseUs: Int64 = 7_000,
+        seed: UInt64 = 1
+    ) {
+        var random = Seeded(seed: seed)
+        var last: Int64 = 0
+        for start in stride(from: 0, to: Int(seconds * 48_000), by: run) {
+            let sent = Double(start) / 48_000 / speed * 1_000_000
+            let late = jitterMs > 0 ? Double.random(in: 0...jitterMs, using: &random) * 1_000 : 0
+            last = max(last, phaseUs + Int64(sent + late))
+            self.runs.append(Run(arrivalUs: last, timestampMs: originMs + Int64(start) / 48, start: start, count: run))
+        }
+    }
+
+    /// Plays what `signal` gives for each of the talker's samples until `seconds` of the room's time after the last run.
+    mutating func play(extra: Double = 0.5, stopAfter: Double? = nil, _ signal: (Int) -> Float) {
+        let end = stopAfter.map { Int64($0 * 1_000_000) } ?? (self.runs.last?.arrivalUs ?? 0) + Int64(extra * 1_000_000)
+        var next = 0
+        var tick: Int64 = 0
+        while TalkFormat.microseconds(tick: tick) < end {
+            let now = TalkFormat.microseconds(tick: tick)
+            while next < self.runs.count, self.runs[next].arrivalUs <= now {
+                let run = self.runs[next]
+                self.buffer.push(
+                    [Float](unsafeUninitializedCapacity: run.count) { samples, count in
+                        for index in 0..<run.count { samples[index] = signal(run.start + index) }
+                        count = run.count
+                    }, timestampMs: run.timestampMs, arrivalUs: run.arrivalUs)
+                next += 1
+            }
+            let block = self.buffer.pull(nowUs: now)
+            if self.keepsOutput { self.output += block.samples }
+            self.kinds.append(block.kind)
+            self.delays.append(self.buffer.counters.delayMs)
+            self.depths.append(self.buffer.counters.depthMs)
+            tick += 1
+        }
+    }
+
+    /// When a sample was sent, as a run that nothing delays: in samples of the room's clock.
+    func sent(_ sample: Int, phaseUs: Int64 = 7_000) -> Double { Double(sample) + Double(phaseUs) * 0.048 }
+
+    /// A part of the output, in seconds.
+    func output(_ from: Double, _ to: Double) -> [Float] {
+        Array(self.output[min(self.output.count, Int(from * 48_000))..<min(self.output.count, Int(to * 48_000))])
+    }
+}
+
+/// Signals for each of a talker's samples.
+enum Voice {
+    static func tone(_ frequency: Double, _ amplitude: Float = 0.3) -> (Int) -> Float {
+        { amplitude * Float(sin(2 * Double.pi * frequency * Double($0) / 48_000)) }
+    }
+
+    /// A click of 8 samples at each `every` samples, over a low noise that is no silence.
+    static func clicks(every: Int, from: Int = 0) -> (Int) -> Float {
+        { $0 >= from && $0 % every < 8 ? 0.9 : Float(($0 &* 7_919) % 101 - 50) * 1e-4 }
+    }
+}
+
+extension [Double] {
+    func percentile(_ fraction: Double) -> Double {
+        let sorted = self.sorted()
+        return sorted.isEmpty ? .nan : sorted[Swift.min(sorted.count - 1, Int(fraction * Double(sorted.count)))]
+    }
+}

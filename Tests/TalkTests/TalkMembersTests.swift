@@ -1,0 +1,101 @@
+import Talk
+import Testing
+
+private let ann = participant("ann"), ben = participant("ben")
+
+@Suite struct TalkMembersTests {
+    @Test func thirtyTalkersAtOnce() throws {
+        var members = TalkMembers()
+        var refused: [TalkRefusal] = []
+        for index in 0..<30 {
+            do throws(TalkRefusal) {
+                _ = try members.admitTalker(participant("t\(index)"), identity: "\(index)", role: .guest, nowMs: 0)
+            } catch {
+                refused.append(error)
+            }
+        }
+        #expect(members.talkers.map(\.id) == (0..<8).map { participant("t\($0)") })
+        #expect(refused == Array(repeating: .talkersFull(max: 8), count: 22) && "\(refused[0])" == "all 8 talkers are there")
+        // One goes, one comes.
+        let left1 = members.left(session: members.talkers[3].session)
+        #expect(left1)
+        #expect(try members.admitTalker(ann, identity: "a", role: .host, nowMs: 1).replaces == nil)
+        #expect(throws: TalkRefusal.talkersFull(max: 8)) { try members.admitTalker(ben, identity: "b", role: .host, nowMs: 1) }
+        // More may talk now.
+        members.limits = TalkLimits(talkers: 9)
+        #expect(try members.admitTalker(ben, identity: "b", role: .host, nowMs: 1).replaces == nil)
+    }
+
+    @Test func listeners() throws {
+        var members = TalkMembers(limits: TalkLimits(talkers: 1, listeners: 2))
+        let one = try members.admitListener(.mix, nowMs: 0), two = try members.admitListener(.mixWithout(ann), nowMs: 0)
+        #expect(throws: TalkRefusal.listenersFull(max: 2)) { try members.admitListener(.voice(ann), nowMs: 0) }
+        #expect(members.listenerCount == 2 && members.listeners(of: .mix) == [one] && members.sessions(of: ann) == [two])
+        let left2 = members.left(session: one)
+        #expect(left2)
+        let left3 = members.left(session: one)
+        #expect(!left3 && members.listenerCount == 1)
+    }
+
+    @Test func takeover() throws {
+        var members = TalkMembers(limits: TalkLimits(talkers: 1))
+        let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 100)
+        #expect(throws: TalkRefusal.taken(ann)) { try members.admitTalker(ann, identity: "thief", role: .guest, nowMs: 200) }
+        let second = try members.admitTalker(ann, identity: "phone", role: .coHost, nowMs: 300)
+        #expect(second.replaces == first.session && second.session != first.session)
+        // The first one's end comes late and means nothing.
+        let left4 = members.left(session: first.session)
+        #expect(!left4 && members.talkers.count == 1)
+        #expect(members.talkers[0].sinceMs == 100 && members.talkers[0].role == .coHost && members.talkers[0].session == second.session)
+        _ = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 400)
+        _ = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 500)
+        #expect(throws: TalkRefusal.flapping(ann)) { try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 30_299) }
+        let last = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 30_300)
+        let left5 = members.left(session: last.session)
+        #expect(left5 && members.talkers.isEmpty)
+    }
+
+    @Test func whatIsSetStays() throws {
+        var members = TalkMembers()
+        members.setMuted(ann, true)
+        members.setGain(ann, 2)
+        members.setRole(ann, .host)
+        #expect(members.role(ben) == nil && members.gain(ben) == 1 && !members.isMuted(ben))
+        for _ in 0..<2 {
+            let session = try members.admitTalker(ann, identity: "a", role: .guest, nowMs: 0).session
+            let member = members.talkers[0]
+            #expect(member.isMuted && member.gain == 2 && member.role == .host && members.role(ann) == .host)
+            let left6 = members.left(session: session)
+            #expect(left6)
+        }
+        for (gain, kept) in [(100, 8), (-1, 0), (.nan, 0), (.infinity, 0)] as [(Float, Float)] {
+            members.setGain(ann, gain)
+            #expect(members.gain(ann) == kept)
+        }
+    }
+
+    @Test func forbidden() throws {
+        var members = TalkMembers()
+        members.forbid(ann, untilMs: 1_000)
+        #expect(throws: TalkRefusal.forbidden(ann, untilMs: 1_000)) {
+            try members.admitTalker(ann, identity: "a", role: .guest, nowMs: 999)
+        }
+        #expect(throws: TalkRefusal.forbidden(ann, untilMs: 1_000)) { try members.admitListener(.mixWithout(ann), nowMs: 999) }
+        #expect(members.forbiddenUntil(ann, nowMs: 999) == 1_000 && members.forbiddenUntil(ann, nowMs: 1_000) == nil)
+        _ = try members.admitListener(.mix, nowMs: 0)
+        _ = try members.admitTalker(ann, identity: "a", role: .guest, nowMs: 1_000)
+        members.forbid(ben, untilMs: .max)
+        members.forbid(ben, untilMs: nil)
+        _ = try members.admitTalker(ben, identity: "b", role: .guest, nowMs: 0)
+    }
+
+    /// Settings of thousands are not kept; those of who is there are.
+    @Test func memoryIsBounded() throws {
+        var members = TalkMembers()
+        _ = try members.admitTalker(ann, identity: "a", role: .guest, nowMs: 0)
+        members.setMuted(ann, true)
+        for index in 0..<2_000 { members.setMuted(participant("p\(index)"), true) }
+        #expect(members.isMuted(ann) && members.isMuted(participant("p1999")) && !members.isMuted(participant("p0")))
+        #expect((0..<2_000).filter { members.isMuted(participant("p\($0)")) }.count == 511)
+    }
+}
