@@ -38,6 +38,8 @@ actor Recorder {
     }
 
     private static let tickMs = 250
+    /// How long frames wait that no fragment ends with.
+    private static let holdMs: Int64 = 2_000
 
     /// `stream` was acquired for it.
     init(core: ServerCore, stream: Relay.Stream, task: RecordingTask, means: RecordingWriter.Means) {
@@ -63,7 +65,7 @@ actor Recorder {
     /// Begins to take frames. Once.
     func start() {
         let me = Weak(recorder: self)
-        let mailbox = FrameMailbox { [executor] in
+        let mailbox = FrameMailbox(on: self.stream.home.eventLoop) { [executor] in
             executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }
         }
         self.mailbox = mailbox
@@ -87,19 +89,25 @@ actor Recorder {
     // MARK: Frames
 
     private func drain() {
-        guard let mailbox = self.mailbox, self.ending == nil else { return }
-        self.writer.dropped = mailbox.dropped
-        let items = mailbox.drain()
-        self.maker.take(items, nowMs: LoopSweeper.nowMs, wallMs: WallClock.ms)
-        self.tellProblems()
-        if items.contains(where: { if case .ended = $0 { true } else { false } }) { self.finish(.streamEnded) }
-        self.look()
+        while let mailbox = self.mailbox, self.ending == nil {
+            self.writer.dropped = mailbox.dropped
+            let batch = mailbox.drain()
+            let nowMs = LoopSweeper.nowMs
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: WallClock.ms - batch.idleMs)
+            if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
+                self.finish(.streamEnded)
+            } else if batch.isStalled {
+                self.maker.closeStalled(nowMs: nowMs)
+            }
+            self.tellProblems()
+            self.look()
+            var patience = self.maker.patience
+            patience?.holdMs = Self.holdMs
+            if mailbox.rest(patience) { break }
+        }
     }
 
-    private func tick() {
-        if self.ending == nil { self.maker.closeStalled(nowMs: LoopSweeper.nowMs) }
-        self.look()
-    }
+    private func tick() { self.look() }
 
     private func rowStored(_ id: String) {
         self.writer.rowStored(id, nowMs: LoopSweeper.nowMs)

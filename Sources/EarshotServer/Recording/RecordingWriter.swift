@@ -106,6 +106,9 @@ final class RecordingWriter: PieceTaker {
         return pendingMs + frameMs > settings.fragmentMs
     }
 
+    /// A keyframe may also be where the next file begins.
+    func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (self.means.settings.fragmentMs - frameMs, 0) }
+
     private var hasVideo: Bool { self.beginning?.tracks.contains { $0.kind == .video } ?? false }
 
     func takesSplit() -> Bool {
