@@ -315,8 +315,10 @@ final class TalkChannel: Sendable {
         plan.talkers = state.talkers.values.map {
             .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id), isHeard: $0.isOpen)
         }
+        let wanted = Set(state.listeners.values.map { OutputKey(target: $0.target, codec: $0.codec) })
         for (key, output) in state.outputs {
-            if case .open(let stream) = output { plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream)) }
+            guard case .open(let stream) = output else { continue }
+            plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream, isWanted: wanted.contains(key)))
         }
         return plan
     }

@@ -29,6 +29,8 @@ final class TalkEngine: @unchecked Sendable {
             let target: TalkAddress
             let codec: TalkCodec
             let stream: DerivedStream
+            /// Whether somebody listens.
+            let isWanted: Bool
         }
     }
 
@@ -118,7 +120,7 @@ final class TalkEngine: @unchecked Sendable {
     // MARK: Mixes
 
     private func publish(_ plan: Plan, tick: Int64, _ report: inout Report) {
-        let wanted = plan.mixes.filter { $0.stream.viewers > 0 }
+        let wanted = plan.mixes.filter(\.isWanted)
         let all = self.mixer.mix()
         defer {
             self.before.removeFirst()

@@ -152,7 +152,7 @@ import Testing
             try await Microphone(client).speak(seconds: 2.5, Tone.sine(800))
             for (ear, codec) in [(opus, "Opus"), (plain, "AAC")] {
                 let heard = try Heard(ear)
-                #expect(heard.codec == codec)
+                #expect(heard.codec == codec, "\(ear.media().count) messages; \(room.server.lines.all.suffix(5))")
                 #expect(heard.levels(of: 800).suffix(10).allSatisfy { $0 > -20 }, "\(codec)")
                 let steps = heard.steps
                 #expect(steps.allSatisfy { (19...22).contains($0) }, "\(codec): \(steps)")

@@ -151,8 +151,7 @@ struct Heard: Sendable {
     /// The last so many seconds.
     func last(_ seconds: Double) -> [Float] { Array(self.samples.suffix(Int(seconds * 48_000))) }
 
-    /// The tone's level in each tenth of a second, in dBFS, in rising order. A buffer that finds its depth bends a tone by up to a
-    /// hundredth, which a longer window would take for another one.
+    /// As ``Tone/levels(_:_:)``.
     func levels(of frequency: Double) -> [Double] { Tone.levels(self.samples, frequency) }
 }
 
@@ -162,9 +161,12 @@ enum Tone {
         { amplitude * Float(sin(2 * Double.pi * frequency * Double($0) / 48_000)) }
     }
 
+    /// The tone's level in each tenth of a second, in dBFS, in rising order. A buffer that finds its depth bends a tone by up to a
+    /// hundredth: it counts as the same.
     static func levels(_ samples: [Float], _ frequency: Double) -> [Double] {
-        stride(from: 0, through: samples.count - 4_800, by: 4_800).map {
-            Signal.level(Array(samples[$0..<($0 + 4_800)]), frequency: frequency)
+        stride(from: 0, through: samples.count - 4_800, by: 4_800).map { start in
+            let window = Array(samples[start..<(start + 4_800)])
+            return [0.99, 1, 1.01].map { Signal.level(window, frequency: frequency * $0) }.max() ?? -200
         }.sorted()
     }
 }
