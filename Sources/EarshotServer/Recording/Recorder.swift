@@ -12,6 +12,8 @@ import Synchronization
 actor Recorder {
     nonisolated let task: RecordingTask
     nonisolated let startedAt: Int64
+    /// Otherwise by policy.
+    nonisolated let isByCall: Bool
     private nonisolated let executor: QueueExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
@@ -42,16 +44,17 @@ actor Recorder {
     private static let holdMs: Int64 = 2_000
 
     /// `stream` was acquired for it.
-    init(core: ServerCore, stream: Relay.Stream, task: RecordingTask, means: RecordingWriter.Means) {
+    init(core: ServerCore, stream: Relay.Stream, order: RecordingOrder, isByCall: Bool, means: RecordingWriter.Means) {
         self.core = core
         self.stream = stream
-        self.task = task
-        self.startedAt = WallClock.ms
+        self.task = order.task
+        self.startedAt = order.startedAt
+        self.isByCall = isByCall
         let executor = QueueExecutor(label: "record \(stream.path)")
         self.executor = executor
         let holder = Holder()
-        self.writer = RecordingWriter(task, means) { id in
-            executor.queue.async { holder.recorder?.assumeIsolated { $0.rowStored(id) } }
+        self.writer = RecordingWriter(order, means) { id, isStored in
+            executor.queue.async { holder.recorder?.assumeIsolated { $0.rowStored(id, isStored: isStored) } }
         }
         self.maker = PieceMaker(.fmp4, for: self.writer, rebases: true)
         holder.recorder = self
@@ -109,8 +112,8 @@ actor Recorder {
 
     private func tick() { self.look() }
 
-    private func rowStored(_ id: String) {
-        self.writer.rowStored(id, nowMs: LoopSweeper.nowMs)
+    private func rowStored(_ id: String, isStored: Bool) {
+        self.writer.rowStored(id, isStored: isStored, nowMs: LoopSweeper.nowMs)
         self.look()
     }
 
@@ -128,7 +131,7 @@ actor Recorder {
         self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
             executor.queue.async { self.assumeIsolated { $0.told() } }
         }
-        self.core.recordings.ended(self, ending, of: self.stream)
+        self.core.recordings.ended(self, ending, of: self.stream, core: self.core)
         // A server that stops does not wait for a store that takes nothing.
         if ending == .serverShutdown { self.told() }
     }
