@@ -167,6 +167,7 @@ extension ConfigSetting {
             "recording.retention", \.recording.retentionMs, .duration(0...(3_660 * day)),
             "How long after its end a recording is deleted; 0s: never."),
         .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Bytes of all recordings; 0: as much as the disk has."),
+        .make("recording.talk", \.recording.talk, .onOff, "Record a room's talk in a file beside that of its stream."),
         .make("recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)), "Room on the disk without which nothing is recorded."),
 
         .make(

@@ -225,6 +225,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var retentionMs: Int64 = 0
         /// Of all recordings; 0: no limit.
         package var quotaBytes = 0
+        /// The room's talk too, in a file beside.
+        package var talk = false
         /// Of the disk; with less nothing is recorded.
         package var minFreeBytes = 512 << 20
         package init() {}

@@ -135,7 +135,13 @@ package final class Recordings: Sendable {
         }
         if made.isByCall, earlier == nil { self.rooms.recordingOrdered(order) }
         await made.start()
+        Task { await core.recordTalk(beside: path, of: roomID) }
         return made
+    }
+
+    /// Of what the server makes itself to go with another recording.
+    func beginBeside(_ path: StreamPath, roomID: RoomID, core: ServerCore) async {
+        await self.beginByPolicy(path, roomID: roomID, slot: 0, isByCall: false, core: core, isRetry: false)
     }
 
     /// Ends a recording by a call, also one that waits for its stream since a restart. Nil: there was none.
@@ -164,6 +170,7 @@ package final class Recordings: Sendable {
     /// A recorder has written everything.
     func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream, core: ServerCore) {
         let path = recorder.task.path.description
+        Task { await core.endTalk(beside: recorder.task.path, of: recorder.task.roomID) }
         let next = self.state.withLock { state -> Broken? in
             guard state.running[path] === recorder else { return nil }
             let next = state.next.removeValue(forKey: path)

@@ -98,12 +98,12 @@ final class TalkEngine: @unchecked Sendable {
         return report
     }
 
-    /// Ticks since the first one; leaves numbers out when ticks were left out.
+    /// Ticks since the first one, which has those before it that an encoder begins with; leaves numbers out when ticks were left out.
     private func tick(at nowUs: Int64) -> Int64 {
         let start = self.startUs ?? nowUs
         self.startUs = start
         let blockUs = Double(TalkFormat.microseconds(tick: 1_000)) / 1_000
-        self.lastTick = max(self.lastTick + 1, Int64((Double(nowUs - start) / blockUs).rounded()))
+        self.lastTick = max(self.lastTick + 1, Int64((Double(nowUs - start) / blockUs).rounded()) + Int64(Self.keptBlocks))
         return self.lastTick
     }
 

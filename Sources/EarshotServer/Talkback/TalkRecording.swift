@@ -1,3 +1,4 @@
+import Logging
 import Rooms
 
 /// A room's talk in a file beside the recording of its stream: the mix of all, as its own recording.
@@ -12,6 +13,8 @@ extension ServerCore {
             let channel = self.talk.use(roomID, settings: settings, core: self)
             guard await channel.hold(for: stream) else { return }
             await self.recordings.beginBeside(Self.talkMix(of: roomID), roomID: roomID, core: self)
+            // It may have ended meanwhile.
+            if !self.recordings.isRecording(stream) { await self.endTalk(beside: stream, of: roomID) }
         } catch {
             self.log.error("Talk is not recorded", metadata: ["room": "\(roomID)", "error": "\(error)"])
         }

@@ -1,0 +1,39 @@
+import EarshotServer
+import Foundation
+import SignalCheck
+import Testing
+
+/// A room's talk in a file beside its recording.
+@Suite struct TalkRecordingTests {
+    @Test(.timeLimit(.minutes(2))) func theTalkIsRecordedBeside() async throws {
+        let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
+        try await TestServer.run({ $0.recording.talk = true }) { server in
+            let camera = try ClientProcess(FFmpeg.push(clip, to: "\(server.rtmp)/live/r1"))
+            try await server.wait("rooms/r1") { $0["state"].string == "live" }
+            #expect(try await server.call("POST", "rooms/r1/record", #"{"action":"start"}"#).status == 200)
+            try await server.wait("recordings?room=r1") { $0["list"].count == 2 }
+            let ann = try await RawClient.connected(server.addresses.rtmp.port, app: "talk")
+            try await ann.publish("r1/ann", on: ann.createStream())
+            try await Microphone(ann).speak(seconds: 4, Tone.sine(600))
+            #expect(try await server.call("POST", "rooms/r1/record", #"{"action":"stop"}"#).status == 200)
+            try await server.wait("recordings?room=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
+            let talk = try await server.api("recordings?app=talk")["list"].list
+            #expect(talk.count == 1 && talk[0]["name"].string == "r1/mix" && talk[0]["roomId"].string == "r1")
+            #expect(talk[0]["duration"].double ?? 0 > 4, "\(talk)")
+            let file = "\(server.dataDirectory)/recordings/\(try talk[0]["file"].string.orThrow())"
+            let raw = "\(file).f32"
+            let decoded = try await ClientProcess.run(
+                ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
+            #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
+            let voiced = Tone.levels(try TalkMixTests.floats(URL(fileURLWithPath: raw)), 600).count { $0 > -20 }
+            #expect((36...42).contains(voiced), "\(voiced) tenths of a second")
+            // Nobody listens, nothing is recorded: the mix rests when ann has gone.
+            await ann.close()
+            try await eventually("the mix to be gone") {
+                try await !server.api("streams")["list"].list.contains { $0["name"].string == "r1/mix" }
+            }
+            camera.send(SIGTERM)
+            _ = try await camera.outcome(within: 20)
+        }
+    }
+}
