@@ -86,6 +86,13 @@ extension RoomRegistry {
     /// Another text for the same address.
     package nonisolated func setRelayTask(_ id: Int64, url: String) async throws(RegistryError) {
         try await self.perform { try $0.store.setRelayTask(id, url: url) }
+        await self.emptyLog()
+    }
+
+    /// What was overwritten goes from all files, as soon as nobody reads them.
+    private func emptyLog() {
+        // In use just now: the next restart empties it.
+        try? self.store.emptyLog()
     }
 
     /// False: there is none with this id.

@@ -107,6 +107,9 @@ final class RoomStore: Sendable {
         }
     }
 
+    /// Empties the log of changes into the store: what was overwritten is in no file any more. Not while it is being read; blocks.
+    func emptyLog() throws { try self.pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
+
     /// Reads what is committed, on a reader's own queue.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {

@@ -76,7 +76,7 @@ import Upstream
                     #expect(try await edge.call("POST", "streams/live/copy/forbid", "{}").status == 200)
                     try await held("forbidden")
                     // It does not even try: nothing is fetched for nobody.
-                    try await origin.wait("streams/live/cam1") { $0["viewers"].int == 0 }
+                    try await origin.wait("streams") { $0["list"][0]["viewers"].int == 0 }
                     let attempts = try await edge.api("relay-tasks/\(task)")["attempts"].int
                     #expect(try await edge.call("POST", "streams/live/copy/resume").status == 200)
                     try await live()

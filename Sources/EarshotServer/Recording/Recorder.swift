@@ -86,9 +86,6 @@ actor Recorder {
     /// The file that is being written, and its bytes of whole fragments.
     nonisolated var position: (id: String, bytes: Int64)? { self.written.withLock { $0 } }
 
-    /// The stream that it records.
-    nonisolated func records(_ stream: Relay.Stream) -> Bool { self.stream === stream }
-
     // MARK: Frames
 
     private func drain() {

@@ -23,7 +23,7 @@ package final class Recordings: Sendable {
         var broken: [String: Broken] = [:]
         /// Begun by calls, cut off by a restart of the server: they go on when their streams are back.
         var orders: [String: RecordingOrder] = [:]
-        /// Streams that came while what was recorded before them under their names was still being written.
+        /// Publishers that came while what is recorded under their names was being written still: for when that ends.
         var next: [String: Broken] = [:]
         /// Failures one after the other.
         var failures: [String: Int] = [:]
@@ -177,8 +177,7 @@ package final class Recordings: Sendable {
             state.running[path] = nil
             let failures = WallClock.ms - recorder.startedAt >= Self.soundMs ? 0 : state.failures[path] ?? 0
             state.failures[path] = nil
-            if let next, next.stream != nil, next.stream !== stream { return next }
-            guard end.isFailure, end != .unsupportedMedia else { return nil }
+            guard end.isFailure, end != .unsupportedMedia else { return end == .streamEnded ? next : nil }
             state.failures[path] = failures + 1
             let pauseMs = Self.retryMs << Int64(min(failures, Self.mostDoublings))
             state.broken[path] = Broken(
@@ -286,10 +285,9 @@ package final class Recordings: Sendable {
             _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true, core: core)
         } catch {
             if error == .isRecording, let stream = core.registry.find(path.description) {
-                // Of the stream before this one, behind a slow disk: this one's turn comes with that one's end.
+                // Perhaps of what was live before, behind a slow disk: then this one's turn comes with that one's end.
                 let isFree = self.state.withLock { state in
-                    guard let recorder = state.running[path.description] else { return true }
-                    guard !recorder.records(stream) else { return false }
+                    guard state.running[path.description] != nil else { return true }
                     state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)
                     return false
                 }

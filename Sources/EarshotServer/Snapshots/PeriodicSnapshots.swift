@@ -70,8 +70,8 @@ actor PeriodicSnapshots {
         let width = self.settings.width > 0 ? self.settings.width : nil
         do {
             let jpeg = try await self.core.snapshots.jpeg(of: path, source, width: width, nowMs: LoopSweeper.nowMs)
-            progress.isTold = false
             try await self.file(jpeg, of: grant)
+            progress.isTold = false
         } catch {
             if !progress.isTold {
                 self.core.log.warning("No picture was taken", metadata: ["stream": "\(grant.path)", "error": "\(error)"])
