@@ -51,9 +51,9 @@ if (($#)); then
 else
     # Apart: what computes for seconds on the threads that tests share would keep the servers from answering.
     step "tests of the parts" run_tests --skip EarshotServerTests
-    step "tests of the server" run_tests --filter EarshotServerTests --skip LoadedServerTests
+    step "tests of the server" run_tests --filter EarshotServerTests --skip LoadedServer
     # These load both cores, which would make others late that watch the clock.
-    step "loaded server" run_tests --filter LoadedServerTests
+    step "loaded server" run_tests --filter LoadedServer
     leave_scratch
     step "address sanitizer" scripts/sanitize.sh address
     step "thread sanitizer" scripts/sanitize.sh thread

@@ -34,6 +34,7 @@ extension MediaWindow {
         let version = kind.isLowLatency ? self.version : self.segmentVersion
         if let cached = self.playlists[kind], cached.version == version { return cached.text }
         let text = self.writeMediaPlaylist(kind)
+        self.playlistsWritten += 1
         self.playlists[kind] = CachedPlaylist(version: version, text: text)
         return text
     }

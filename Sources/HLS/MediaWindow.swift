@@ -63,6 +63,8 @@ package struct MediaWindow: Sendable {
     /// Whether every segment so far starts with a keyframe.
     package internal(set) var isIndependent = true
     package internal(set) var statistics = Statistics()
+    /// Playlists that were put together: all other answers were copies of one.
+    package internal(set) var playlistsWritten = 0
 
     /// What the window had to do that it would rather not.
     package struct Statistics: Sendable, Equatable {

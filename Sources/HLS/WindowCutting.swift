@@ -17,12 +17,22 @@ extension MediaWindow {
     /// As near to `partMs` as whole frames come; once the part target is told, as near to what it was learnt from, and never over it. A
     /// part never ends empty.
     package func closesPart(pendingMicros: Int64, frameMicros: Int64) -> Bool {
-        guard pendingMicros > 0 else { return false }
+        pendingMicros >= self.partDueMicros(frameMicros: frameMicros)
+    }
+
+    /// Microseconds from which on a pending part ends before a frame of `frameMicros`.
+    package func partDueMicros(frameMicros: Int64) -> Int64 {
         let frame = min(max(frameMicros, 0), self.maxSegmentMicros)
         guard self.isReady, self.configuration.isLowLatency else {
-            return pendingMicros + frame / 2 >= Int64(self.configuration.partMs) * 1_000
+            return max(1, Int64(self.configuration.partMs) * 1_000 - frame / 2)
         }
-        return pendingMicros + frame > self.partTargetMicros || pendingMicros + frame / 2 >= self.partTargetMicros * 100 / 108
+        return max(1, min(self.partTargetMicros - frame + 1, self.partTargetMicros * 100 / 108 - frame / 2))
+    }
+
+    /// Microseconds from which on a pending part ends before a keyframe.
+    package var segmentDueMicros: Int64 {
+        guard let open = self.open else { return self.dueMicros }
+        return open.isIndependent ? max(0, self.dueMicros - open.durationMicros) : 0
     }
 
     /// Whether the pending part, of `pendingMicros`, is to end so that a part that begins with the keyframe which just came starts a

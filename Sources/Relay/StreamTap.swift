@@ -4,6 +4,12 @@ package import Media
 package protocol StreamTap: AnyObject, Sendable {
     /// What came, in order. On the stream's home loop, which waits: put it away and return.
     func take(_ items: [TapItem])
+    /// Ten times a second, on the same loop: what has to be done when nothing comes.
+    func sweep()
+}
+
+extension StreamTap {
+    package func sweep() {}
 }
 
 /// What a tap is given.

@@ -11,6 +11,8 @@ enum Migrations {
         migrator.registerMigration("2 recordings", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordings) }
         migrator.registerMigration("3 relay tasks", foreignKeyChecks: .immediate) { db in try db.execute(sql: relayTasks) }
         migrator.registerMigration("4 talk", foreignKeyChecks: .immediate) { db in try db.execute(sql: talk) }
+        migrator.registerMigration("5 recording orders", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordingOrders) }
+        migrator.registerMigration("6 snapshots", foreignKeyChecks: .immediate) { db in try db.execute(sql: snapshots) }
         return migrator
     }()
 
@@ -25,6 +27,39 @@ enum Migrations {
             preempts INTEGER NOT NULL,
             ducks INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Recordings that a call began, while they are not over.
+    private static let recordingOrders = """
+        ALTER TABLE rooms ADD COLUMN policy_record INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE recording_orders (
+            task TEXT NOT NULL PRIMARY KEY,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT,
+            slot INTEGER NOT NULL,
+            started_at INTEGER NOT NULL,
+            is_started INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let snapshots = """
+        CREATE TABLE snapshots (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT NOT NULL,
+            slot INTEGER NOT NULL,
+            file TEXT NOT NULL,
+            taken_at INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            width INTEGER NOT NULL,
+            height INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX snapshots_stream ON snapshots(app, name, row);
+        CREATE INDEX snapshots_room ON snapshots(room_id, row);
+        CREATE INDEX snapshots_taken ON snapshots(taken_at, row);
         """
 
     /// The URL holds the other server's credential: as secret as the keys beside this file.

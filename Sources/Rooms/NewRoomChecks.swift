@@ -29,6 +29,9 @@ enum RoomLimits {
 
     static func checkPolicy(_ field: RoomPolicy.Field, _ value: Int64) throws(FieldError) {
         guard !field.range.contains(value) else { return }
+        if case .words(let words) = field.kind {
+            throw FieldError("policy.\(field.name)", String(value), "expected one of \(words.joined(separator: ", "))")
+        }
         let unit: Int64 = field.isDuration ? 1_000 : 1
         let (least, most) = (field.range.lowerBound / unit, field.range.upperBound / unit)
         throw FieldError(

@@ -61,6 +61,25 @@ package struct RecordingTask: Sendable, Equatable {
     }
 }
 
+/// A recording that a call began. It stays until the recording ends by anything but the server's own end: then it goes on, with another file,
+/// when its stream is back. A value.
+package struct RecordingOrder: Sendable, Equatable {
+    package let task: RecordingTask
+    /// Milliseconds since 1970.
+    package let startedAt: Int64
+    /// Files so far.
+    package let parts: Int
+    /// There are frames in one of them.
+    package let isStarted: Bool
+
+    package init(task: RecordingTask, startedAt: Int64, parts: Int = 0, isStarted: Bool = false) {
+        self.task = task
+        self.startedAt = startedAt
+        self.parts = parts
+        self.isStarted = isStarted
+    }
+}
+
 /// What is in a recording's file.
 package struct RecordingMedia: Sendable, Equatable {
     package var videoCodec: String?

@@ -13,7 +13,7 @@ package struct RelayTask: Sendable, Equatable {
     package let direction: Direction
     /// The stream here.
     package let path: StreamPath
-    /// The other server's address of it, with its credential: never logged, never listed.
+    /// The other server's address of it, with its credential: never logged, never listed. As the store has it, or as it is.
     package let url: String
     /// A pull that runs only while somebody plays.
     package let onDemand: Bool
@@ -27,6 +27,12 @@ package struct RelayTask: Sendable, Equatable {
         self.url = url
         self.onDemand = onDemand
         self.createdAt = createdAt
+    }
+
+    /// The same with the address as it is, or as the store is to have it.
+    package func with(url: String) -> RelayTask {
+        RelayTask(
+            id: self.id, direction: self.direction, path: self.path, url: url, onDemand: self.onDemand, createdAt: self.createdAt)
     }
 }
 
@@ -57,6 +63,12 @@ extension StoreAccess {
         }
     }
 
+    func setRelayTask(_ id: Int64, url: String) throws {
+        // What stood there goes from the file, too.
+        try self.db.execute(sql: "PRAGMA secure_delete = ON")
+        try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
+    }
+
     func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = ?", [id]) > 0 }
 }
 
@@ -69,6 +81,11 @@ extension RoomRegistry {
 
     package nonisolated func relayTasks() async throws(RegistryError) -> [RelayTask] {
         try await self.store.read { try $0.relayTasks() }
+    }
+
+    /// Another text for the same address.
+    package nonisolated func setRelayTask(_ id: Int64, url: String) async throws(RegistryError) {
+        try await self.perform { try $0.store.setRelayTask(id, url: url) }
     }
 
     /// False: there is none with this id.

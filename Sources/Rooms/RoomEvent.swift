@@ -31,6 +31,16 @@ package struct RoomEvent: Sendable, Equatable {
         case recordFailed = "record.failed"
         /// Nothing more is recorded of the stream.
         case recordEnded = "record.ended"
+        /// A picture of a stream was taken by itself.
+        case snapshotTaken = "snapshot.taken"
+        /// A link to another server begins to be kept up.
+        case relayStarted = "relay.started"
+        /// Media goes over it.
+        case relayConnected = "relay.connected"
+        /// It does not any more, or did not get so far; it is tried again.
+        case relayInterrupted = "relay.interrupted"
+        /// It is not kept up any more.
+        case relayStopped = "relay.stopped"
         /// The right to speak in the talk channel: given, refused, taken away, given back.
         case floorGranted = "talk.floor.granted"
         case floorDenied = "talk.floor.denied"
@@ -48,7 +58,9 @@ package struct RoomEvent: Sendable, Equatable {
         /// Those that have a counterpart among Tencent's callbacks.
         var isTencents: Bool {
             switch self {
-            case .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded: true
+            case .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
+                .relayConnected, .relayInterrupted, .relayStopped:
+                true
             default: false
             }
         }

@@ -1,4 +1,4 @@
-/// How a room's time runs out. Milliseconds; every room has its own, begun from the server's.
+/// How a room's time runs out, and what is kept of its streams. Milliseconds; every room has its own, begun from the server's.
 package struct RoomPolicy: Sendable, Equatable, Codable {
     /// From creation to first media.
     package var neverStartedMs: Int64 = 300_000
@@ -24,6 +24,16 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
     /// Life of a signed URL unless the request says otherwise.
     package var urlLifetimeMs: Int64 = 24 * 3_600_000
 
+    /// Whether its streams are recorded whenever they are live.
+    package var record = Record.apps
+
+    package enum Record: String, Sendable, Codable, CaseIterable {
+        /// As the server records the streams' app.
+        case apps
+        case always
+        case never
+    }
+
     package init() {}
 
     /// One setting of the policy: its name in API and configuration, and the values it may have.
@@ -34,8 +44,21 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
         package let set: @Sendable (inout RoomPolicy, Int64) -> Void
         /// In the unit of `get` and `set`.
         package let range: ClosedRange<Int64>
-        /// False for plain counts.
-        package let isDuration: Bool
+        package let kind: Kind
+        /// False for plain counts and words.
+        package var isDuration: Bool { self.kind == .duration }
+
+        package enum Kind: Sendable, Equatable {
+            case duration, count
+            /// The value is a place in this list.
+            case words([String])
+        }
+
+        /// The word that stands for a value, of words; nil for what is none of them.
+        package func word(_ value: Int64) -> String? {
+            guard case .words(let words) = self.kind, let place = Int(exactly: value), words.indices.contains(place) else { return nil }
+            return words[place]
+        }
     }
 
     private static let day: Int64 = 86_400_000
@@ -43,7 +66,7 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
     private static func duration(
         _ name: String, _ path: any WritableKeyPath<RoomPolicy, Int64> & Sendable, _ range: ClosedRange<Int64>
     ) -> Field {
-        Field(name: name, get: { $0[keyPath: path] }, set: { $0[keyPath: path] = $1 }, range: range, isDuration: true)
+        Field(name: name, get: { $0[keyPath: path] }, set: { $0[keyPath: path] = $1 }, range: range, kind: .duration)
     }
 
     /// All settings, for reading, checking and showing them.
@@ -57,10 +80,16 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
         duration("heartbeat", \.heartbeatMs, 1_000...3_600_000),
         Field(
             name: "heartbeatMisses", get: { Int64($0.heartbeatMisses) }, set: { $0.heartbeatMisses = Int($1) }, range: 1...100,
-            isDuration: false),
+            kind: .count),
         duration("ownerOffline", \.ownerOfflineMs, 1_000...7 * day),
         duration("maxDuration", \.maxDurationMs, 1_000...30 * day),
         duration("retention", \.retentionMs, 0...90 * day),
         duration("urlLifetime", \.urlLifetimeMs, 1_000...30 * day),
+        Field(
+            name: "record", get: { Int64(Record.allCases.firstIndex(of: $0.record) ?? 0) },
+            set: { policy, place in
+                // Out of range only in a store that a later version wrote.
+                policy.record = Int(exactly: place).flatMap { Record.allCases.indices.contains($0) ? Record.allCases[$0] : nil } ?? .apps
+            }, range: 0...Int64(Record.allCases.count - 1), kind: .words(Record.allCases.map(\.rawValue))),
     ]
 }

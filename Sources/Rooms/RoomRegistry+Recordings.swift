@@ -2,9 +2,12 @@
 extension RoomRegistry {
     // MARK: Facts
 
-    /// A file is about to be written; `done` when its row is on disk, or never will be.
-    package nonisolated func recordingBegan(_ recording: Recording, done: @escaping @Sendable () -> Void) {
-        self.submit(done: done) { try $0.store.insert(recording) }
+    /// A call has begun a recording: it goes on after a restart of the server until it is told as ended.
+    package nonisolated func recordingOrdered(_ order: RecordingOrder) { self.submit { try $0.store.insert(order) } }
+
+    /// A file is about to be written; `done` when its row is on disk (true), or never will be.
+    package nonisolated func recordingBegan(_ recording: Recording, done: @escaping @Sendable (_ isStored: Bool) -> Void) {
+        self.submit(told: done) { try $0.store.insert(recording) }
     }
 
     /// The first frames of a task are in the file with this id.
@@ -46,6 +49,11 @@ extension RoomRegistry {
     }
 
     // MARK: Reads
+
+    /// Recordings that calls have begun and that are not over, oldest first.
+    package nonisolated func recordingOrders() async throws(RegistryError) -> [RecordingOrder] {
+        try await self.store.read { try $0.recordingOrders() }
+    }
 
     package nonisolated func recording(_ id: String) async throws(RegistryError) -> Recording? {
         try await self.store.read { try $0.recording(id) }

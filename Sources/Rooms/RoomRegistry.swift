@@ -175,14 +175,19 @@ package actor RoomRegistry {
 
     /// Runs a fact in its turn; `done` when it is on disk, or never will be.
     nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
+        self.submit(told: { _ in done() }, body)
+    }
+
+    /// The same; `told` hears which of the two.
+    nonisolated func submit(told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
         let answer = self.intake.submit(.fact, clock: self.clock) { now in
             Operation(
                 kind: .fact, now: now, key: nil,
                 run: { work in
                     try body(work)
-                    return done
+                    return { told(true) }
                 },
-                fail: { _ in done() })
+                fail: { _ in told(false) })
         }
         if case .accepted(schedule: true) = answer { self.scheduleDrain() }
     }

@@ -122,4 +122,38 @@ extension StoreAccess {
     func recordingParts(ofTask id: String) throws -> Int {
         Int(try self.number("SELECT count(*) FROM recordings WHERE task = ?", [id]) ?? 0)
     }
+
+    // MARK: - Orders
+
+    func insert(_ order: RecordingOrder) throws {
+        try self.run(
+            "INSERT INTO recording_orders (task, app, name, room_id, slot, started_at, is_started) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                order.task.id, order.task.path.app, order.task.path.name, order.task.roomID?.rawValue, order.task.slot, order.startedAt,
+                order.isStarted,
+            ])
+    }
+
+    func startRecordingOrder(ofTask id: String) throws { try self.run("UPDATE recording_orders SET is_started = 1 WHERE task = ?", [id]) }
+
+    func hasRecordingOrder(ofTask id: String) throws -> Bool {
+        try self.number("SELECT 1 FROM recording_orders WHERE task = ?", [id]) != nil
+    }
+
+    func deleteRecordingOrder(ofTask id: String) throws { try self.run("DELETE FROM recording_orders WHERE task = ?", [id]) }
+
+    func recordingOrders() throws -> [RecordingOrder] {
+        try self.all(
+            """
+            SELECT task, app, name, room_id, slot, started_at, (SELECT count(*) FROM recordings r WHERE r.task = o.task), is_started
+            FROM recording_orders o ORDER BY started_at, task
+            """
+        ) { row in
+            let id: String = row.next()
+            let path = StreamPath(app: row.next(), name: row.next())
+            let room: String? = row.optional()
+            let task = RecordingTask(id: id, path: path, roomID: room.map(RoomID.init(stored:)), slot: row.next())
+            return RecordingOrder(task: task, startedAt: row.next(), parts: row.next(), isStarted: row.next())
+        }
+    }
 }

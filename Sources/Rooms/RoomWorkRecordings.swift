@@ -3,6 +3,7 @@ extension RoomWork {
     /// The first frames of a task are in its first file.
     func recordingStarted(_ id: String) throws {
         guard let recording = try self.store.recording(id) else { return }
+        try self.store.startRecordingOrder(ofTask: recording.task.id)
         try self.event(.recordStarted, of: recording)
     }
 
@@ -32,16 +33,22 @@ extension RoomWork {
 
     /// What was to be finished cannot be.
     func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) throws {
-        guard var recording = try self.store.recording(id), recording.state == .finishing else { return }
+        guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
+        let isNews = recording.state == .finishing
+        // One that has failed before failed for the first reason.
+        if isNews { recording.reason = end }
         recording.state = .failed
-        recording.reason = end
         recording.bytes = bytes
         try self.store.update(recording)
-        try self.event(.recordFailed, of: recording)
+        if isNews { try self.event(.recordFailed, of: recording) }
     }
 
-    /// A task has its last file. Those that failed before they had one are told as failed.
+    /// A task has its last file. Those that failed before they had one are told as failed. One that a call began outlives the server.
     func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) throws {
+        if try self.store.hasRecordingOrder(ofTask: task.id) {
+            if end == .serverShutdown || end == .serverRestart { return }
+            try self.store.deleteRecordingOrder(ofTask: task.id)
+        }
         if wasStarted {
             var data = JSONText()
             Self.add(task, to: &data)

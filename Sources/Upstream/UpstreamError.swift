@@ -18,6 +18,8 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     case notFound(description: String)
     /// The server wants us elsewhere; that is not followed.
     case redirected(to: String)
+    /// What is pulled has come from where it would go.
+    case loop(String)
     /// The server said that the stream is over.
     case ended(code: String)
     /// The connection broke.
@@ -53,6 +55,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .refused: "refused"
         case .notFound: "not_found"
         case .redirected: "redirected"
+        case .loop: "loop"
         case .ended: "ended"
         case .closed: "closed"
         case .silent: "silent"
@@ -78,6 +81,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .notFound(let description):
             "the server does not have this stream\(description.isEmpty ? "" : " (\(description))"); check app and stream name, and that it is being published"
         case .redirected(let target): "the server redirects to \(target), which is not followed; use that address if you trust it"
+        case .loop(let why): why
         case .ended(let code): "the server ended the stream (\(code))"
         case .closed(let what): "the connection was lost \(what)"
         case .silent(let what, let ms): "\(what) did not come within \(ms) ms; the server accepts connections and says nothing"

@@ -24,8 +24,11 @@ package struct UpstreamOptions: Sendable {
     /// Pushing: each connection begins at timestamp 0, as services expect of a publisher; otherwise the stream's own times go out.
     package var timestampsFromZero = true
     package var reconnect = ReconnectPolicy()
-    /// Texts added to the command object of `connect`.
-    package var connectProperties: [(name: String, value: String)] = []
+    /// Texts added to the command object of `connect`. Asked for each connection, on the link's thread.
+    package var connectProperties: @Sendable () -> [(name: String, value: String)] = { [] }
+    /// Pulling: a property of the server's statuses, and what speaks against going on when it has this text (nil: nothing does). Asked on
+    /// the link's thread.
+    package var wayObjection: (property: String, objection: @Sendable (String) -> String?)?
     /// Names to addresses; may block, is called on a thread of its own. The system's resolver but in tests.
     var lookup: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = HostLookup.system
 

@@ -24,6 +24,9 @@ package final class UpstreamTask: Sendable {
         var control: LinkControl?
         /// The thread is done with its link and reports its last state.
         var isEnding = false
+        /// There was no thread for it: it is to be tried again, unless that has changed.
+        var retry: Int?
+        var retries = 0
         /// Started again while the thread before is on its way out: it begins anew instead.
         var isWantedAgain = false
     }
@@ -100,6 +103,7 @@ package final class UpstreamTask: Sendable {
                 if control.isStopping || shared.isEnding { shared.isWantedAgain = true }
                 return .none
             }
+            shared.retry = nil
             shared.control = LinkControl()
             return .some(shared.control)
         }
@@ -109,10 +113,12 @@ package final class UpstreamTask: Sendable {
     /// Ends the link: in words when the server has agreed to something, cut after a second otherwise. The state becomes `stopped` when the
     /// thread is done with it.
     package func stop() {
-        let control = self.shared.withLock { shared in
+        let (control, waited) = self.shared.withLock { shared in
+            defer { shared.retry = nil }
             shared.isWantedAgain = false
-            return shared.control
+            return (shared.control, shared.retry != nil)
         }
+        if waited, control == nil { self.set(.stopped) }
         guard let control else { return }
         if control.stop() {
             DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.goodbyeMs)) { control.cut() }
@@ -122,8 +128,20 @@ package final class UpstreamTask: Sendable {
     /// nil: the system has no descriptors left.
     private func launch(_ control: LinkControl?) {
         if let control, LinkThread(name: self.name, { self.run(control) }) != nil { return }
-        self.shared.withLock { $0.control = nil }
-        self.set(.failed(reason: UpstreamError.system("no thread or descriptor for a link").description, permanent: false))
+        let pauseMs = self.options.reconnect.maxMs
+        let (retry, untilMs) = self.shared.withLock { shared in
+            shared.control = nil
+            shared.retries += 1
+            shared.retry = shared.retries
+            shared.lastError = .system("no thread or descriptor for a link")
+            shared.lastErrorMs = System.unixMs()
+            return (shared.retries, System.unixMs() + Int64(pauseMs))
+        }
+        self.set(.waiting(untilMs: untilMs))
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(pauseMs)) { [weak self] in
+            guard let self, self.shared.withLock({ $0.retry == retry }) else { return }
+            self.start()
+        }
     }
 
     // MARK: The link's thread

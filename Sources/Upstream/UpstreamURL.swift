@@ -3,16 +3,9 @@
 /// Only what every reader takes the same way is accepted: librtmp reads options of its own behind a space, and writes names as they are,
 /// so spaces, control characters and user names are refused.
 package struct UpstreamURL: Sendable, Equatable {
-    package enum Host: Sendable, Equatable {
-        /// Lower case.
-        case name(String)
-        /// 4 or 16 bytes, network order.
-        case address([UInt8])
-    }
-
     /// TLS.
     package let isSecure: Bool
-    package let host: Host
+    package let host: URLAuthority.Host
     package let port: Int
     /// One or two path components, as ffmpeg and librtmp split them: two when at least one more follows.
     package let app: String
@@ -27,12 +20,7 @@ package struct UpstreamURL: Sendable, Equatable {
     package static let maxAppBytes = 256
 
     /// Host as a URL has it.
-    package var hostText: String {
-        switch self.host {
-        case .name(let name): name
-        case .address(let bytes): bytes.count == 16 ? "[\(IPText.text(bytes))]" : IPText.text(bytes)
-        }
-    }
+    package var hostText: String { self.host.text }
 
     /// "rtmps://cdn.example" with the port when it is an unusual one: no path.
     package var origin: String {
@@ -65,9 +53,13 @@ package struct UpstreamURL: Sendable, Equatable {
         guard !authority.contains("@") else {
             throw .badURL("has a user name in it; services that want one take it in the stream name's query")
         }
-        let (host, port) = try Self.split(authority)
-        self.host = host
-        self.port = port ?? (self.isSecure ? 443 : 1935)
+        do throws(URLAuthority.Problem) {
+            let read = try URLAuthority(parsing: authority, expected: Self.expected)
+            self.host = read.host
+            self.port = read.port ?? (self.isSecure ? 443 : 1935)
+        } catch {
+            throw .badURL(error.words)
+        }
         let path = parts.rest.dropFirst(authority.count)
         let query = path.drop { $0 != "?" }
         let components = path.dropLast(query.count).dropFirst().split(separator: "/", omittingEmptySubsequences: false)
@@ -90,47 +82,6 @@ package struct UpstreamURL: Sendable, Equatable {
         default: throw .badURL("is not rtmp or rtmps; expected \(Self.expected)")
         }
     }
-
-    private static func split(_ authority: Substring) throws(UpstreamError) -> (Host, Int?) {
-        let hostText: Substring
-        let host: Host
-        if authority.hasPrefix("[") {
-            guard let close = authority.firstIndex(of: "]"),
-                let bytes = IPText.v6(String(authority[authority.index(after: authority.startIndex)..<close]))
-            else { throw .badURL("has no IPv6 address in its brackets") }
-            hostText = authority[...close]
-            host = .address(bytes)
-        } else {
-            hostText = authority.prefix { $0 != ":" }
-            guard let found = Self.nameOrV4(hostText.lowercased()) else { throw .badURL("has no valid host; expected \(Self.expected)") }
-            host = found
-        }
-        let portText = authority.dropFirst(hostText.count)
-        if portText.isEmpty { return (host, nil) }
-        guard portText.hasPrefix(":"), (2...6).contains(portText.utf8.count), let port = Int(portText.dropFirst()),
-            portText.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }), (1...65_535).contains(port)
-        else { throw .badURL("has no valid port; expected 1 to 65535") }
-        return (host, port)
-    }
-
-    /// RFC 1123 §2.1. A last label that begins like a number makes it an address, which must then be a whole one: resolvers read `127.1`
-    /// and `0x7f.1` as they like.
-    private static func nameOrV4(_ text: String) -> Host? {
-        guard (1...253).contains(text.utf8.count) else { return nil }
-        if let bytes = IPText.v4(text) { return .address(bytes) }
-        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
-        let isName = labels.allSatisfy { label in
-            (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
-                && label.utf8.allSatisfy { byte in
-                    Self.isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "-")
-                        || byte == UInt8(ascii: "_")
-                }
-        }
-        guard isName, let first = labels.last?.utf8.first, !Self.isDigit(first) else { return nil }
-        return .name(text)
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     /// RFC 3986 §2: what may stand in a URL at all. A fragment has no meaning here.
     private static func isPlain(_ byte: UInt8) -> Bool {

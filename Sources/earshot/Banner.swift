@@ -4,12 +4,14 @@ import EarshotServer
 enum Banner {
     static func print(_ addresses: Server.Addresses, _ config: ServerConfig, tokenFile: String?) {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
+        let talk = "rtmp://\(Self.reachable(addresses.rtmp))/talk/cam1"
         let http = "http://\(Self.reachable(addresses.http))"
         var lines = [
             "earshot is running.",
             "  push    ffmpeg -re -i VIDEO -c copy -f flv \(rtmp)",
             "  play    ffplay \(rtmp)",
             "          \(http)/live/cam1.m3u8  (HLS), .flv, .mp4",
+            "  talk    publish \(talk)/ME, play \(talk)/mix-ME  (everybody but me)",
         ]
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
         lines += [

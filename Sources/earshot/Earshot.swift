@@ -24,8 +24,7 @@ struct Earshot: AsyncParsableCommand {
                 name: "Talking to a running server:",
                 subcommands: [
                     RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
-                    CallbacksCommand.self,
-                    SelfcheckCommand.self,
+                    RelaysCommand.self, CallbacksCommand.self, SelfcheckCommand.self,
                 ]),
         ],
         defaultSubcommand: Serve.self)

@@ -112,7 +112,8 @@ import Testing
         #expect(try #require(PolicyOption(argument: "grace=60")).value == 60)
         #expect(try #require(PolicyOption(argument: "grace=1500ms")).value == .number(1.5))
         #expect(try #require(PolicyOption(argument: "heartbeatMisses=5")).name == "heartbeatMisses")
-        for wrong in ["", "grace", "=5", "grace=", "grace=soon"] { #expect(PolicyOption(argument: wrong) == nil) }
+        #expect(try #require(PolicyOption(argument: "record=always")).value == "always")
+        for wrong in ["", "grace", "=5", "grace=", "grace=soon", "record="] { #expect(PolicyOption(argument: wrong) == nil) }
     }
 
     // MARK: - Figures

@@ -341,6 +341,7 @@ import Testing
         config.hooks = ServerConfig.Hooks()
         config.webhooks.key = nil
         config.recording.directory = nil
+        config.snapshots.directory = nil
         #expect(config == ServerConfig())
     }
 

@@ -1,3 +1,4 @@
+import Upstream
 import NIOCore
 import Testing
 
@@ -113,6 +114,6 @@ import Testing
     }
 
     private static func bytes(_ text: String) throws -> [UInt8] {
-        try #require(IPAddressBytes.v4(text) ?? IPAddressBytes.v6(text))
+        try #require(IPText.v4(text) ?? IPText.v6(text))
     }
 }

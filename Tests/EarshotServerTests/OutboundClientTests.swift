@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOSSL
 import Testing
+import Upstream
 
 @testable import EarshotServer
 
@@ -269,12 +270,12 @@ import Testing
     }
 
     @Test func theSystemsResolver() {
-        guard case .success(let addresses) = HostResolver.system("localhost") else {
+        guard case .success(let addresses) = HostLookup.system("localhost") else {
             Issue.record("localhost has no address")
             return
         }
         #expect(addresses.allSatisfy { CIDR.loopback.contains(address: $0) } && !addresses.isEmpty)
-        guard case .failure(let failure) = HostResolver.system("no-such-name.invalid") else {
+        guard case .failure(let failure) = HostLookup.system("no-such-name.invalid") else {
             Issue.record("a name that cannot be")
             return
         }

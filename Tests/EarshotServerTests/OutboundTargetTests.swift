@@ -1,3 +1,4 @@
+import Upstream
 import Testing
 
 @testable import EarshotServer
@@ -18,7 +19,7 @@ import Testing
         "2002:a9fe:a9fe::", "2002:c0a8:101::", "2002:6464:64c8::",
     ])
     func closed(_ text: String) throws {
-        let address = try (IPAddressBytes.v4(text) ?? IPAddressBytes.v6(text)).orThrow()
+        let address = try (IPText.v4(text) ?? IPText.v6(text)).orThrow()
         let why = TargetRules(allowPrivate: []).objection(to: address)
         #expect(why != nil, "\(text)")
     }
@@ -31,13 +32,13 @@ import Testing
         "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1",
     ])
     func open(_ text: String) throws {
-        let address = try (IPAddressBytes.v4(text) ?? IPAddressBytes.v6(text)).orThrow()
+        let address = try (IPText.v4(text) ?? IPText.v6(text)).orThrow()
         #expect(TargetRules(allowPrivate: []).objection(to: address) == nil, "\(text)")
     }
 
     @Test func privateNetworksCanBeAllowedOneByOne() throws {
         func isOpen(_ text: String, _ allowed: [String]) throws -> Bool {
-            let address = try (IPAddressBytes.v4(text) ?? IPAddressBytes.v6(text)).orThrow()
+            let address = try (IPText.v4(text) ?? IPText.v6(text)).orThrow()
             return TargetRules(allowPrivate: try allowed.map { try CIDR(parsing: $0) }).objection(to: address) == nil
         }
         #expect(try isOpen("10.1.2.3", ["10.0.0.0/8"]))

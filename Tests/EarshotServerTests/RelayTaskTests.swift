@@ -5,12 +5,12 @@ import Testing
 
 /// Links between two servers, by the API: what one has the other's viewers get.
 @Suite struct RelayTaskTests {
-    private static let open: @Sendable (inout ServerConfig) -> Void = {
+    static let open: @Sendable (inout ServerConfig) -> Void = {
         $0.outbound.allowPrivate = CIDR.loopback
         $0.rooms.policy.cleanStopMs = 500
     }
 
-    private static func create(_ server: TestServer, _ direction: String, _ name: String, _ url: String, more: String = "") async throws
+    static func create(_ server: TestServer, _ direction: String, _ name: String, _ url: String, more: String = "") async throws
         -> Int
     {
         let made = try await server.call(

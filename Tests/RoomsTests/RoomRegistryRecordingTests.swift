@@ -36,12 +36,64 @@ import Testing
         _ = try await test.registry.create(new, by: .server)
     }
 
+    /// Whoever waits for a row hears that it will never be.
+    @Test func aRowThatIsNotTakenIsTold() async throws {
+        try await Self.withRegistry { test in
+            try await Self.makeRoom(test)
+            for isStored in [true, false] {
+                // An id is taken once.
+                let told = await withCheckedContinuation { done in
+                    test.registry.recordingBegan(Self.recording("a")) { done.resume(returning: $0) }
+                }
+                #expect(told == isStored)
+            }
+        }
+    }
+
+    /// A failed one whose file is gone takes no room any more, and stays failed for its first reason.
+    @Test func whatIsLostTakesNoRoom() async throws {
+        try await Self.withRegistry { test in
+            try await Self.makeRoom(test)
+            let registry = test.registry
+            registry.recordingBegan(Self.recording("a")) { _ in }
+            registry.recordingEnded("a", Self.outcome(.diskFull))
+            registry.recordingLost("a", .fileMissing, bytes: 0)
+            let stored = try await Self.stored("a", test)
+            #expect(stored.state == .failed && stored.reason == .diskFull && stored.bytes == 0)
+            #expect(try await registry.recordingDeleted("a")?.bytes == 0)
+            let kinds = try await registry.events(after: 0, room: nil, limit: 100).map(\.kind).filter { $0 == .recordFailed }
+            #expect(kinds.count == 1)
+        }
+    }
+
+    /// What a call has begun is over when it is told as over, not when the server goes.
+    @Test func anOrderOutlivesTheServer() async throws {
+        try await Self.withRegistry { test in
+            try await Self.makeRoom(test)
+            let registry = test.registry
+            let made = Self.recording("a")
+            registry.recordingOrdered(RecordingOrder(task: made.task, startedAt: TestRegistry.start))
+            registry.recordingBegan(made) { _ in }
+            registry.recordingStarted("a")
+            try await registry.closeLeftRecordings()
+            registry.recordingTaskEnded(made.task, .serverShutdown, wasStarted: true)
+            #expect(try await Self.stored("a", test).state == .finishing)
+            let left = RecordingOrder(task: made.task, startedAt: TestRegistry.start, parts: 1, isStarted: true)
+            #expect(try await registry.recordingOrders() == [left])
+            registry.recordingTaskEnded(made.task, .streamEnded, wasStarted: true)
+            _ = try await registry.recordingDeleted("none")
+            #expect(try await registry.recordingOrders().isEmpty)
+            let kinds = try await registry.events(after: 0, room: nil, limit: 100).map(\.kind).filter { $0 == .recordEnded }
+            #expect(kinds == [.recordEnded])
+        }
+    }
+
     @Test func aRowGoesFromRecordingToFinished() async throws {
         try await Self.withRegistry { test in
             try await Self.makeRoom(test)
             let registry = test.registry
             let made = Self.recording("a")
-            registry.recordingBegan(made) {}
+            registry.recordingBegan(made) { _ in }
             registry.recordingStarted("a")
             var stored = try await Self.stored("a", test)
             #expect(stored.state == .recording && stored.reason == nil && stored.endedAt == nil && stored.media == made.media)
@@ -77,7 +129,7 @@ import Testing
     @Test func failuresAreToldAtOnce() async throws {
         try await Self.withRegistry { test in
             try await Self.makeRoom(test)
-            test.registry.recordingBegan(Self.recording("a")) {}
+            test.registry.recordingBegan(Self.recording("a")) { _ in }
             test.registry.recordingEnded("a", Self.outcome(.quotaExceeded))
             #expect(try await Self.stored("a", test).state == .failed)
             #expect(test.kinds.last == .recordFailed)
@@ -101,7 +153,7 @@ import Testing
         defer { first.remove() }
         try await first.registry.start()
         try await Self.makeRoom(first)
-        for id in ["a", "b", "c"] { first.registry.recordingBegan(Self.recording(id, task: "t\(id)")) {} }
+        for id in ["a", "b", "c"] { first.registry.recordingBegan(Self.recording(id, task: "t\(id)")) { _ in } }
         first.registry.recordingEnded("b", Self.outcome(.split))
         first.registry.recordingEnded("c", Self.outcome(.stopped))
         first.registry.recordingFinished("c", bytes: 5, durationMs: 5, isSeekable: true)
@@ -127,10 +179,10 @@ import Testing
     @Test func streamsWithoutRoomsHaveThemToo() async throws {
         try await Self.withRegistry { test in
             let made = Self.recording("a", room: nil)
-            test.registry.recordingBegan(made) {}
+            test.registry.recordingBegan(made) { _ in }
             test.registry.recordingStarted("a")
             // And of a room that is no more.
-            test.registry.recordingBegan(Self.recording("b", task: "t2", room: "gone")) {}
+            test.registry.recordingBegan(Self.recording("b", task: "t2", room: "gone")) { _ in }
             test.registry.recordingStarted("b")
             let stored = try await Self.stored("a", test)
             #expect(stored.task.roomID == nil)
@@ -146,7 +198,7 @@ import Testing
                 test.registry.recordingBegan(
                     Self.recording(
                         "r\(index)", task: "t\(index)", path: index % 5 == 0 ? other : Self.path, room: index % 5 == 0 ? "cam2" : "cam1")
-                ) {}
+                ) { _ in }
                 if index < 10 { test.registry.recordingEnded("r\(index)", Self.outcome(.stopped, at: TestRegistry.start + Int64(index))) }
                 if index < 6 { test.registry.recordingFinished("r\(index)", bytes: 10, durationMs: 5, isSeekable: true) }
             }
@@ -200,7 +252,7 @@ import Testing
             ]
         }) { test in
             try await Self.makeRoom(test)
-            test.registry.recordingBegan(Self.recording("a")) {}
+            test.registry.recordingBegan(Self.recording("a")) { _ in }
             test.registry.recordingStarted("a")
             await test.settle()
             let notices = try await test.registry.notices(state: .pending, room: nil, before: nil, limit: 10)

@@ -189,7 +189,7 @@ import Testing
         let tags = try FLVFile.read(source)
         try await ScriptedRTMP.run(script) { server in
             var options = UpstreamOptions.forTests
-            options.connectProperties = [("earshotVia", "a,b")]
+            options.connectProperties = { [("earshotVia", "a,b")] }
             try await pushing(server.url + "?key=hush", options) { task, _ in
                 try await eventually("consent") { task.state == .running }
                 for tag in tags { task.offer(try tag.frame()) }

@@ -1,3 +1,4 @@
+import Upstream
 package import NIOCore
 
 /// A block of IP addresses, `10.0.0.0/8` or `fd00::/8`: a plain value.
@@ -23,7 +24,7 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
     /// An address with `/prefix`, or a lone address. Bits beyond the prefix are refused: they are a slip more often than a wish.
     package init(parsing text: String) throws(ValueProblem) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = parts.first.map(String.init), var bytes = IPAddressBytes.v4(address) ?? IPAddressBytes.v6(address) else {
+        guard let address = parts.first.map(String.init), var bytes = IPText.v4(address) ?? IPText.v6(address) else {
             throw ValueProblem("\"\(text)\" is not a network; expected \(Self.expected)")
         }
         var prefix = bytes.count * 8
@@ -62,7 +63,7 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
     /// False for a Unix-domain peer: it has no address.
     package func contains(_ address: SocketAddress) -> Bool { contains(address.ipBytes) }
 
-    package var description: String { "\(IPAddressBytes.text(network))/\(prefix)" }
+    package var description: String { "\(IPText.text(network))/\(prefix)" }
 
     /// The 4 bytes within an IPv4-mapped IPv6 address.
     private static func unmapped(_ bytes: [UInt8]) -> [UInt8]? {

@@ -84,6 +84,7 @@ extension ConfigSetting {
         .policy("maxDuration", "From first media to the end of a room."),
         .policy("retention", "How long an ended room can be looked up and its id stays taken."),
         .policy("urlLifetime", "Life of a signed URL."),
+        .policy("record", "Whether a room's streams are recorded whenever they are live: always, never, or as recording.apps says (apps)."),
 
         .make(
             "credentials.key", \.credentials.key, .optional(.secret(8...256)), "Signs txSecret URLs; made at the first start when not set.",
@@ -169,6 +170,20 @@ extension ConfigSetting {
         .make("recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)), "Room on the disk without which nothing is recorded."),
 
         .make(
+            "snapshots.interval", \.snapshots.intervalMs, .duration(0...day), "How often a picture of each live stream is taken; 0s: never."
+        ),
+        .make(
+            "snapshots.intervalByApp", \.snapshots.intervalByAppMs, .byApp(.duration(0...day), example: "live=10s"),
+            "The same for single apps, e.g. [live=10s, talk=0s]."),
+        .make("snapshots.keep", \.snapshots.keep, .count(1...1_000), "Of each stream, so many pictures are kept."),
+        .make("snapshots.width", \.snapshots.width, .count(0...3_840), "Their width in pixels; 0: as wide as the stream."),
+        .make(
+            "snapshots.directory", \.snapshots.directory, .optional(.path), "Folder for pictures; without: snapshots in the data directory."
+        ),
+        .make(
+            "snapshots.quota", \.snapshots.quotaBytes, .size(0...(1 << 50)), "Bytes of all pictures, of which the oldest go; 0: no limit."),
+        .make("snapshots.retention", \.snapshots.retentionMs, .duration(0...(3_660 * day)), "How long a picture is kept; 0s: for ever."),
+        .make(
             "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "Who is heard: all who talk (open), or one at a time (ptt)."
         ),
         .make("talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time."),
@@ -237,12 +252,23 @@ extension ConfigSetting {
     fileprivate static func policy(_ name: String, _ help: String) -> ConfigSetting {
         guard let field = RoomPolicy.fields.first(where: { $0.name == name }) else { preconditionFailure("no policy field \(name)") }
         let kind: ConfigValueKind<Int64> =
-            field.isDuration
-            ? .duration(field.range)
-            : ConfigValueKind<Int64>("a number") { (text: String) throws(ValueProblem) in
-                Int64(try ConfigValueKind<Int>.count(Int(field.range.lowerBound)...Int(field.range.upperBound)).read([text]))
-            } write: {
-                String($0)
+            switch field.kind {
+            case .duration: .duration(field.range)
+            case .count:
+                ConfigValueKind<Int64>("a number") { (text: String) throws(ValueProblem) in
+                    Int64(try ConfigValueKind<Int>.count(Int(field.range.lowerBound)...Int(field.range.upperBound)).read([text]))
+                } write: {
+                    String($0)
+                }
+            case .words(let words):
+                ConfigValueKind<Int64>("one of \(words.joined(separator: ", "))") { (text: String) throws(ValueProblem) in
+                    guard let place = words.firstIndex(of: text.lowercased()) else {
+                        throw ValueProblem("\"\(text)\" is not one of \(words.joined(separator: ", "))")
+                    }
+                    return Int64(place)
+                } write: {
+                    field.word($0) ?? ""
+                }
             }
         return ConfigSetting(
             path: "rooms.policy.\(name)", help: help, flag: nil, expected: kind.expected, isList: false, isSecret: false,

@@ -1,4 +1,5 @@
 #if canImport(Glibc)
+internal import Upstream
 internal import Glibc
 #elseif canImport(Musl)
 internal import Musl
@@ -32,7 +33,7 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
             // RFC 4007 §11: a link-local address may carry its zone.
             let address = host.prefix { $0 != "%" }
             guard address.endIndex == host.endIndex || host.suffix(from: address.endIndex).count > 1,
-                IPAddressBytes.v6(String(address)) != nil
+                IPText.v6(String(address)) != nil
             else {
                 throw ValueProblem("\"\(host)\" is not an IPv6 address; expected \(Self.expected)")
             }
@@ -70,17 +71,17 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func names(_ host: String) -> Set<String> {
-        if let bytes = IPAddressBytes.v4(host) ?? IPAddressBytes.v6(host) {
+        if let bytes = IPText.v4(host) ?? IPText.v6(host) {
             return bytes.allSatisfy({ $0 == 0 }) ? ["*"] : ["\(bytes)"]
         }
         let name = host.lowercased()
-        return name == "localhost" ? [name, "\(IPAddressBytes.v4("127.0.0.1") ?? [])", "\(IPAddressBytes.v6("::1") ?? [])"] : [name]
+        return name == "localhost" ? [name, "\(IPText.v4("127.0.0.1") ?? [])", "\(IPText.v6("::1") ?? [])"] : [name]
     }
 
     /// RFC 1123 §2.1 letters; what looks like a number must be a whole IPv4 address, since resolvers read `127.1` as they like.
     private static func isHostName(_ text: Substring) -> Bool {
         guard (1...253).contains(text.utf8.count) else { return false }
-        if text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }) { return IPAddressBytes.v4(String(text)) != nil }
+        if text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }) { return IPText.v4(String(text)) != nil }
         return text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
             (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
                 && label.utf8.allSatisfy { byte in
@@ -92,26 +93,5 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
                     }
                 }
         }
-    }
-}
-
-/// The system's address parser as functions from text to network-order bytes.
-enum IPAddressBytes {
-    /// 4 bytes.
-    static func v4(_ text: String) -> [UInt8]? { parse(text, AF_INET, count: 4) }
-    /// 16 bytes.
-    static func v6(_ text: String) -> [UInt8]? { parse(text, AF_INET6, count: 16) }
-
-    /// Text of 4 or 16 bytes.
-    static func text(_ bytes: [UInt8]) -> String {
-        var buffer = [CChar](repeating: 0, count: 64)
-        guard inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &buffer, socklen_t(buffer.count)) != nil else { return "?" }
-        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
-
-    private static func parse(_ text: String, _ family: Int32, count: Int) -> [UInt8]? {
-        guard !text.utf8.contains(0) else { return nil }  // the C string would end early
-        var bytes = [UInt8](repeating: 0, count: count)
-        return inet_pton(family, text, &bytes) == 1 ? bytes : nil
     }
 }

@@ -22,6 +22,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var relay = Relay()
     package var hls = HLS()
     package var recording = Recording()
+    package var snapshots = Snapshots()
     package var talk = Talk()
     package var limits = Limits()
     package var log = Log()
@@ -226,6 +227,25 @@ package struct ServerConfig: Sendable, Equatable {
         package var quotaBytes = 0
         /// Of the disk; with less nothing is recorded.
         package var minFreeBytes = 512 << 20
+        package init() {}
+    }
+
+    /// Pictures of live streams, taken by themselves.
+    package struct Snapshots: Sendable, Equatable {
+        /// Between two of one stream; 0: none are taken.
+        package var intervalMs: Int64 = 0
+        /// For apps that differ.
+        package var intervalByAppMs: [String: Int64] = [:]
+        /// Of one stream, the newest.
+        package var keep = 10
+        /// Pixels; the height follows. 0: as wide as the stream.
+        package var width = 640
+        /// Nil: the folder "snapshots" in the data directory.
+        package var directory: String?
+        /// Of all pictures; the oldest go. 0: no limit.
+        package var quotaBytes = 1 << 30
+        /// Files are deleted so long after they were made; 0: never.
+        package var retentionMs: Int64 = 7 * 86_400_000
         package init() {}
     }
 

@@ -1,3 +1,5 @@
+import Upstream
+
 /// How others reach this server: the beginnings of the URLs that it hands out. A plain value.
 package struct PublicAddress: Sendable, Equatable {
     /// "rtmp://live.example.com", without a slash at its end.
@@ -23,7 +25,7 @@ package struct PublicAddress: Sendable, Equatable {
     }
 
     private static func base(_ scheme: String, _ listener: HostPort, usual: Int, _ caller: String?) -> String {
-        let isEverywhere = (IPAddressBytes.v4(listener.host) ?? IPAddressBytes.v6(listener.host) ?? [1]).allSatisfy { $0 == 0 }
+        let isEverywhere = (IPText.v4(listener.host) ?? IPText.v6(listener.host) ?? [1]).allSatisfy { $0 == 0 }
         let host = isEverywhere ? caller ?? "localhost" : listener.host
         let address = HostPort(host: host, port: listener.port).description
         return "\(scheme)://\(listener.port == usual ? String(address.dropLast("\(listener.port)".utf8.count + 1)) : address)"

@@ -21,6 +21,10 @@ final class WindowTaker: PieceTaker {
             || self.window.closesPart(pendingMicros: pendingMs * 1_000, frameMicros: frameMs * 1_000)
     }
 
+    func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) {
+        (self.window.partDueMicros(frameMicros: frameMs * 1_000) / 1_000, self.window.segmentDueMicros / 1_000)
+    }
+
     func began(_ beginning: PieceMaker.Beginning, nowMs: Int64) {
         self.beginning = beginning
         self.sinceKeyframe = []

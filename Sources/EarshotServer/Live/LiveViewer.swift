@@ -7,7 +7,7 @@ import Relay
 /// written.
 ///
 /// It writes as RTMP's connections do, from its loop's ring through ``SocketWriter``: over plain TCP straight to the socket.
-final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection {
+final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection, ClosingConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -30,7 +30,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private let play: Play
     private let core: ServerCore
     private let isSecure: Bool
-    private var context: ChannelHandlerContext?
+    private(set) var context: ChannelHandlerContext?
     private var loop: LoopContext?
     private var writer: SocketWriter?
     private var viewer: Viewer?
@@ -265,16 +265,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             self.writer?.flush()
         }
         self.writer?.isEnding = true
-        guard let context = self.context else { return }
-        // On the next turn: the caller may be in the middle of the stream's viewers. An empty write completes when the last words are out.
-        context.eventLoop.assumeIsolated().execute {
-            guard let context = self.context else { return }
-            let written = context.eventLoop.makePromise(of: Void.self)
-            written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
-            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
-            // A client that reads nothing must not keep its connection by that.
-            context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(2)) { self.context?.close(promise: nil) }
-        }
+        self.closeWhenSent()
     }
 
     // MARK: SocketWriterOwner

@@ -1,23 +1,13 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 internal import NIOPosix
 internal import Synchronization
+internal import Upstream
 
 /// Names to addresses by the system's resolver, on threads of its own since it blocks. Any thread may ask.
 ///
 /// One lookup a name at a time, whoever asks: a name server that does not answer for one name holds one thread, not all.
 final class HostResolver: Sendable {
     /// 4 or 16 bytes each, network order, the system's order of preference; a text says why there is none.
-    typealias Answer = Result<[[UInt8]], Failure>
-
-    struct Failure: Error, Equatable {
-        let why: String
-    }
+    typealias Answer = Result<[[UInt8]], LookupFailure>
 
     private struct State {
         /// Those who wait for a name that is being looked up.
@@ -42,7 +32,7 @@ final class HostResolver: Sendable {
     private static let keptFor = Duration.seconds(10)
 
     /// `lookup` may block; it is the system's resolver but in tests.
-    init(lookup: @escaping @Sendable (String) -> Answer = HostResolver.system) { self.lookup = lookup }
+    init(lookup: @escaping @Sendable (String) -> Answer = HostLookup.system) { self.lookup = lookup }
 
     /// Returns early, with a failure, when the task is cancelled.
     func addresses(of name: String) async -> Answer {
@@ -53,7 +43,7 @@ final class HostResolver: Sendable {
                 self.begin(name, waiter)
             }
         } onCancel: {
-            waiter.resume(.failure(Failure(why: "cancelled")))
+            waiter.resume(.failure(LookupFailure(why: "cancelled")))
         }
     }
 
@@ -82,7 +72,7 @@ final class HostResolver: Sendable {
         switch step {
         case .known(let addresses): waiter.resume(.success(addresses))
         case .wait: break
-        case .tooMany: waiter.resume(.failure(Failure(why: "\(Self.maxLookups) other names are being looked up")))
+        case .tooMany: waiter.resume(.failure(LookupFailure(why: "\(Self.maxLookups) other names are being looked up")))
         case .lookUp:
             Self.threads.submit { _ in
                 let answer = self.lookup(name)
@@ -99,41 +89,6 @@ final class HostResolver: Sendable {
             }
             return state.waiting.removeValue(forKey: name) ?? []
         }
-    }
-
-    /// RFC 6724's order, from `getaddrinfo`. Blocks.
-    static let system: @Sendable (String) -> Answer = { name in
-        var hints = addrinfo()
-        hints.ai_family = AF_UNSPEC
-        #if canImport(Darwin)
-        hints.ai_socktype = SOCK_STREAM
-        #else
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #endif
-        hints.ai_flags = AI_ADDRCONFIG
-        var list: UnsafeMutablePointer<addrinfo>?
-        var code = getaddrinfo(name, nil, &hints, &list)
-        // A machine with nothing but loopback has no address "configured" in that flag's sense.
-        if code == EAI_NONAME || code == EAI_FAMILY {
-            hints.ai_flags = 0
-            code = getaddrinfo(name, nil, &hints, &list)
-        }
-        guard code == 0 else { return .failure(Failure(why: String(cString: gai_strerror(code)))) }
-        defer { freeaddrinfo(list) }
-        var addresses: [[UInt8]] = []
-        var next = list
-        while let entry = next, addresses.count < 32 {
-            next = entry.pointee.ai_next
-            guard let address = entry.pointee.ai_addr else { continue }
-            let bytes = UnsafeRawBufferPointer(start: address, count: Int(entry.pointee.ai_addrlen))
-            // Family and port take 4 bytes, IPv6's flow label 4 more.
-            switch entry.pointee.ai_family {
-            case AF_INET where bytes.count >= 8: addresses.append(Array(bytes[4..<8]))
-            case AF_INET6 where bytes.count >= 24: addresses.append(Array(bytes[8..<24]))
-            default: break
-            }
-        }
-        return addresses.isEmpty ? .failure(Failure(why: "the name has no address")) : .success(addresses)
     }
 }
 

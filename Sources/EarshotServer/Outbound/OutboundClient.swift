@@ -1,4 +1,5 @@
 #if canImport(Glibc)
+internal import Upstream
 internal import Glibc
 #elseif canImport(Musl)
 internal import Musl
@@ -116,7 +117,7 @@ package final class OutboundClient: Service, Sendable {
         let first = all.first ?? []
         throw .forbiddenTarget(
             host: target.hostText,
-            address: first.count == 16 && target.hostText.hasPrefix("[") ? target.hostText : IPAddressBytes.text(first),
+            address: first.count == 16 && target.hostText.hasPrefix("[") ? target.hostText : IPText.text(first),
             why: self.rules.objection(to: first) ?? "without an address")
     }
 

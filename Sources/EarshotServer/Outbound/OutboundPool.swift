@@ -1,3 +1,4 @@
+internal import Upstream
 internal import AsyncHTTPClient
 internal import Logging
 internal import NIOCore
@@ -54,7 +55,7 @@ final class OutboundPool: Sendable {
     func lease(_ target: OutboundURL, address: [UInt8], lane: String) -> Lease? {
         let key: Key =
             switch target.host {
-            case .name(let name): Key(lane: lane, name: name, address: IPAddressBytes.text(address))
+            case .name(let name): Key(lane: lane, name: name, address: IPText.text(address))
             case .address: Key(lane: lane, name: "", address: "")
             }
         let (lease, surplus): (Lease?, HTTPClient?) = self.state.withLock { state in

@@ -47,6 +47,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     /// The room's time was over, or it was closed.
     case roomEnded = "room_ended"
     case nameTaken = "name_taken"
+    /// What comes, or is asked for, would feed a stream with itself by way of other servers.
+    case loop
     /// Two publishers with one credential take a name from each other again and again.
     case flapping
     /// The same publisher came back on another connection.

@@ -55,6 +55,11 @@ extension RTMPConnection {
                 streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
                 isForbidden ? .forbidden : .roomClosed, address)
         }
+        let marks = self.marks
+        if let why = self.core.origins.objection(to: marks, playing: address.path) {
+            listening?.end()
+            return self.refusePlay(streamID, why, .loop, address)
+        }
         let limit = self.core.config.limits.viewersPerStream
         let stream = self.core.registry.acquire(address.path, on: self.loop.relay)
         guard stream.enterViewer(limit: limit) else {
@@ -64,9 +69,10 @@ extension RTMPConnection {
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
         self.core.counters.update { $0.playsStarted += 1 }
+        self.core.origins.plays(address.path, for: marks, owner: self.owner(streamID))
         self.core.relayTasks.wanted(address.path)
         self.noteRole("play", address, "Play started")
-        self.session.acceptPlay(streamID)
+        self.session.acceptPlay(streamID, extra: self.way(of: address.path))
         self.performRequests()
         let played = listening?.codec == .opus ? self.core.talk.opusMixes.acquire(address.path, on: self.loop.relay) : stream
         let viewer = Viewer(stream: played, streamID: streamID, sink: self, nowMs: self.nowMs)
@@ -85,10 +91,28 @@ extension RTMPConnection {
         let play = self.plays.remove(at: index)
         self.loop.relay.detach(play.viewer)
         play.stream.leaveViewer()
+        if self.isLink { self.core.origins.playEnded(play.stream.path, owner: self.owner(streamID)) }
         if play.viewer.stream !== play.stream { self.core.talk.opusMixes.release(play.viewer.stream) }
         self.core.registry.release(play.stream)
         play.listening?.end()
         self.core.admissions.tellEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
+    }
+
+    // MARK: Links of other servers
+
+    /// It comes from a server that tells and heeds the ways of streams.
+    private var isLink: Bool { self.connect?.earshotPath != nil }
+
+    /// What such a server has told.
+    var marks: [String] { StreamOrigins.marks(self.connect?.earshotPath) }
+
+    /// What this connection plays or publishes there, among all that do.
+    func owner(_ streamID: UInt32) -> String { "\(self.id)/\(streamID)" }
+
+    /// The way of a stream, for a server that heeds it.
+    func way(of path: String) -> [AMF0Property] {
+        guard self.isLink else { return [] }
+        return [AMF0Property(name: StreamOrigins.property, value: .string(StreamOrigins.text(self.core.origins.way(of: path))))]
     }
 
     /// Whether this connection plays one of these streams as this user.

@@ -60,6 +60,14 @@ extension RTMPConnection {
         let stream = self.core.registry.acquire(seat.path.description, on: self.loop.relay)
         self.publishings.append(
             Publishing(streamID: streamID, stream: stream, request: request, admission: admission, nowMs: self.nowMs))
+        let path = stream.path
+        if let why = self.core.origins.objection(to: self.marks, feeding: path) {
+            self.endPublish(streamID, clean: true, .refused)
+            self.refusePublish(streamID, .loop, why, request.address)
+            return self.decided()
+        }
+        // Before the claim: those who play are told with it.
+        self.core.origins.cameIn(path, self.marks, owner: self.owner(streamID))
         let identity = PublisherIdentity(admission.pass.identity, rank: admission.pass.rank)
         let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
         let delegate = seat.delegate(ConnectedPublisher(connection: connection, streamID: streamID))
@@ -146,6 +154,7 @@ extension RTMPConnection {
         self.publishBatch()
         let publishing = self.publishings.remove(at: index)
         if let token = publishing.token { RelayLoop.leave(publishing.stream, token: token, clean: clean) }
+        self.core.origins.left(publishing.stream.path, owner: self.owner(streamID))
         publishing.admission.seat.ended(end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
         self.core.registry.release(publishing.stream)
         self.core.admission.leavePublisher()

@@ -105,7 +105,7 @@ extension RTMPConnection: ViewerSink {
 
     func tell(_ viewer: Viewer, _ notice: StreamNotice) {
         switch notice {
-        case .arrived: self.session.publisherArrived(viewer.streamID)
+        case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)
         case .dried: self.session.streamDried(viewer.streamID)
         }

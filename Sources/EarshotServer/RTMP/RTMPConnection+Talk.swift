@@ -77,13 +77,17 @@ extension RTMPConnection {
         if TalkPlace.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
             self.performRequests()
             self.writer?.flush()
-            guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
-            var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
-            if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-            return self.log.info("Talk refused", metadata: metadata)
+            return self.noteEnd("Talk refused", reason, detail)
         }
         self.performSends()
         self.close(reason, detail: detail)
+    }
+
+    private func noteEnd(_ line: Logger.Message, _ reason: CloseReason, _ detail: String) {
+        guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
+        var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info(line, metadata: metadata)
     }
 
     /// Ends what the connection does on this message stream; when that was all, the connection too.
@@ -103,6 +107,6 @@ extension RTMPConnection {
             return
         }
         self.writer?.flush()
-        if isOnly { self.close(reason, detail: what) }
+        if isOnly { self.close(reason, detail: what) } else { self.noteEnd("Talk ended", reason, what) }
     }
 }

@@ -10,7 +10,7 @@ import Rooms
 /// Loop-bound. It performs what ``ServerSession`` asks for; the session's rules live there, the streams' in Relay.
 /// Index: lifecycle · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, what the session asks for in
 /// `RTMPConnection+Requests.swift`, `+Publish.swift` and `+Play.swift`.
-final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnection {
+final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnection, ClosingConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -264,16 +264,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.note(reason, detail: detail)
         self.endRoles(clean: false)
         self.writer?.flush()
-        guard let context = self.context else { return }
-        // On the next turn: the caller may be in the middle of the stream's viewers. An empty write completes when the last words are out.
-        context.eventLoop.assumeIsolated().execute {
-            guard let context = self.context else { return }
-            let written = context.eventLoop.makePromise(of: Void.self)
-            written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
-            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
-            // A client that reads nothing must not keep its connection by that.
-            context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(2)) { self.context?.close(promise: nil) }
-        }
+        self.closeWhenSent()
     }
 
     /// The server goes: publishers and players are told in their protocol's words first.

@@ -14,6 +14,7 @@ package final class ServerCore: Sendable {
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
     let relayTasks = RelayTasks()
+    let origins = StreamOrigins()
     let talk: Talkback
     let snapshots = SnapshotMaker()
     package let recordings: Recordings

@@ -12,6 +12,8 @@ import Synchronization
 actor Recorder {
     nonisolated let task: RecordingTask
     nonisolated let startedAt: Int64
+    /// Otherwise by policy.
+    nonisolated let isByCall: Bool
     private nonisolated let executor: QueueExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
@@ -38,18 +40,21 @@ actor Recorder {
     }
 
     private static let tickMs = 250
+    /// How long frames wait that no fragment ends with.
+    private static let holdMs: Int64 = 2_000
 
     /// `stream` was acquired for it.
-    init(core: ServerCore, stream: Relay.Stream, task: RecordingTask, means: RecordingWriter.Means) {
+    init(core: ServerCore, stream: Relay.Stream, order: RecordingOrder, isByCall: Bool, means: RecordingWriter.Means) {
         self.core = core
         self.stream = stream
-        self.task = task
-        self.startedAt = WallClock.ms
+        self.task = order.task
+        self.startedAt = order.startedAt
+        self.isByCall = isByCall
         let executor = QueueExecutor(label: "record \(stream.path)")
         self.executor = executor
         let holder = Holder()
-        self.writer = RecordingWriter(task, means) { id in
-            executor.queue.async { holder.recorder?.assumeIsolated { $0.rowStored(id) } }
+        self.writer = RecordingWriter(order, means) { id, isStored in
+            executor.queue.async { holder.recorder?.assumeIsolated { $0.rowStored(id, isStored: isStored) } }
         }
         self.maker = PieceMaker(.fmp4, for: self.writer, rebases: true)
         holder.recorder = self
@@ -63,7 +68,7 @@ actor Recorder {
     /// Begins to take frames. Once.
     func start() {
         let me = Weak(recorder: self)
-        let mailbox = FrameMailbox { [executor] in
+        let mailbox = FrameMailbox(on: self.stream.home.eventLoop) { [executor] in
             executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }
         }
         self.mailbox = mailbox
@@ -87,22 +92,28 @@ actor Recorder {
     // MARK: Frames
 
     private func drain() {
-        guard let mailbox = self.mailbox, self.ending == nil else { return }
-        self.writer.dropped = mailbox.dropped
-        let items = mailbox.drain()
-        self.maker.take(items, nowMs: LoopSweeper.nowMs, wallMs: WallClock.ms)
-        self.tellProblems()
-        if items.contains(where: { if case .ended = $0 { true } else { false } }) { self.finish(.streamEnded) }
-        self.look()
+        while let mailbox = self.mailbox, self.ending == nil {
+            self.writer.dropped = mailbox.dropped
+            let batch = mailbox.drain()
+            let nowMs = LoopSweeper.nowMs
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: WallClock.ms - batch.idleMs)
+            if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
+                self.finish(.streamEnded)
+            } else if batch.isStalled {
+                self.maker.closeStalled(nowMs: nowMs)
+            }
+            self.tellProblems()
+            self.look()
+            var patience = self.maker.patience
+            patience?.holdMs = Self.holdMs
+            if mailbox.rest(patience) { break }
+        }
     }
 
-    private func tick() {
-        if self.ending == nil { self.maker.closeStalled(nowMs: LoopSweeper.nowMs) }
-        self.look()
-    }
+    private func tick() { self.look() }
 
-    private func rowStored(_ id: String) {
-        self.writer.rowStored(id, nowMs: LoopSweeper.nowMs)
+    private func rowStored(_ id: String, isStored: Bool) {
+        self.writer.rowStored(id, isStored: isStored, nowMs: LoopSweeper.nowMs)
         self.look()
     }
 
@@ -120,7 +131,7 @@ actor Recorder {
         self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
             executor.queue.async { self.assumeIsolated { $0.told() } }
         }
-        self.core.recordings.ended(self, ending, of: self.stream)
+        self.core.recordings.ended(self, ending, of: self.stream, core: self.core)
         // A server that stops does not wait for a store that takes nothing.
         if ending == .serverShutdown { self.told() }
     }

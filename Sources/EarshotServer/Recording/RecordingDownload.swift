@@ -60,6 +60,10 @@ struct FileDownload: Sendable {
             .contentType: "video/mp4", .acceptRanges: "bytes", .eTag: self.etag, .cacheControl: "private, no-cache",
             .contentDisposition: "attachment; filename=\"\(self.name)\"",
         ]
+        // RFC 9110 §13.1.2, before any range (§13.2.2).
+        if let known = request.headers[.ifNoneMatch], self.isAmong(known) {
+            return Response(status: .notModified, headers: [.eTag: self.etag, .cacheControl: "private, no-cache"])
+        }
         // RFC 9110 §14.2: a Range means something to GET alone.
         let text = request.method == .get ? request.headers[.range] : nil
         let isFresh = request.headers[.ifRange].map { $0 == self.etag } ?? true
@@ -76,6 +80,14 @@ struct FileDownload: Sendable {
         }
         headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(self.size)"
         return Response(status: .partialContent, headers: headers, body: self.body(part))
+    }
+
+    /// By weak comparison (RFC 9110 §8.8.3.2). Our tags hold no comma.
+    private func isAmong(_ tags: String) -> Bool {
+        tags.split(separator: ",").contains { tag in
+            let tag = tag.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+            return tag == "*" || (tag.hasPrefix("W/") ? tag.dropFirst(2) : tag) == self.etag[...]
+        }
     }
 
     private func body(_ part: Range<Int64>) -> ResponseBody {

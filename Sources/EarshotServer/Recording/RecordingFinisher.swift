@@ -26,8 +26,8 @@ final class RecordingFinisher: Sendable {
     private let isStopping = Atomic<Bool>(false)
     private let busy = Mutex<Set<String>>([])
 
-    private enum Verdict: Sendable {
-        case finished(MP4Finisher.Finished)
+    enum Verdict: Sendable, Equatable {
+        case finished(bytes: Int64, durationMs: Int64)
         /// It is there, in fragments.
         case kept(bytes: Int64, why: String)
         case missing
@@ -86,18 +86,23 @@ final class RecordingFinisher: Sendable {
         }
     }
 
-    private func remux(_ recording: Recording) -> Verdict {
+    func remux(_ recording: Recording) -> Verdict {
         guard let bytes = self.folder.size(of: recording.file) else { return .missing }
-        guard self.budget.hasRoomForCopy(of: bytes) else { return .kept(bytes: bytes, why: "the disk has no room for a copy") }
         let path = self.folder.absolute(recording.file)
+        // What a kill has left of an earlier attempt takes the room that this one needs.
+        unlink(path + ".tmp")
+        guard self.budget.hasRoomForCopy(of: bytes) else { return .kept(bytes: bytes, why: "the disk has no room for a copy") }
         do throws(FFmpegError) {
             let finished = try MP4Finisher.finish(path, to: path) { _, _ in !self.isStopping.load(ordering: .relaxed) }
             chmod(path, 0o600)
-            return .finished(finished)
+            return .finished(bytes: finished.bytes, durationMs: finished.durationMs)
         } catch {
             switch error {
             case .cancelled: return .cancelled
-            case .media: return recording.durationMs == 0 ? .empty : .kept(bytes: bytes, why: "\(error)")
+            case .media:
+                // Finished already: the server was killed before the index of recordings knew.
+                if let finished = FinishedMP4(path) { return .finished(bytes: finished.bytes, durationMs: finished.durationMs) }
+                return recording.durationMs == 0 ? .empty : .kept(bytes: bytes, why: "\(error)")
             default: return .kept(bytes: bytes, why: "\(error)")
             }
         }
@@ -108,22 +113,22 @@ final class RecordingFinisher: Sendable {
             "stream": "\(recording.task.path)", "id": "\(recording.id)", "file": "\(self.folder.absolute(recording.file))",
         ]
         switch verdict {
-        case .finished(let finished):
-            self.budget.add(finished.bytes - recording.bytes)
-            await self.stored(recording, bytes: finished.bytes, durationMs: finished.durationMs, isSeekable: true)
+        case .finished(let bytes, let durationMs):
+            self.budget.add(bytes - recording.bytes)
+            await self.stored(recording, bytes: bytes, durationMs: durationMs, isSeekable: true)
             self.log.info(
                 "Recording finished",
-                metadata: metadata.merging(["bytes": "\(finished.bytes)", "ms": "\(finished.durationMs)"]) { $1 })
+                metadata: metadata.merging(["bytes": "\(bytes)", "ms": "\(durationMs)"]) { $1 })
         case .kept(let bytes, let why):
             self.budget.add(bytes - recording.bytes)
             await self.stored(recording, bytes: bytes, durationMs: nil, isSeekable: false)
             self.log.warning("A recording stays in fragments", metadata: metadata.merging(["why": "\(why)"]) { $1 })
         case .missing:
-            self.budget.add(-recording.bytes)
+            self.budget.free(recording.bytes)
             self.rooms.recordingLost(recording.id, .fileMissing, bytes: 0)
             self.log.error("A recording's file is gone", metadata: metadata)
         case .empty:
-            self.budget.add(-recording.bytes)
+            self.budget.free(recording.bytes)
             let folder = self.folder
             // Nothing of it can be played; a file that cannot be removed does no harm.
             _ = try? await NIOThreadPool.singleton.runIfActive { try folder.remove(recording.file) }

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// The folder of the recordings, and what is called what in it: `<app>/<stream>/<start>-<id>.mp4`. A value; what touches the disk blocks.
+/// The folder of the recordings (or of pictures), and what is called what in it: `<app>/<stream>/<start>-<id>.mp4`. A value; what touches the disk blocks.
 struct RecordingFolder: Sendable {
     let path: String
 
@@ -23,14 +23,14 @@ struct RecordingFolder: Sendable {
     /// Bytes of a name taken over.
     private static let longestName = 64
 
-    init(_ config: ServerConfig) {
-        self.path = config.recording.directory ?? "\(config.data.directory)/recordings"
-    }
+    init(_ config: ServerConfig) { self.init(path: config.recording.directory ?? "\(config.data.directory)/recordings") }
+
+    init(path: String) { self.path = path }
 
     /// Where a new recording goes, below the folder.
-    static func file(of stream: StreamPath, startedAt ms: Int64, id: String) -> String {
+    static func file(of stream: StreamPath, startedAt ms: Int64, id: String, type: String = "mp4") -> String {
         let time = Instant.text(ms).prefix(19).filter { $0 != "-" && $0 != ":" }
-        return "\(self.safe(stream.app))/\(self.safe(stream.name))/\(time)Z-\(id).mp4"
+        return "\(self.safe(stream.app))/\(self.safe(stream.name))/\(time)Z-\(id).\(type)"
     }
 
     /// A name that a peer chose as one that no file system takes for anything else. What had to be changed is told apart by a hash.

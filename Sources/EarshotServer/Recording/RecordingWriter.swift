@@ -56,24 +56,26 @@ final class RecordingWriter: PieceTaker {
     private let task: RecordingTask
     private let means: Means
     /// Has `rowStored` called on the owner's thread.
-    private let later: @Sendable (_ id: String) -> Void
+    private let later: @Sendable (_ id: String, _ isStored: Bool) -> Void
     private var beginning: PieceMaker.Beginning?
     private var current: Part?
     /// Of which something has still to be written or stored: the current one, and ended ones.
     private var open: [String: Part] = [:]
-    private var parts = 0
+    private var parts: Int
     private var splitsNext = false
     /// Frames left out before this writer got them, as its owner knows.
     var dropped: UInt64 = 0
     /// Why nothing more is written.
     private(set) var failure: RecordingEnd?
     /// Something is in a file.
-    private(set) var hasStarted = false
+    private(set) var hasStarted: Bool
 
     private static let heldLimit = 32 << 20
 
-    init(_ task: RecordingTask, _ means: Means, later: @escaping @Sendable (_ id: String) -> Void) {
-        self.task = task
+    init(_ order: RecordingOrder, _ means: Means, later: @escaping @Sendable (_ id: String, _ isStored: Bool) -> Void) {
+        self.task = order.task
+        self.parts = order.parts
+        self.hasStarted = order.isStarted
         self.means = means
         self.later = later
     }
@@ -105,6 +107,9 @@ final class RecordingWriter: PieceTaker {
         if isKeyframe, self.hasVideo, pendingMs * 2 >= settings.fragmentMs { return true }
         return pendingMs + frameMs > settings.fragmentMs
     }
+
+    /// A keyframe may also be where the next file begins.
+    func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (self.means.settings.fragmentMs - frameMs, 0) }
 
     private var hasVideo: Bool { self.beginning?.tracks.contains { $0.kind == .video } ?? false }
 
@@ -155,16 +160,22 @@ final class RecordingWriter: PieceTaker {
         let part = Part(recording, beginning, startMs: piece.fragment.startMs, droppedBefore: self.dropped)
         self.current = part
         self.open[id] = part
-        self.means.rooms.recordingBegan(recording) { [later = self.later] in later(id) }
+        self.means.rooms.recordingBegan(recording) { [later = self.later] in later(id, $0) }
         return part
     }
 
     /// 16 hexadecimal digits.
     static func randomID() -> String { SecretText.hex((0..<8).map { _ in UInt8.random(in: 0...255) }) }
 
-    /// The index has the row of this file: it may be made.
-    func rowStored(_ id: String, nowMs: Int64) {
+    /// The index has the row of this file: it may be made. Without a row it would be in no list.
+    func rowStored(_ id: String, isStored: Bool, nowMs: Int64) {
         guard let part = self.open[id], part.file == nil else { return }
+        guard isStored else {
+            part.held = []
+            self.fail(.storeFailed, "the index takes nothing")
+            if self.open[id] != nil { self.finish(part, .storeFailed) }
+            return
+        }
         let path = self.means.folder.absolute(part.recording.file)
         do {
             try self.means.folder.prepare(for: part.recording.file)
@@ -184,7 +195,8 @@ final class RecordingWriter: PieceTaker {
             guard self.write(bytes, to: file, nowMs: nowMs) else { break }
         }
         part.held = []
-        if let end = part.end { self.finish(part, self.failure ?? end) }
+        // A failed write has finished it.
+        if self.open[id] != nil, let end = part.end { self.finish(part, self.failure ?? end) }
     }
 
     private func write(_ bytes: ByteBuffer, to file: FragmentFile, nowMs: Int64) -> Bool {

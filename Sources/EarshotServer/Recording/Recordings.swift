@@ -21,6 +21,10 @@ package final class Recordings: Sendable {
         var stopped: [String: Held] = [:]
         /// What failed and is wanted still.
         var broken: [String: Broken] = [:]
+        /// Begun by calls, cut off by a restart of the server: they go on when their streams are back.
+        var orders: [String: RecordingOrder] = [:]
+        /// Streams that came while what was recorded before them under their names was still being written.
+        var next: [String: Broken] = [:]
         /// Failures one after the other.
         var failures: [String: Int] = [:]
         var isStopping = false
@@ -34,6 +38,7 @@ package final class Recordings: Sendable {
         weak var stream: Relay.Stream?
         let roomID: RoomID?
         let slot: Int
+        let isByCall: Bool
         /// Steady clock.
         var retryAtMs: Int64
     }
@@ -72,6 +77,9 @@ package final class Recordings: Sendable {
         self.state.withLock { $0.running[path.description] }.flatMap { $0.isOver ? nil : $0 }
     }
 
+    /// It has failed, or had no room, and is to be tried again by itself.
+    func isWaiting(_ path: StreamPath) -> Bool { self.state.withLock { $0.broken[path.description] != nil } }
+
     /// Bytes of whole fragments of a file that is being written; nil when none is with this id.
     func writtenBytes(of id: String) -> Int64? {
         self.state.withLock { Array($0.running.values) }.lazy.compactMap(\.position).first { $0.id == id }?.bytes
@@ -79,8 +87,10 @@ package final class Recordings: Sendable {
 
     // MARK: Start and stop
 
-    /// Begins to record a stream that is live.
-    func begin(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore) async throws(Refusal) -> Recorder {
+    /// Begins to record a stream that is live, or goes on with what a restart has cut off. `triesAgain`: later, when the disk has no room.
+    func begin(
+        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool, core: ServerCore
+    ) async throws(Refusal) -> Recorder {
         if self.isRecording(path) { throw .isRecording }
         let acquired = await core.onHome(of: path.description) { home, stream -> Relay.Stream? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
@@ -88,81 +98,177 @@ package final class Recordings: Sendable {
         }
         guard let acquired, let stream = acquired else { throw .notLive }
         if let refusal = await self.onDisk({ [budget] in budget.refusalToBegin }) {
-            self.state.withLock { state in
-                state.broken[path.description] = Broken(
-                    stream: stream, roomID: roomID, slot: slot, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
+            // Who calls is told, and calls again.
+            if triesAgain {
+                self.state.withLock { state in
+                    state.broken[path.description] = Broken(
+                        stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
+                }
             }
             core.registry.release(stream)
             throw .end(refusal)
         }
-        let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
+        let earlier = self.state.withLock { $0.orders[path.description] }
+        let order =
+            earlier
+            ?? RecordingOrder(
+                task: RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot), startedAt: WallClock.ms)
         let finisher = self.finisher
         let means = RecordingWriter.Means(
             settings: self.settings, folder: self.folder, budget: self.budget, rooms: self.rooms, log: self.log,
             ended: { finisher.add($0) })
-        let made = Recorder(core: core, stream: stream, task: task, means: means)
+        let made = Recorder(core: core, stream: stream, order: order, isByCall: isByCall || earlier != nil, means: means)
         let refusal = self.state.withLock { state -> Refusal? in
             if state.isStopping { return .stopping }
             if let other = state.running[path.description], !other.isOver { return .isRecording }
+            // Stopped, or gone on with, meanwhile.
+            if earlier != nil, state.orders.removeValue(forKey: path.description) == nil { return .isRecording }
             state.running[path.description] = made
             state.broken[path.description] = nil
             state.stopped[path.description] = nil
+            state.next[path.description] = nil
             return nil
         }
         if let refusal {
             core.registry.release(stream)
             throw refusal
         }
+        if made.isByCall, earlier == nil { self.rooms.recordingOrdered(order) }
         await made.start()
         return made
     }
 
-    /// Ends a recording by a call. Nil: there was none.
-    func stop(_ path: StreamPath, core: ServerCore) async -> Recorder? {
-        let recorder = self.state.withLock { state -> Recorder? in
+    /// Ends a recording by a call, also one that waits for its stream since a restart. Nil: there was none.
+    func stop(_ path: StreamPath, core: ServerCore) async -> RecordingOrder? {
+        let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
             // Also what would be tried again.
             let wasBroken = state.broken.removeValue(forKey: path.description) != nil
+            state.next[path.description] = nil
             let recorder = state.running[path.description].flatMap { $0.isOver ? nil : $0 }
             if recorder != nil || wasBroken { state.stopped[path.description] = Held(stream: core.registry.find(path.description)) }
-            return recorder
+            return (recorder, state.orders.removeValue(forKey: path.description))
         }
-        await recorder?.stop(.stopped)
-        return recorder
+        if let order { await self.drop(order, .stopped) }
+        guard let recorder else { return order }
+        await recorder.stop(.stopped)
+        return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)
+    }
+
+    /// It does not go on.
+    private func drop(_ order: RecordingOrder, _ end: RecordingEnd) async {
+        await withCheckedContinuation { done in
+            self.rooms.recordingTaskEnded(order.task, end, wasStarted: order.isStarted) { done.resume() }
+        }
     }
 
     /// A recorder has written everything.
-    func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream) {
+    func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream, core: ServerCore) {
         let path = recorder.task.path.description
-        self.state.withLock { state in
-            guard state.running[path] === recorder else { return }
+        let next = self.state.withLock { state -> Broken? in
+            guard state.running[path] === recorder else { return nil }
+            let next = state.next.removeValue(forKey: path)
             state.running[path] = nil
             let failures = WallClock.ms - recorder.startedAt >= Self.soundMs ? 0 : state.failures[path] ?? 0
             state.failures[path] = nil
-            guard end.isFailure, end != .unsupportedMedia else { return }
+            if let next, next.stream != nil, next.stream !== stream { return next }
+            guard end.isFailure, end != .unsupportedMedia else { return nil }
             state.failures[path] = failures + 1
             let pauseMs = Self.retryMs << Int64(min(failures, Self.mostDoublings))
             state.broken[path] = Broken(
-                stream: stream, roomID: recorder.task.roomID, slot: recorder.task.slot, retryAtMs: LoopSweeper.nowMs + pauseMs)
+                stream: stream, roomID: recorder.task.roomID, slot: recorder.task.slot, isByCall: recorder.isByCall,
+                retryAtMs: LoopSweeper.nowMs + pauseMs)
+            return nil
+        }
+        guard let next else { return }
+        let whole = recorder.task.path
+        Task {
+            await self.beginByPolicy(whole, roomID: next.roomID, slot: next.slot, isByCall: next.isByCall, core: core, isRetry: false)
         }
     }
 
     // MARK: Policy
 
-    /// What happened to rooms: streams of the apps that are to be recorded begin. On the registry's queue; does not block.
+    /// What happened to rooms: streams that are to be recorded begin, what waited for a room that is over does not go on. On the registry's
+    /// queue; does not block.
     func heed(_ events: [RoomEvent], core: ServerCore) {
-        guard !self.settings.apps.isEmpty else { return }
-        for event in events where event.kind == .streamBegin {
-            // Written here.
-            guard let data = try? JSONParser.parse(event.data.utf8), case .string(let app)? = data["app"],
-                case .string(let name)? = data["name"], case .integer(let slot)? = data["slot"]
-            else { continue }
-            guard self.settings.apps.contains(where: { $0 == "*" || $0 == app }) else { continue }
-            let path = StreamPath(app: app, name: name)
-            Task { await self.beginByPolicy(path, roomID: event.roomID, slot: Int(slot), core: core, isRetry: false) }
+        for event in events {
+            switch event.kind {
+            case .streamBegin:
+                // Written here.
+                guard let data = try? JSONParser.parse(event.data.utf8), case .string(let app)? = data["app"],
+                    case .string(let name)? = data["name"], case .integer(let slot)? = data["slot"]
+                else { continue }
+                let path = StreamPath(app: app, name: name)
+                Task { await self.streamBegan(path, roomID: event.roomID, slot: Int(slot), core: core) }
+            case .roomUpdated:
+                guard let id = event.roomID, let data = try? JSONParser.parse(event.data.utf8), case .array(let changed)? = data["changed"],
+                    changed.contains("policy.record")
+                else { continue }
+                Task { await self.policyChanged(of: id, core: core) }
+            case .roomExpired, .roomClosed, .roomDeleted:
+                guard let id = event.roomID else { continue }
+                let left = self.state.withLock { state in
+                    let left = state.orders.filter { $0.value.task.roomID == id }
+                    for path in left.keys { state.orders[path] = nil }
+                    return left.values
+                }
+                for order in left { Task { await self.drop(order, .streamEnded) } }
+            default: break
+            }
         }
     }
 
-    private func beginByPolicy(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore, isRetry: Bool) async {
+    private func streamBegan(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore) async {
+        let goesOn = self.state.withLock { $0.orders[path.description] != nil }
+        if !goesOn { guard await self.isWanted(path.app, roomID) else { return } }
+        await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: false, core: core, isRetry: false)
+    }
+
+    private func isWanted(_ app: String, _ roomID: RoomID?) async -> Bool {
+        guard let roomID else { return self.isWanted(app, .apps) }
+        do {
+            return self.isWanted(app, try await self.rooms.room(roomID.rawValue).policy.record)
+        } catch {
+            self.log.error("A room's policy could not be read", metadata: ["room": "\(roomID)", "error": "\(error)"])
+            return self.isWanted(app, .apps)
+        }
+    }
+
+    private func isWanted(_ app: String, _ policy: RoomPolicy.Record) -> Bool {
+        switch policy {
+        case .always: true
+        case .never: false
+        case .apps: self.settings.apps.contains { $0 == "*" || $0 == app }
+        }
+    }
+
+    /// What it asks for now holds at once for streams that are live.
+    private func policyChanged(of id: RoomID, core: ServerCore) async {
+        do {
+            let room = try await self.rooms.room(id.rawValue)
+            for slot in room.slots {
+                let path = slot.path.description
+                if self.isWanted(slot.app, room.policy.record) {
+                    // An order of its own: an earlier stop does not hold any more.
+                    self.state.withLock { $0.stopped[path] = nil }
+                    guard slot.isActive else { continue }
+                    await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, core: core, isRetry: false)
+                } else {
+                    let recorder = self.state.withLock { state in
+                        if state.broken[path]?.isByCall == false { state.broken[path] = nil }
+                        return state.running[path].flatMap { $0.isOver || $0.isByCall ? nil : $0 }
+                    }
+                    await recorder?.stop(.stopped)
+                }
+            }
+        } catch {
+            self.log.error("A room's policy could not be read", metadata: ["room": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    private func beginByPolicy(
+        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, core: ServerCore, isRetry: Bool
+    ) async {
         // The same stream's publisher has returned, and its recording was stopped.
         let isStopped = self.state.withLock { state -> Bool in
             guard let held = state.stopped[path.description]?.stream else { return false }
@@ -170,8 +276,21 @@ package final class Recordings: Sendable {
         }
         guard !isStopped else { return }
         do throws(Refusal) {
-            _ = try await self.begin(path, roomID: roomID, slot: slot, core: core)
+            _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true, core: core)
         } catch {
+            if error == .isRecording, let stream = core.registry.find(path.description) {
+                // Of the stream before this one, behind a slow disk: this one's turn comes with that one's end.
+                let isFree = self.state.withLock { state in
+                    guard let recorder = state.running[path.description] else { return true }
+                    guard !recorder.records(stream) else { return false }
+                    state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)
+                    return false
+                }
+                if isFree, !isRetry {
+                    await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: isByCall, core: core, isRetry: true)
+                }
+                return
+            }
             guard case .end(let end) = error, !isRetry else { return }
             self.tellRefused(path, roomID: roomID, slot: slot, end)
         }
@@ -201,7 +320,7 @@ package final class Recordings: Sendable {
             return due
         }
         for (path, broken) in due {
-            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, core: core, isRetry: true)
+            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, core: core, isRetry: true)
         }
     }
 
@@ -242,8 +361,13 @@ package final class Recordings: Sendable {
         do {
             let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
             for recording in old {
-                _ = try await self.delete(recording)
-                self.log.info("Recording deleted after its time", metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
+                do {
+                    guard try await self.delete(recording) != nil else { continue }
+                    self.log.info("Recording deleted after its time", metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
+                } catch {
+                    // One that cannot be removed does not keep the others.
+                    self.log.error("An old recording could not be deleted", metadata: ["id": "\(recording.id)", "error": "\(error)"])
+                }
             }
         } catch {
             self.log.error("Old recordings could not be deleted", metadata: ["error": "\(error)"])
@@ -256,6 +380,13 @@ package final class Recordings: Sendable {
     func start() async throws(RegistryError) {
         try await self.rooms.closeLeftRecordings()
         self.budget.add(try await self.rooms.recordingBytes())
+        for order in try await self.rooms.recordingOrders() {
+            if let room = try await self.rooms.room(ofStream: order.task.path), room.id == order.task.roomID, !room.state.isTerminal {
+                self.state.withLock { $0.orders[order.task.path.description] = order }
+            } else {
+                await self.drop(order, .streamEnded)
+            }
+        }
         var last: Int64 = 0
         while true {
             let left = try await self.rooms.unfinishedRecordings(after: last, limit: 200)

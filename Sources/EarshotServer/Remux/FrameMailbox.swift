@@ -6,23 +6,88 @@ import Synchronization
 /// Takes frames from a stream's home loop to a thread of their own. Bounded: who does not keep up loses pictures up to a keyframe, never the
 /// headers, and holds up nobody.
 ///
-/// Any thread; `wake` is called once for all that comes until the next ``drain()``.
+/// A thread that wakes for every frame costs many times what muxing the frame does. So the taker says what it waits for (``Patience``), and
+/// is woken when that comes, or when nothing has come for a while.
+///
+/// Any thread; `wake` is called once for all that comes until the next ``rest(_:)``.
 final class FrameMailbox: StreamTap {
+    /// Which frames are worth waking for. Times are milliseconds of the stream's timeline.
+    struct Patience: Sendable, Equatable {
+        /// The kind whose frames end pieces.
+        var leads: Frame.Kind
+        /// A frame of it from here on may end the open piece.
+        var dueMs: Int64
+        /// A keyframe from here on may.
+        var keyframeDueMs: Int64
+        /// The newest frame that the taker has: one from before it is news, too.
+        var newestMs: Int64
+
+        /// How long anything may wait here. Milliseconds of the steady clock.
+        var holdMs = FrameMailbox.stallMs
+
+        /// How much longer a piece is waited for when frames of the other kind come and none of the leading one. Milliseconds.
+        static let graceMs: Int64 = 1_000
+    }
+
+    /// What came, in order, and how long ago.
+    struct Batch: Sendable {
+        var items: [TapItem]
+        /// Milliseconds since the newest coded frame came, here or before.
+        var idleMs: Int64
+        /// No coded frame has come for ``FrameMailbox/stallMs``: what waits for a next one has waited long enough.
+        var isStalled: Bool { self.idleMs >= FrameMailbox.stallMs }
+    }
+
+    /// What has come, without the bytes that ``Box/arena`` holds.
+    private enum Entry {
+        case item(TapItem)
+        case copied(Frame.Kind, timestamp: Int64, TagInfo, start: Int, count: Int)
+    }
+
     private struct Box {
-        var items: [TapItem] = []
+        var entries: [Entry] = []
+        /// Copies of payloads that are slices: kept for long they would keep the large buffers of the socket's reads, and the socket would
+        /// read into new memory each time.
+        var arena = ByteBuffer()
+        /// The one that the taker has, to be used again when it has done with it.
+        var spare = ByteBuffer()
+        var isArenaUsed = false
         var bytes = 0
+        /// Nil: everything is.
+        var patience: Patience?
+        /// The taker has been woken and has not gone back to rest.
         var isAwake = false
+        /// The taker knows that nothing comes.
+        var isQuiet = false
         /// Over the limit: coded frames are left out until a keyframe.
         var isSkipping = false
         var dropped: UInt64 = 0
+        /// Milliseconds of the steady clock: the newest coded frame's arrival, and the oldest item's here.
+        var newestMs = LoopSweeper.nowMs
+        var oldestMs: Int64 = 0
     }
 
     private let box = Mutex(Box())
+    private let eventLoop: any EventLoop
     private let limitBytes: Int
     private let wake: @Sendable () -> Void
     private static let limitItems = 20_000
+    /// So much together is worth waking for whatever it is. Bytes.
+    private static let plentyBytes = 4 << 20
+    /// Longer payloads are kept where they are. Bytes.
+    private static let longestCopy = 256 << 10
+    /// A larger arena is not kept for streams that need a quarter of it. Bytes.
+    private static let smallArena = 256 << 10
+    /// What libav wants behind a packet. Bytes.
+    private static let padding = 64
+    /// Between two looks of the loop. Milliseconds.
+    private static let sweepMs = RelayLoop.sweepInterval.nanoseconds / 1_000_000
+    /// The taker learns that no coded frame has come for so long. Milliseconds.
+    static let stallMs: Int64 = 230
 
-    init(limitBytes: Int = 32 << 20, wake: @escaping @Sendable () -> Void) {
+    /// `eventLoop` is the stream's home.
+    init(on eventLoop: any EventLoop, limitBytes: Int = 32 << 20, wake: @escaping @Sendable () -> Void) {
+        self.eventLoop = eventLoop
         self.limitBytes = limitBytes
         self.wake = wake
     }
@@ -31,36 +96,124 @@ final class FrameMailbox: StreamTap {
     var dropped: UInt64 { self.box.withLock { $0.dropped } }
 
     func take(_ items: [TapItem]) {
-        let isNews = self.box.withLock { box in
-            for item in items { self.add(item, to: &box) }
-            defer { box.isAwake = true }
+        let nowMs = LoopSweeper.nowMs
+        let wakes = self.box.withLock { box in
+            var isNews = false
+            if box.entries.isEmpty { box.oldestMs = nowMs }
+            if box.isArenaUsed {
+                // In place when nobody has anything of it any more: not sooner, for the taker holds back its newest samples.
+                box.arena.clear()
+                box.isArenaUsed = false
+            }
+            for item in items {
+                if self.add(item, to: &box, nowMs: nowMs) { isNews = true }
+            }
+            defer { if isNews { box.isAwake = true } }
+            return isNews && !box.isAwake
+        }
+        if wakes { self.wake() }
+    }
+
+    /// Whether it is worth waking for.
+    private func add(_ item: TapItem, to box: inout Box, nowMs: Int64) -> Bool {
+        guard case .frame(let frame) = item, frame.tag.flags.contains(.coded) else {
+            box.entries.append(.item(item))
+            if case .frame(let frame) = item, frame.kind == .data { return false }
+            return true
+        }
+        let isFull = box.bytes > self.limitBytes || box.entries.count > Self.limitItems
+        // Audio alone has no keyframes: it goes on when there is room.
+        if box.isSkipping, !isFull, frame.isKeyframe || frame.kind == .audio && box.entries.isEmpty { box.isSkipping = false }
+        if box.isSkipping || isFull {
+            box.isSkipping = true
+            box.dropped += 1
+            return false
+        }
+        box.bytes += frame.payload.readableBytes
+        box.newestMs = nowMs
+        box.isQuiet = false
+        box.entries.append(Self.entry(frame, &box.arena))
+        return box.bytes > Self.plentyBytes || box.patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true
+    }
+
+    private static func entry(_ frame: Frame, _ arena: inout ByteBuffer) -> Entry {
+        let bytes = frame.payload
+        let isSlice = bytes.storageCapacity > bytes.capacity
+        guard isSlice, bytes.readableBytes <= Self.longestCopy else { return .item(.frame(frame)) }
+        let start = arena.writerIndex
+        arena.writeImmutableBuffer(bytes)
+        // libav reads past the end.
+        arena.writeRepeatingByte(0, count: Self.padding)
+        return .copied(frame.kind, timestamp: frame.timestamp, frame.tag, start: start, count: bytes.readableBytes)
+    }
+
+    /// Looks whether the frames have stopped, or something has waited here for too long: the loop's sweep comes often enough to know shortly
+    /// before, and seldom enough not to count.
+    func sweep() {
+        let nowMs = LoopSweeper.nowMs
+        let (wakes, laterMs) = self.box.withLock { box -> (Bool, Int64?) in
+            guard !box.isAwake, !box.isQuiet else { return (false, nil) }
+            let idleMs = nowMs - box.newestMs
+            let holdMs = box.patience?.holdMs ?? 0
+            if !box.entries.isEmpty && nowMs - box.oldestMs >= holdMs || idleMs >= Self.stallMs {
+                box.isQuiet = idleMs >= Self.stallMs
+                box.isAwake = true
+                return (true, nil)
+            }
+            return (false, Self.stallMs - idleMs < Self.sweepMs ? Self.stallMs - idleMs : nil)
+        }
+        if wakes { self.wake() }
+        guard let laterMs else { return }
+        self.eventLoop.scheduleTask(in: .milliseconds(laterMs)) { [weak self] in self?.sweep() }
+    }
+
+    /// What has come since the last time.
+    func drain() -> Batch {
+        self.box.withLock { box in
+            let arena = box.arena
+            let items = box.entries.map { entry -> TapItem in
+                switch entry {
+                case .item(let item): return item
+                case .copied(let kind, let timestamp, let tag, let start, let count):
+                    // Not a slice: libav takes it without another copy where it may read behind it.
+                    var payload = arena
+                    payload.moveWriterIndex(to: start + count)
+                    payload.moveReaderIndex(to: start)
+                    return .frame(Frame(kind: kind, timestamp: timestamp, payload: payload, tag: tag))
+                }
+            }
+            box.entries.removeAll(keepingCapacity: box.entries.count <= 256)
+            box.bytes = 0
+            if arena.readableBytes > 0 {
+                swap(&box.arena, &box.spare)
+                box.isArenaUsed = true
+                if box.arena.capacity > max(Self.smallArena, 4 * arena.readableBytes) { box.arena = ByteBuffer() }
+            }
+            return Batch(items: items, idleMs: LoopSweeper.nowMs - box.newestMs)
+        }
+    }
+
+    /// The taker waits, now, for what is worth it to it. False: what has come meanwhile is worth another ``drain()``.
+    func rest(_ patience: Patience?) -> Bool {
+        self.box.withLock { box in
+            box.patience = patience
+            box.isAwake = box.entries.contains { entry in
+                switch entry {
+                case .item(.frame(let frame)):
+                    frame.kind != .data && patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true
+                case .item: true
+                case .copied(let kind, let timestamp, let tag, _, _):
+                    patience?.isNews(kind, timestamp, isKeyframe: tag.flags.contains(.keyframe)) ?? true
+                }
+            }
             return !box.isAwake
         }
-        if isNews { self.wake() }
     }
+}
 
-    private func add(_ item: TapItem, to box: inout Box) {
-        if case .frame(let frame) = item, frame.tag.flags.contains(.coded) {
-            let isFull = box.bytes > self.limitBytes || box.items.count > Self.limitItems
-            // Audio alone has no keyframes: it goes on when there is room.
-            if box.isSkipping, !isFull, frame.isKeyframe || frame.kind == .audio && box.items.isEmpty { box.isSkipping = false }
-            if box.isSkipping || isFull {
-                box.isSkipping = true
-                box.dropped += 1
-                return
-            }
-            box.bytes += frame.payload.readableBytes
-        }
-        box.items.append(item)
-    }
-
-    /// What has come since the last time, in order.
-    func drain() -> [TapItem] {
-        self.box.withLock { box in
-            box.isAwake = false
-            box.bytes = 0
-            defer { box.items = [] }
-            return box.items
-        }
+extension FrameMailbox.Patience {
+    func isNews(_ kind: Frame.Kind, _ timestamp: Int64, isKeyframe: Bool) -> Bool {
+        guard kind == self.leads else { return timestamp >= self.dueMs &+ Self.graceMs }
+        return timestamp >= self.dueMs || timestamp < self.newestMs || isKeyframe && timestamp >= self.keyframeDueMs
     }
 }

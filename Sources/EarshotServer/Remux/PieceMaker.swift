@@ -7,6 +7,9 @@ import Relay
 protocol PieceTaker: AnyObject {
     /// Before a frame of the leading kind (video, if there is any): whether the piece that has `pendingMs` ends here.
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
+    /// From how many milliseconds on that may be said of a piece, of other frames and of keyframes, when frames are `frameMs` apart. What is
+    /// said too early costs some work, what is said too late delays the piece.
+    func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
     /// A new beginning: other tracks, or another publisher.
     func began(_ beginning: PieceMaker.Beginning, nowMs: Int64)
     func made(_ piece: PieceMaker.Piece, nowMs: Int64)
@@ -65,9 +68,13 @@ final class PieceMaker {
     private var wallOffsetMs: Int64 = 0
     private var pieceStartMs: Int64?
     private var lastLeadMs: Int64?
+    /// Of the last two frames of the leading kind.
+    private var leadStepMs: Int64 = 0
+    private var leadKind = Frame.Kind.video
+    private var lastPictureMs: Int64?
+    /// Samples of sound since the last picture.
+    private var soundsSincePicture = 0
     private var hasKeyframe = false
-    /// Milliseconds of the steady clock, of the newest sample.
-    private var lastSampleMs: Int64 = 0
     /// What could not be remuxed, told once each.
     private(set) var problems: [String] = []
 
@@ -76,8 +83,8 @@ final class PieceMaker {
     /// After so much audio without a picture a stream is one of audio, whatever its headers say.
     private static let noPictureMs: Int64 = 3_000
     private static let heldLimit = (frames: 4_000, bytes: 24 << 20)
-    /// A piece that no frame closes is closed when none has come for so long.
-    static let stallMs: Int64 = 250
+    /// After so much sound, by timestamps and in samples, a stream goes on without its pictures until they come again.
+    private static let away = (ms: Int64(1_000), samples: 32)
     private static let problemLimit = 16
     /// Times further from those before than this do not go on from them.
     private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
@@ -105,9 +112,17 @@ final class PieceMaker {
         }
     }
 
-    /// What waits for a next frame that does not come.
+    /// Ends what waits for a next frame that does not come.
     func closeStalled(nowMs: Int64) {
-        if self.muxer != nil, nowMs - self.lastSampleMs >= Self.stallMs { self.cut(before: nil, nowMs: nowMs) }
+        if self.muxer != nil { self.cut(before: nil, nowMs: nowMs) }
+    }
+
+    /// What it has to be woken for; nil: everything.
+    var patience: FrameMailbox.Patience? {
+        guard self.muxer != nil, let start = self.pieceStartMs, let last = self.lastLeadMs else { return nil }
+        let due = self.taker.due(frameMs: self.leadStepMs)
+        return FrameMailbox.Patience(
+            leads: self.leadKind, dueMs: start + due.pendingMs, keyframeDueMs: start + due.keyframeMs, newestMs: last)
     }
 
     /// Nothing more comes.
@@ -205,6 +220,8 @@ final class PieceMaker {
         self.muxer = muxer
         self.pieceStartMs = nil
         self.lastLeadMs = nil
+        self.lastPictureMs = nil
+        self.soundsSincePicture = 0
         self.hasKeyframe = false
         self.taker.began(
             Beginning(
@@ -214,9 +231,8 @@ final class PieceMaker {
     }
 
     private func write(_ sample: Sample, nowMs: Int64) throws(FFmpegError) {
-        self.lastSampleMs = nowMs
         guard let tracks = self.muxer?.tracks else { return }
-        let leads = sample.kind == .video || !tracks.contains { $0.kind == .video }
+        let leads = self.noteLead(sample, tracks)
         if leads {
             self.cutIfDue(sample, nowMs: nowMs)
             if self.muxer != nil, self.pieceStartMs == nil, self.taker.takesSplit() {
@@ -231,9 +247,25 @@ final class PieceMaker {
         }
         guard leads else { return }
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
-        if sample.isKeyframe { self.hasKeyframe = true }
+        if sample.kind == .video ? sample.isKeyframe : tracks.count == 1 { self.hasKeyframe = true }
+        self.leadStepMs = max(0, sample.dts - (self.lastLeadMs ?? sample.dts))
         self.lastLeadMs = sample.dts
+        self.leadKind = sample.kind
         self.newestMs = sample.dts
+    }
+
+    /// Whether it is of the kind that pieces end with: pictures, if there are any. A camera that is turned off does not end its stream:
+    /// then it is the sound.
+    private func noteLead(_ sample: Sample, _ tracks: [Track]) -> Bool {
+        if sample.kind == .video {
+            self.lastPictureMs = sample.dts
+            self.soundsSincePicture = 0
+            return true
+        }
+        guard tracks.contains(where: { $0.kind == .video }) else { return true }
+        self.soundsSincePicture += 1
+        guard let last = self.lastPictureMs, self.soundsSincePicture >= Self.away.samples else { return false }
+        return sample.dts - last >= Self.away.ms
     }
 
     private func cutIfDue(_ sample: Sample, nowMs: Int64) {

@@ -25,6 +25,8 @@ actor StreamRemuxer {
     private var mailbox: FrameMailbox?
     private var timer: (any DispatchSourceTimer)?
     private var waiters: [Waiter] = []
+    /// Milliseconds of the steady clock.
+    private var piecesAskedMs: Int64 = 0
     private var toldProblems = 0
     private var seenVersion = -1
     private var phase = Phase.running
@@ -50,7 +52,10 @@ actor StreamRemuxer {
         weak let remuxer: StreamRemuxer?
     }
 
-    private static let tickMs = 100
+    /// How long frames wait for being asked for.
+    private static let lazyMs: Int64 = 2_000
+    /// For what is not urgent: an end that nobody waits for, and waits that were in vain.
+    private static let tickMs = 1_000
     /// Without a request and without a viewer.
     private static let idleMs: Int64 = 30_000
     private static let lingerMs: Int64 = 30_000
@@ -78,13 +83,14 @@ actor StreamRemuxer {
     /// Begins to take frames. Once.
     func start() {
         let me = Weak(remuxer: self)
-        let mailbox = FrameMailbox { [executor] in
+        let mailbox = FrameMailbox(on: self.stream.home.eventLoop) { [executor] in
             executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
         }
         self.mailbox = mailbox
         RelayLoop.add(mailbox, to: self.stream)
         let timer = DispatchSource.makeTimerSource(queue: self.executor.queue)
-        timer.schedule(deadline: .now() + .milliseconds(Self.tickMs), repeating: .milliseconds(Self.tickMs))
+        timer.schedule(
+            deadline: .now() + .milliseconds(Self.tickMs), repeating: .milliseconds(Self.tickMs), leeway: .milliseconds(Self.tickMs / 4))
         timer.setEventHandler { me.remuxer?.assumeIsolated { $0.tick() } }
         timer.resume()
         self.timer = timer
@@ -100,16 +106,40 @@ actor StreamRemuxer {
 
     // MARK: Frames
 
+    /// Takes what has come, until there is nothing worth staying awake for.
     private func drain() {
-        guard let items = self.mailbox?.drain(), self.phase == .running else { return }
-        let nowMs = LoopSweeper.nowMs
-        self.maker.take(items, nowMs: nowMs, wallMs: WallClock.ms)
-        if items.contains(where: { if case .ended = $0 { true } else { false } }) {
-            self.taker.end(nowMs: nowMs)
-            self.streamEnded()
+        while let mailbox = self.mailbox, self.phase == .running {
+            let batch = mailbox.drain()
+            let nowMs = LoopSweeper.nowMs
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: WallClock.ms - batch.idleMs)
+            if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
+                self.taker.end(nowMs: nowMs)
+                self.streamEnded()
+            } else if batch.isStalled {
+                self.maker.closeStalled(nowMs: nowMs)
+            }
+            self.tellProblems()
+            self.changed()
+            if mailbox.rest(self.patience) { break }
         }
-        self.tellProblems()
-        self.changed()
+        // Nothing of it may stay: whoever waits for more is told so now.
+        if case .ended(let untilMs) = self.phase, LoopSweeper.nowMs >= untilMs { self.tick() }
+    }
+
+    /// While nobody waits for the next part it is enough to have the frames: who asks has them made into parts first. So a stream that is
+    /// watched by plain players, or by nobody, wakes this thread once a segment.
+    private var patience: FrameMailbox.Patience? {
+        guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
+        guard self.waiters.isEmpty, !self.sendsPieces else { return patience }
+        patience.dueMs = .max / 2
+        patience.holdMs = Self.lazyMs
+        return patience
+    }
+
+    /// There are viewers of pieces, or one is about to come.
+    private var sendsPieces: Bool {
+        guard let pieces = self.taker.pieces else { return false }
+        return pieces.viewers > 0 || LoopSweeper.nowMs - self.piecesAskedMs < Self.idleMs
     }
 
     private func tellProblems() {
@@ -143,10 +173,7 @@ actor StreamRemuxer {
 
     private func tick() {
         let nowMs = LoopSweeper.nowMs
-        if self.phase == .running {
-            self.maker.closeStalled(nowMs: nowMs)
-            self.taker.expire(nowMs: nowMs)
-        }
+        if self.phase == .running { self.taker.expire(nowMs: nowMs) }
         if (self.taker.pieces?.viewers ?? 0) > 0 { self.touch() }
         self.changed()
         for index in self.waiters.indices.reversed() where nowMs >= self.waiters[index].untilMs {
@@ -184,7 +211,11 @@ actor StreamRemuxer {
         _ = await self.wait(ms: waitMs) { _ in self.taker.beginning != nil }
         guard let beginning = self.taker.beginning, self.phase == .running else { return nil }
         let mimeType = beginning.mimeType
-        if self.taker.pieces != nil { return mimeType }
+        self.piecesAskedMs = LoopSweeper.nowMs
+        if self.taker.pieces != nil {
+            self.drain()
+            return mimeType
+        }
         let opened = await DerivedStream.open(self.path, by: "remuxer", in: self.core.pieces, on: self.stream.home)
         // Somebody else was quicker, or the stream ended meanwhile.
         guard self.taker.pieces == nil, self.phase == .running, let opened else {
@@ -196,6 +227,7 @@ actor StreamRemuxer {
         pieces.begin((self.taker.beginning ?? beginning).initialization)
         for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }
         self.taker.pieces = pieces
+        self.drain()
         return mimeType
     }
 
@@ -214,9 +246,15 @@ actor StreamRemuxer {
 
     private func wait(ms: Int, until isDone: @escaping (MediaWindow) -> Bool) async -> Bool {
         if isDone(self.taker.window) { return true }
+        self.drain()
+        if isDone(self.taker.window) { return true }
         guard self.phase != .stopped, self.waiters.count < Self.waiterLimit else { return false }
         let untilMs = LoopSweeper.nowMs + Int64(ms)
-        return await withCheckedContinuation { self.waiters.append(Waiter(isDone: isDone, untilMs: untilMs, answer: $0)) }
+        return await withCheckedContinuation {
+            self.waiters.append(Waiter(isDone: isDone, untilMs: untilMs, answer: $0))
+            // What was not worth waking for may be now.
+            if self.waiters.count == 1, let mailbox = self.mailbox, !mailbox.rest(self.patience) { self.drain() }
+        }
     }
 
     enum PlaylistReply: Sendable {
@@ -227,6 +265,7 @@ actor StreamRemuxer {
 
     func mediaPlaylist(_ request: PlaylistRequest) async -> PlaylistReply {
         self.touch()
+        self.drain()
         let isLowLatency = self.core.config.hls.lowLatency
         switch self.taker.window.answer(request) {
         case .now: break

@@ -104,7 +104,8 @@ package final class Server: Sendable {
     package var services: [any Service] {
         // What is named first ends last.
         [
-            self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), RelayTaskService(core: self.core),
+            self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), SnapshotService(core: self.core),
+            RelayTaskService(core: self.core),
             self.webhooks,
         ] + self.listeners + self.http
             + [

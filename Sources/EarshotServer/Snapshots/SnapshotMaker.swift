@@ -19,6 +19,8 @@ actor SnapshotMaker {
 
     private struct Entry {
         let jpeg: ByteBuffer
+        /// Another stream of that name shows something else.
+        weak var stream: Relay.Stream?
         /// Of the keyframe on the stream's timeline: the same picture need not be decoded twice.
         let timestamp: Int64
         let madeMs: Int64
@@ -33,6 +35,7 @@ actor SnapshotMaker {
 
     /// A keyframe and the header that it is decoded with.
     struct Source: Sendable {
+        let stream: Relay.Stream
         let header: Frame
         let keyframe: Frame
     }
@@ -40,14 +43,21 @@ actor SnapshotMaker {
     /// Throws what the decoder says of the keyframe.
     func jpeg(of path: String, _ source: Source, width: Int?, nowMs: Int64) throws(FFmpegError) -> ByteBuffer {
         let key = Key(path: path, width: width)
-        if let entry = self.entries[key], nowMs - entry.madeMs < Self.freshMs || entry.timestamp == source.keyframe.timestamp {
+        self.forget(nowMs: nowMs)
+        if let entry = self.entries[key], entry.stream === source.stream,
+            nowMs - entry.madeMs < Self.freshMs || entry.timestamp == source.keyframe.timestamp
+        {
             return entry.jpeg
         }
-        self.entries = self.entries.filter { nowMs - $0.value.madeMs < Self.keptMs }
         if self.entries.count >= Self.entryLimit { self.entries.removeAll() }
         let jpeg = try Snapshot.jpeg(keyframe: source.keyframe, header: source.header, width: width)
-        self.entries[key] = Entry(jpeg: jpeg, timestamp: source.keyframe.timestamp, madeMs: nowMs)
+        self.entries[key] = Entry(jpeg: jpeg, stream: source.stream, timestamp: source.keyframe.timestamp, madeMs: nowMs)
         return jpeg
+    }
+
+    /// Lets go of pictures that nobody has asked for for a while.
+    func forget(nowMs: Int64) {
+        self.entries = self.entries.filter { nowMs - $0.value.madeMs < Self.keptMs && $0.value.stream != nil }
     }
 }
 
@@ -55,7 +65,7 @@ extension ServerCore {
     /// The stream's picture now. Throws what the API answers when there is none.
     func snapshot(of path: StreamPath, width: Int?) async throws(APIError) -> ByteBuffer {
         let found = await self.onHome(of: path.description) { home, stream in
-            home.keyframe(of: stream).map { SnapshotMaker.Source(header: $0.header, keyframe: $0.keyframe) }
+            home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
         }
         guard let found, let source = found else {
             throw APIError(.notFound, .notFound, "\(path) shows no picture now: it is not live, or no keyframe of it is kept.")

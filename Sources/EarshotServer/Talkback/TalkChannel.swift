@@ -34,6 +34,8 @@ final class TalkChannel: Sendable {
         var reports: [ParticipantID: VoiceReport] = [:]
         var mixes = 0
         var encodes = 0
+        /// What is recorded with the mix beside it.
+        var held: Set<StreamPath> = []
         var isTicking = false
         var isClosed = false
         var emptySinceMs: Int64?
@@ -48,7 +50,7 @@ final class TalkChannel: Sendable {
     }
 
     private enum Output {
-        case opening
+        case opening(Task<Void, Never>)
         case open(DerivedStream)
     }
 
@@ -107,13 +109,30 @@ final class TalkChannel: Sendable {
             let listening = TalkListening(self, target, codec: codec, session: session, role: role)
             state.listeners[session] = listening
             let key = OutputKey(target: target, codec: codec)
-            if target.isMix, state.outputs[key] == nil {
-                state.outputs[key] = .opening
-                self.open(key)
-            }
+            if target.isMix { self.open(key, &state) }
             self.wake(&state)
             return listening
         }
+    }
+
+    /// Keeps the mix of all going for a stream's recording, whoever is there; returns when it is there to be recorded. False: the channel is over.
+    func hold(for stream: StreamPath) async -> Bool {
+        let key = OutputKey(target: .mix, codec: .aac)
+        let opening = self.state.withLock { state -> Task<Void, Never>? in
+            guard !state.isClosed else { return nil }
+            state.held.insert(stream)
+            self.open(key, &state)
+            self.wake(&state)
+            if case .opening(let task)? = state.outputs[key] { return task }
+            return nil
+        }
+        await opening?.value
+        return self.state.withLock { state in if case .open? = state.outputs[key] { true } else { false } }
+    }
+
+    /// True: that was the last recording that the mix was held for.
+    func letGo(for stream: StreamPath) -> Bool {
+        self.state.withLock { state in state.held.remove(stream) != nil && state.held.isEmpty }
     }
 
     /// Typed throws do not pass through the lock.
@@ -132,11 +151,12 @@ final class TalkChannel: Sendable {
         self.clock.add(self)
     }
 
-    private func open(_ key: OutputKey) {
-        guard let loop = self.core.allLoops.randomElement()?.relay else { return }
+    /// With the lock held.
+    private func open(_ key: OutputKey, _ state: inout State) {
+        guard state.outputs[key] == nil, let loop = self.core.allLoops.randomElement()?.relay else { return }
         let registry = self.core.talk.registry(of: key.codec)
         let path = TalkPlace.path(self.roomID, key.target)
-        Task {
+        let task = Task {
             let stream = await DerivedStream.open(path, by: "talk", in: registry, on: loop)
             let isUnwanted = self.state.withLock { state -> Bool in
                 guard case .opening? = state.outputs[key] else { return true }
@@ -146,6 +166,7 @@ final class TalkChannel: Sendable {
             if isUnwanted { stream?.end() }
             if stream == nil { self.core.log.error("A mix cannot be published", metadata: ["stream": "\(path)"]) }
         }
+        state.outputs[key] = .opening(task)
     }
 
     /// The talker's stream is its own: it is heard from now on, if the floor is.
@@ -296,7 +317,7 @@ final class TalkChannel: Sendable {
 
     /// True: nobody has been here for a while; it does not tick until somebody comes.
     private func rests(_ state: inout State, _ nowMs: Int64) -> Bool {
-        guard state.members.talkers.isEmpty, state.members.listenerCount == 0, state.floor.nextDeadlineMs == nil else {
+        guard state.members.talkers.isEmpty, state.members.listenerCount == 0, state.held.isEmpty, state.floor.nextDeadlineMs == nil else {
             state.emptySinceMs = nil
             return false
         }
@@ -312,11 +333,14 @@ final class TalkChannel: Sendable {
         var plan = TalkEngine.Plan()
         plan.ducks = state.settings.ducks
         plan.bitRate = self.core.config.talk.bitRate
-        plan.talkers = state.talkers.values.filter { $0.isHeard }.map {
-            .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id))
+        plan.talkers = state.talkers.values.map {
+            .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id), isHeard: $0.isOpen)
         }
+        var wanted = Set(state.listeners.values.map { OutputKey(target: $0.target, codec: $0.codec) })
+        if !state.held.isEmpty { wanted.insert(OutputKey(target: .mix, codec: .aac)) }
         for (key, output) in state.outputs {
-            if case .open(let stream) = output { plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream)) }
+            guard case .open(let stream) = output else { continue }
+            plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream, isWanted: wanted.contains(key)))
         }
         return plan
     }

@@ -21,12 +21,16 @@ final class TalkEngine: @unchecked Sendable {
             let id: ParticipantID
             let inbox: TalkInbox
             let gain: Float
+            /// Who is not, sends nothing but headers, which are wanted for later.
+            let isHeard: Bool
         }
 
         struct Mix {
             let target: TalkAddress
             let codec: TalkCodec
             let stream: DerivedStream
+            /// Whether somebody listens.
+            let isWanted: Bool
         }
     }
 
@@ -80,7 +84,11 @@ final class TalkEngine: @unchecked Sendable {
         for talker in plan.talkers {
             guard var voice = self.voices.removeValue(forKey: talker.id) else { continue }
             if voice.fetch() { report.heard.append(talker.id) }
-            inputs.append(.init(id: talker.id, block: voice.pull(nowUs: nowUs), gain: talker.gain))
+            if talker.isHeard {
+                inputs.append(.init(id: talker.id, block: voice.pull(nowUs: nowUs), gain: talker.gain))
+            } else {
+                voice.rest()
+            }
             report.voices[talker.id] = VoiceReport(voice)
             self.tell(voice.problem, of: talker.id)
             self.voices[talker.id] = voice
@@ -112,7 +120,7 @@ final class TalkEngine: @unchecked Sendable {
     // MARK: Mixes
 
     private func publish(_ plan: Plan, tick: Int64, _ report: inout Report) {
-        let wanted = plan.mixes.filter { $0.stream.viewers > 0 }
+        let wanted = plan.mixes.filter(\.isWanted)
         let all = self.mixer.mix()
         defer {
             self.before.removeFirst()

@@ -45,8 +45,10 @@ struct TalkPlace: Sendable, Equatable {
 
     private static func name(_ address: StreamAddress) -> String? {
         if address.app == Self.app { return address.name }
+        // Of other forms there may be streams.
         guard address.app == Self.host, address.name.hasPrefix("\(Self.app)/") else { return nil }
-        return String(address.name.dropFirst(Self.app.utf8.count + 1))
+        let name = address.name.dropFirst(Self.app.utf8.count + 1)
+        return name.count { $0 == "/" } == 1 ? String(name) : nil
     }
 }
 

@@ -46,8 +46,6 @@ final class TalkSeat: PublishSeat {
     var isAudioOnly: Bool { true }
     var mayBeSilent: Bool { true }
     var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
-    /// Whether it is to be mixed.
-    var isHeard: Bool { self.isOpen }
     var counts: Counts { self.state.withLock { $0.counts } }
     /// Its part of a connection.
     var connected: ConnectedRole? { self.state.withLock { $0.connected } }

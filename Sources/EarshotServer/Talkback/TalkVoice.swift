@@ -17,6 +17,7 @@ struct TalkVoice {
     private(set) var problem: String?
     private var track: Track?
     private var decoder: AudioDecoder?
+    private var isResting = false
     private let resampler = Resampler(channels: 1)
 
     init(_ inbox: TalkInbox) { self.inbox = inbox }
@@ -39,9 +40,18 @@ struct TalkVoice {
 
     /// The next block. `nowUs`: when the tick is due.
     mutating func pull(nowUs: Int64) -> TalkBlock {
+        self.isResting = false
         let block = self.jitter.pull(nowUs: nowUs)
         _ = self.level.add(block)
         return block
+    }
+
+    /// It is not to be heard now: what waits is old when it is.
+    mutating func rest() {
+        guard !self.isResting else { return }
+        self.isResting = true
+        self.jitter.reset()
+        self.level = LevelMeter()
     }
 
     private mutating func take(_ frame: Frame, arrivalUs: Int64) {

@@ -33,21 +33,26 @@ final class PullPublisher: RoomPublisher {
         self.onEnd = onEnd
     }
 
-    /// Asks the room and the stream. Throws what speaks against it, in words. `onEnd`: somebody here ended it.
+    /// Asks the room and the stream. Throws what speaks against it, in words. `way`: that it has come. `onEnd`: somebody here ended it.
     static func begin(
-        _ path: StreamPath, task: Int64, from address: String, core: ServerCore, onEnd: @escaping @Sendable (PushEnd) -> Void
+        _ path: StreamPath, task: Int64, from address: String, way: [String], core: ServerCore, onEnd: @escaping @Sendable (PushEnd) -> Void
     ) async throws(PullRefusal) -> PullPublisher {
         let push = PushRequest(
             path: path, clientAddress: address, session: core.nextSessionID(), parameters: "relayTask=\(task)", mayCreateRoom: true)
-        guard case .success(let grant) = await core.rooms.admitPush(push) else {
-            throw PullRefusal(text: "\(path) may not be published here: it is forbidden or its room is closed")
+        let grant: PushGrant
+        switch await core.rooms.admitPush(push) {
+        case .success(let granted): grant = granted
+        case .failure(let refusal): throw PullRefusal(refusal, path)
         }
-        guard let loop = core.allLoops.randomElement() else { throw PullRefusal(text: "the server is going") }
+        guard let loop = core.allLoops.randomElement() else { throw PullRefusal(reason: "server_shutdown", text: "the server is going") }
         // The stream may have a home already: the claim is made there.
         let stream = await withCheckedContinuation { done in
             loop.relay.run { relay in done.resume(returning: core.registry.acquire(grant.path.description, on: relay)) }
         }
         let publisher = PullPublisher(core, grant, stream, onEnd: onEnd)
+        // Before the claim, which may end at once; and those who play are told with it.
+        core.activePushes.add(grant)
+        core.origins.cameIn(grant.path.description, way, owner: publisher.owner)
         let claimed = await withCheckedContinuation { (done: CheckedContinuation<Bool, Never>) in
             stream.home.run { home in
                 do throws(ClaimRefusal) {
@@ -62,13 +67,17 @@ final class PullPublisher: RoomPublisher {
         }
         guard claimed else {
             core.rooms.pushEnded(grant.sequence, .refused)
+            core.activePushes.remove(grant)
+            core.origins.left(grant.path.description, owner: publisher.owner)
             core.registry.release(stream)
-            throw PullRefusal(text: "\(path) is being published by another device")
+            throw PullRefusal(reason: "name_taken", text: "\(path) is being published by another device")
         }
-        core.activePushes.add(grant)
         core.publishBegan(stream)
         return publisher
     }
+
+    /// Among all that publish here.
+    var owner: String { "push \(self.sequence)" }
 
     func publish(_ frame: Frame) {
         guard let token = self.state.withLock({ $0.isOver ? nil : $0.token }) else { return }
@@ -99,11 +108,28 @@ final class PullPublisher: RoomPublisher {
     private func letGo(_ end: PushEnd) {
         self.core.rooms.pushEnded(self.sequence, end)
         self.core.activePushes.remove(self.grant)
+        self.core.origins.left(self.grant.path.description, owner: self.owner)
         self.core.registry.release(self.stream)
     }
 }
 
 /// Why a pulled stream is not published here.
 struct PullRefusal: Error {
+    /// One word.
+    let reason: String
     let text: String
+
+    init(reason: String, text: String) {
+        self.reason = reason
+        self.text = text
+    }
+
+    fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
+        switch refusal {
+        case .forbidden: self.init(reason: "forbidden", text: "\(path) may not be published here: it is forbidden")
+        case .roomClosed: self.init(reason: "room_closed", text: "\(path) may not be published here: its room is closed")
+        case .noRoom, .otherRoom: self.init(reason: "no_room", text: "\(path) may not be published here: it has no room")
+        case .unavailable: self.init(reason: "registry_unavailable", text: "the room registry cannot be written at the moment")
+        }
+    }
 }

@@ -8,51 +8,68 @@ import Upstream
 
 /// One relay task as it runs: its link, and what joins that to the stream here. Any thread.
 ///
-/// A push runs while its stream is live; a pull runs always, or while somebody plays.
+/// A push runs while its stream is live; a pull runs always, or while somebody plays. A pull that is not taken here (forbidden, dropped, the
+/// name has another publisher) is held: it waits, and goes on by itself.
 final class RelayLink: Sendable {
     let task: RelayTask
+    let url: UpstreamURL
     private let core: ServerCore
+    private let teller: RelayTeller
     private let link: Mutex<UpstreamTask?>
     private let state = Mutex(State())
 
     private struct State {
         var tap: PushTap?
+        /// What the other server was told of the stream's way.
+        var toldWay: [String]?
         var publisher: PullPublisher?
+        /// Steady clock.
+        var publishingSinceMs: Int64 = 0
+        /// The way that what is pulled has come, as the other server tells it.
+        var way: [String] = []
         /// Frames that came while the room was being asked.
-        var early: [Frame] = []
-        var earlyBytes = 0
+        var early = EarlyFrames()
         var isOpening = false
         /// A connection's number, so that a late answer does not count for the next one.
         var run = 0
-        /// Why the pull is not published here.
-        var refusal: String?
+        var hold: Hold?
+        /// One after the other.
+        var holds = 0
         var lastWantedMs: Int64 = 0
         var isDeleted = false
+    }
 
-        /// Headers stay: what comes next is decoded with them.
-        mutating func forgetEarly() {
-            self.early.removeAll { !$0.isSequenceHeader && $0.kind != .data }
-            self.earlyBytes = 0
-        }
+    /// Why a pull waits.
+    private struct Hold {
+        let words: String
+        /// Steady clock; not before it is allowed here either.
+        let untilMs: Int64
     }
 
     /// A pull on demand without a viewer ends after this long.
     private static let idleMs: Int64 = 30_000
-    private static let earlyLimit = (frames: 2_000, bytes: 16 << 20)
+    /// Holds are tried again as broken connections are.
+    private static let policy = ReconnectPolicy()
 
     init(_ task: RelayTask, core: ServerCore) throws(UpstreamError) {
         self.task = task
         self.core = core
         self.link = Mutex(nil)
         let url = try UpstreamURL(parsing: task.url)
+        self.url = url
+        self.teller = RelayTeller(task, target: url.redacted, rooms: core.rooms)
         let rules = TargetRules(allowPrivate: core.config.outbound.allowPrivate)
-        let options = UpstreamOptions { rules.objection(to: $0) }
-        let tell: @Sendable (UpstreamState) -> Void = { [weak self] in self?.changed(to: $0) }
+        var options = UpstreamOptions { rules.objection(to: $0) }
+        let tell: @Sendable (UpstreamState) -> Void = { [weak self, teller = self.teller] state in
+            if let self { self.changed(to: state) } else { teller.heard(state, error: nil) }
+        }
+        options.connectProperties = { [weak self] in self.map { [(StreamOrigins.property, $0.marks())] } ?? [] }
         switch task.direction {
         case .push:
             let made = UpstreamTask.push(url, options: options, name: "push \(task.id)", onState: tell)
             self.link.withLock { $0 = made }
         case .pull:
+            options.wayObjection = (StreamOrigins.property, { [weak self] in self?.objection(to: $0) })
             let made = UpstreamTask.pull(url, options: options, name: "pull \(task.id)", onState: tell) { [weak self] in self?.take($0) }
             self.link.withLock { $0 = made }
         }
@@ -60,18 +77,53 @@ final class RelayLink: Sendable {
 
     private var upstream: UpstreamTask? { self.link.withLock { $0 } }
     var status: UpstreamStatus? { self.upstream?.status }
-    /// Why it is not published here; nil when it is, or is a push.
-    var refusal: String? { self.state.withLock { $0.refusal } }
+    /// Why it waits although the link could run; nil when it does not.
+    var heldFor: String? { self.state.withLock { $0.hold?.words } }
 
     var isPublishing: Bool { self.state.withLock { $0.publisher != nil } }
 
+    /// On the link's thread.
     private func changed(to state: UpstreamState) {
+        let error = self.upstream?.status.lastError
+        self.teller.heard(state, error: error)
         var metadata: Logger.Metadata = [
             "task": "\(self.task.id)", "direction": "\(self.task.direction.rawValue)", "stream": "\(self.task.path)",
             "state": "\(state.word)",
         ]
-        if let error = self.upstream?.status.lastError, state.word != "running" { metadata["lastError"] = "\(error)" }
+        if let error, state.word != "running" { metadata["lastError"] = "\(error)" }
         self.core.log.info("Relay task", metadata: metadata)
+    }
+
+    private func stop(_ reason: String) {
+        self.teller.stopping(reason)
+        self.upstream?.stop()
+    }
+
+    // MARK: Loops
+
+    /// What this connection tells the other server, for finding loops. On the link's thread.
+    private func marks() -> String {
+        let path = self.task.path.description
+        guard self.task.direction == .push else { return StreamOrigins.text(self.core.origins.sinks(of: path)) }
+        let way = self.core.origins.way(of: path)
+        self.state.withLock { $0.toldWay = way }
+        return StreamOrigins.text(way)
+    }
+
+    /// The other server has told the way of what is pulled: what speaks against it. On the link's thread.
+    private func objection(to text: String) -> String? {
+        let way = StreamOrigins.marks(text)
+        let path = self.task.path.description
+        if let why = self.core.origins.objection(to: way, feeding: path) { return why }
+        let changed = self.state.withLock { state -> PullPublisher? in
+            defer { state.way = way }
+            return state.way == way ? nil : state.publisher
+        }
+        if let changed {
+            self.core.origins.cameIn(path, way, owner: changed.owner)
+            self.core.relayTasks.streamBegan(path, of: self.core)
+        }
+        return nil
     }
 
     // MARK: Life
@@ -84,9 +136,10 @@ final class RelayLink: Sendable {
         }
     }
 
-    /// For good.
-    func delete() {
+    /// For good. The word is for whoever is told.
+    func delete(_ reason: String) {
         self.state.withLock { $0.isDeleted = true }
+        self.teller.ended(reason)
         self.upstream?.stop()
         self.endTap()
         self.endPublisher(.clientStopped)
@@ -94,7 +147,8 @@ final class RelayLink: Sendable {
 
     /// The stream here has a publisher: a push begins.
     func streamBegan() {
-        guard self.task.direction == .push, self.state.withLock({ $0.tap == nil && !$0.isDeleted }) else { return }
+        guard self.task.direction == .push, self.state.withLock({ !$0.isDeleted }) else { return }
+        guard self.state.withLock({ $0.tap == nil }) else { return self.tellWay() }
         let path = self.task.path.description
         Task {
             let found = await self.core.onHome(of: path) { [core = self.core] home, stream -> Relay.Stream? in
@@ -114,20 +168,27 @@ final class RelayLink: Sendable {
         }
     }
 
+    /// The stream goes on with another publisher, and has perhaps come another way.
+    private func tellWay() {
+        let way = self.core.origins.way(of: self.task.path.description)
+        guard self.state.withLock({ $0.toldWay.map { $0 != way } ?? false }) else { return }
+        self.stop("way_changed")
+        self.upstream?.start()
+    }
+
     /// Somebody wants to play the stream.
     func wanted() {
         guard self.task.direction == .pull, self.task.onDemand else { return }
-        let isDeleted = self.state.withLock { state in
+        let mayStart = self.state.withLock { state in
             state.lastWantedMs = LoopSweeper.nowMs
-            return state.isDeleted
+            return !state.isDeleted && state.hold == nil
         }
-        if !isDeleted { self.upstream?.start() }
+        if mayStart { self.upstream?.start() }
     }
 
     /// Every second or so.
     func sweep(nowMs: Int64) {
         let path = self.task.path.description
-        let stream = self.core.registry.find(path)
         switch self.task.direction {
         case .push:
             guard let tap = self.state.withLock({ $0.tap }) else { return }
@@ -138,24 +199,65 @@ final class RelayLink: Sendable {
                 }
                 guard isLive != true else { return }
                 self.endTap()
-                self.upstream?.stop()
+                self.stop("stream_ended")
+                // Whoever came meanwhile found the tap there.
+                self.streamBegan()
             }
         case .pull:
-            guard self.task.onDemand, let link = self.upstream else { return }
-            if (stream?.viewerCount ?? 0) > 0 { self.state.withLock { $0.lastWantedMs = nowMs } }
-            let isIdle = self.state.withLock { nowMs - $0.lastWantedMs >= Self.idleMs }
-            if isIdle, link.state != .idle, link.state != .stopped { link.stop() }
+            guard let link = self.upstream else { return }
+            if self.task.onDemand, (self.core.registry.find(path)?.viewerCount ?? 0) > 0 {
+                self.state.withLock { $0.lastWantedMs = nowMs }
+            }
+            let isWanted = self.state.withLock { !self.task.onDemand || nowMs - $0.lastWantedMs < Self.idleMs }
+            if self.goesOn(path, nowMs: nowMs) {
+                if isWanted { link.start() } else { self.teller.rests("no_viewer") }
+            } else if !isWanted, link.state != .idle, link.state != .stopped {
+                self.stop("no_viewer")
+            }
         }
     }
 
     private func endTap() {
         let tap = self.state.withLock { state in
             defer { state.tap = nil }
+            state.toldWay = nil
             return state.tap
         }
         guard let tap else { return }
         RelayLoop.remove(tap, from: tap.stream)
         self.core.registry.release(tap.stream)
+    }
+
+    // MARK: Holding a pull
+
+    /// What comes is not taken here: the link ends, and is tried again later, as if its connection had broken.
+    private func hold(_ reason: String, _ words: String) {
+        let nowMs = LoopSweeper.nowMs
+        let isNew = self.state.withLock { state in
+            guard !state.isDeleted else { return false }
+            if state.publisher != nil, nowMs - state.publishingSinceMs >= Int64(Self.policy.stableMs) { state.holds = 0 }
+            state.holds += 1
+            let pauseMs = Self.policy.delayMs(failures: state.holds, random: Double.random(in: 0..<1))
+            state.hold = Hold(words: words, untilMs: nowMs + Int64(pauseMs))
+            state.publisher = nil
+            state.early = EarlyFrames()
+            return true
+        }
+        guard isNew else { return }
+        self.teller.held(reason, words)
+        self.upstream?.stop()
+        self.core.log.warning("Relay task held", metadata: ["task": "\(self.task.id)", "stream": "\(self.task.path)", "why": "\(words)"])
+    }
+
+    /// Whether a hold has just come to its end.
+    private func goesOn(_ path: String, nowMs: Int64) -> Bool {
+        self.state.withLock { state in
+            guard let hold = state.hold, nowMs >= hold.untilMs, !state.isDeleted, self.core.rooms.playRefusal(path) == nil else {
+                return false
+            }
+            state.hold = nil
+            return true
+        }
     }
 
     // MARK: Pulling, on the link's thread
@@ -166,22 +268,19 @@ final class RelayLink: Sendable {
         case .frame(let frame):
             let publisher = self.state.withLock { state -> PullPublisher? in
                 guard state.publisher == nil else { return state.publisher }
-                guard !state.isDeleted, state.refusal == nil else { return nil }
+                guard !state.isDeleted, state.hold == nil else { return nil }
                 state.early.append(frame)
-                state.earlyBytes += frame.payload.readableBytes
-                if state.early.count > Self.earlyLimit.frames || state.earlyBytes > Self.earlyLimit.bytes { state.forgetEarly() }
                 guard !state.isOpening else { return nil }
                 state.isOpening = true
-                self.open(state.run)
+                self.open(state.run, way: state.way)
                 return nil
             }
             publisher?.publish(frame)
         case .ended(let error):
             self.state.withLock { state in
                 state.run += 1
-                state.early = []
+                state.early = EarlyFrames()
                 state.isOpening = false
-                state.refusal = nil
             }
             // In words, it is the stream's end, not the link's.
             let isClean = if case .ended = error { true } else { false }
@@ -189,39 +288,33 @@ final class RelayLink: Sendable {
         }
     }
 
-    private func open(_ run: Int) {
+    private func open(_ run: Int, way: [String]) {
         Task {
             do throws(PullRefusal) {
                 let publisher = try await PullPublisher.begin(
-                    self.task.path, task: self.task.id, from: self.status?.remoteAddress ?? "", core: self.core
+                    self.task.path, task: self.task.id, from: self.status?.remoteAddress ?? "", way: way, core: self.core
                 ) { [weak self] end in self?.ended(by: end) }
                 let isCurrent = self.state.withLock { state in
-                    guard state.run == run, !state.isDeleted else { return false }
+                    guard state.run == run, !state.isDeleted, state.hold == nil else { return false }
                     // Under the lock, so that the next frame does not overtake them.
-                    for frame in state.early { publisher.publish(frame) }
-                    state.early = []
+                    for frame in state.early.frames { publisher.publish(frame) }
+                    state.early = EarlyFrames()
                     state.publisher = publisher
+                    state.publishingSinceMs = LoopSweeper.nowMs
                     return true
                 }
                 if !isCurrent { publisher.leave(.connectionLost) }
             } catch {
-                self.state.withLock { state in
-                    guard state.run == run else { return }
-                    state.refusal = error.text
-                    state.early = []
-                }
-                self.core.log.warning("Relay task", metadata: ["task": "\(self.task.id)", "refused": "\(error.text)"])
+                guard self.state.withLock({ $0.run == run }) else { return }
+                self.hold(error.reason, error.text)
             }
         }
     }
 
-    /// Dropped, forbidden or taken over here. What still comes is not published; a drop may begin anew with the next connection.
+    /// Dropped, forbidden or taken over here.
     private func ended(by end: PushEnd) {
-        self.state.withLock { state in
-            state.publisher = nil
-            state.refusal = "ended here: \(end.rawValue)"
-        }
-        self.upstream?.stop()
+        guard end != .serverShutdown else { return self.stop("server_shutdown") }
+        self.hold(end.rawValue, "ended here: \(end.rawValue)")
     }
 
     private func endPublisher(_ end: PushEnd) {

@@ -8,6 +8,8 @@ import Upstream
 /// The links to other servers, by task. Any thread.
 final class RelayTasks: Sendable {
     private let rows = Mutex<[Int64: RelayLink]>([:])
+    /// Made with the first task.
+    private let vaults = Mutex<RelayVault?>(nil)
 
     var all: [RelayLink] { self.rows.withLock { $0.values.sorted { $0.task.id < $1.task.id } } }
 
@@ -16,8 +18,43 @@ final class RelayTasks: Sendable {
     /// Links that publish a stream here now.
     var publishing: Int { self.all.count { $0.isPublishing } }
 
-    /// Runs a task that is in the store.
-    func add(_ task: RelayTask, core: ServerCore) throws(UpstreamError) -> RelayLink {
+    /// What seals the tasks' addresses for the store. Reads or makes its key, off the caller's thread. Throws ``KeyFileError``.
+    private func vault(_ core: ServerCore) async throws -> RelayVault {
+        if let vault = self.vaults.withLock({ $0 }) { return vault }
+        let directory = core.config.data.directory
+        let vault = try await core.recordings.onDisk { Result { try RelayVault(directory: directory) } }.get()
+        self.vaults.withLock { $0 = vault }
+        return vault
+    }
+
+    /// Stores a new task and runs it.
+    func create(
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, core: ServerCore
+    ) async throws -> RelayLink {
+        let sealed = try await self.vault(core).seal(url, direction, path)
+        let task = try await core.rooms.createRelayTask(direction, path, url: sealed, onDemand: onDemand)
+        return try self.add(task.with(url: url), core: core)
+    }
+
+    /// Runs what the store has. Addresses that an earlier version stored as they are get sealed.
+    func start(_ core: ServerCore) async throws {
+        for task in try await core.rooms.relayTasks() {
+            do {
+                let vault = try await self.vault(core)
+                let isSealed = RelayVault.isSealed(task.url)
+                guard let url = isSealed ? vault.open(task.url, task.direction, task.path) : task.url else {
+                    throw KeyFileError("its address was sealed with another key than that in \(RelayVault.fileName); make it anew")
+                }
+                if !isSealed { try await core.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path)) }
+                _ = try self.add(task.with(url: url), core: core)
+            } catch {
+                core.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
+            }
+        }
+    }
+
+    /// Runs a task that is in the store; its address as it is.
+    private func add(_ task: RelayTask, core: ServerCore) throws(UpstreamError) -> RelayLink {
         let link = try RelayLink(task, core: core)
         self.rows.withLock { $0[task.id] = link }
         link.begin()
@@ -26,7 +63,7 @@ final class RelayTasks: Sendable {
 
     func remove(_ id: Int64) {
         let link = self.rows.withLock { $0.removeValue(forKey: id) }
-        link?.delete()
+        link?.delete("deleted")
     }
 
     func streamBegan(_ path: String, of core: ServerCore) {
@@ -51,7 +88,7 @@ final class RelayTasks: Sendable {
     }
 
     func stopAll() {
-        for link in self.all { link.delete() }
+        for link in self.all { link.delete("server_shutdown") }
     }
 }
 
@@ -62,13 +99,7 @@ struct RelayTaskService: Service {
     private static let sweepInterval = Duration.seconds(1)
 
     func run() async throws {
-        for task in try await self.core.rooms.relayTasks() {
-            do throws(UpstreamError) {
-                _ = try self.core.relayTasks.add(task, core: self.core)
-            } catch {
-                self.core.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
-            }
-        }
+        try await self.core.relayTasks.start(self.core)
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 self.core.relayTasks.sweep()

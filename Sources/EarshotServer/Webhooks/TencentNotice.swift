@@ -1,16 +1,7 @@
-import Crypto
 import Rooms
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// Stream begin (1) and end (0) in the shape of Tencent Cloud's callbacks, so that a back end made for those needs no change. Pure.
-///
-/// Common to all: `t`, until when the notice is good, in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
-struct TencentNotice {
+/// Stream begin (1) and end (0) in the shape of Tencent Cloud's callbacks. Pure.
+struct TencentNotice: TencentCallback {
     /// What the events stream.begin and stream.end carry.
     private struct Stream: Decodable {
         let app: String
@@ -30,8 +21,8 @@ struct TencentNotice {
     private let at: Int64
     private let stream: Stream
 
-    /// How long a notice is good, from when it is sent.
-    static let lifetimeSeconds: Int64 = 600
+    var app: String { self.stream.app }
+    var name: String { self.stream.name }
 
     init(_ event: RoomEvent) throws(WebhookBodyError) {
         switch event.kind {
@@ -40,24 +31,13 @@ struct TencentNotice {
         default: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
         }
         self.at = event.at
-        do {
-            self.stream = try JSONDecoder().decode(Stream.self, from: Data(event.data.utf8))
-        } catch {
-            throw WebhookBodyError(description: "the data of event \(event.id) lacks what the callback tells")
-        }
+        self.stream = try Self.data(of: event)
     }
 
-    func body(_ sender: WebhookRequest.Sender, atSeconds: Int64) -> String {
+    func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
         let stream = self.stream
-        let t = atSeconds + Self.lifetimeSeconds
         var fields: [(String, JSONValue)] = [
             ("event_type", .integer(self.isBegin ? 1 : 0)),
-            // There are no accounts here.
-            ("appid", 0),
-            ("app", .string(sender.domain)),
-            ("appname", .string(stream.app)),
-            ("stream_id", .string(stream.name)),
-            ("channel_id", .string(stream.name)),
             ("event_time", .integer(self.at / 1_000)),
             ("sequence", .string(String(stream.sequence))),
             ("node", .string(sender.node)),
@@ -70,12 +50,8 @@ struct TencentNotice {
             ("height", .integer(Int64(stream.height ?? 0))),
         ]
         if !self.isBegin { fields.append(("push_duration", .string(String(stream.durationMs ?? 0)))) }
-        fields.append(("t", .integer(t)))
-        fields.append(("sign", .string(Self.sign(key: sender.key, t: t))))
-        return JSONValue.object(fields.map(JSONValue.Member.init)).text
+        return fields
     }
-
-    static func sign(key: String, t: Int64) -> String { SecretText.hex(Insecure.MD5.hash(data: Array("\(key)\(t)".utf8))) }
 
     /// Without the port.
     private static func host(_ address: String) -> String {

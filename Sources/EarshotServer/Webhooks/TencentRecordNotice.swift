@@ -1,13 +1,7 @@
 import Rooms
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Recordings in the shape of Tencent Cloud's callbacks: a file (100), and how a recording stands (332). Pure.
-struct TencentRecordNotice {
+struct TencentRecordNotice: TencentCallback {
     /// What the events record.… carry.
     private struct Record: Decodable {
         let app: String
@@ -24,28 +18,16 @@ struct TencentRecordNotice {
     private let event: RoomEvent
     private let record: Record
 
-    /// Throws for events that are not about recordings.
+    var app: String { self.record.app }
+    var name: String { self.record.name }
+
     init(_ event: RoomEvent) throws(WebhookBodyError) {
         self.event = event
-        do {
-            self.record = try JSONDecoder().decode(Record.self, from: Data(event.data.utf8))
-        } catch {
-            throw WebhookBodyError(description: "the data of event \(event.id) lacks what the callback tells")
-        }
+        self.record = try Self.data(of: event)
     }
 
-    func body(_ sender: WebhookRequest.Sender, atSeconds: Int64) -> String {
-        let record = self.record
-        let t = atSeconds + TencentNotice.lifetimeSeconds
-        var fields: [(String, JSONValue)] = [
-            // There are no accounts here.
-            ("appid", 0), ("app", .string(sender.domain)), ("appname", .string(record.app)), ("stream_id", .string(record.name)),
-            ("channel_id", .string(record.name)),
-        ]
-        fields += self.event.kind == .recordFinished ? self.file(sender) : self.status(sender)
-        fields.append(("t", .integer(t)))
-        fields.append(("sign", .string(TencentNotice.sign(key: sender.key, t: t))))
-        return JSONValue.object(fields.map(JSONValue.Member.init)).text
+    func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+        self.event.kind == .recordFinished ? self.file(sender) : self.status(sender)
     }
 
     private func file(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
@@ -81,15 +63,5 @@ struct TencentRecordNotice {
             ("record_event", .string(word)), ("record_detail", .string(JSONValue.object(detail.map(JSONValue.Member.init)).text)),
             ("seq", .integer(self.event.number)), ("session_id", .string(record.taskId)), ("task_id", .string(record.taskId)),
         ]
-    }
-}
-
-extension RoomEvent.Kind {
-    /// Those of recordings.
-    var isOfRecordings: Bool {
-        switch self {
-        case .recordStarted, .recordFinished, .recordFailed, .recordEnded: true
-        default: false
-        }
     }
 }

@@ -27,12 +27,7 @@ struct WebhookRequest: Sendable, Equatable {
         switch entry.target.format {
         case .earshot: body = Self.earshotBody(entry)
         case .tencent:
-            body =
-                if entry.event.kind.isOfRecordings {
-                    try TencentRecordNotice(entry.event).body(sender, atSeconds: atSeconds)
-                } else {
-                    try TencentNotice(entry.event).body(sender, atSeconds: atSeconds)
-                }
+            body = try TencentNotice.callback(for: entry.event).body(sender, atSeconds: atSeconds)
         }
         self.body = body
         self.headers =

@@ -12,9 +12,12 @@ package struct ConnectRequest: Sendable, Equatable {
     /// Whether any Enhanced RTMP field came, so that the answer may carry some.
     package var isEnhanced: Bool
     package var transaction: Double
+    /// From a server of this kind: which way what it publishes has come, or where what it plays goes. Nil from others.
+    package var earshotPath: String?
 
     /// Bytes of a text that is kept for the connection's life only to be shown.
     private static let shownBytes = 1_024
+    private static let pathBytes = 2_048
 
     init(_ command: Command) {
         let object = command.object
@@ -36,6 +39,7 @@ package struct ConnectRequest: Sendable, Equatable {
         self.fourCCs = fourCCs
         self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
         self.transaction = command.transaction
+        self.earshotPath = object["earshotPath"]?.string.flatMap { $0.utf8.count <= Self.pathBytes ? $0 : nil }
     }
 
     private static func clip(_ text: String) -> String {

@@ -338,11 +338,12 @@ package struct ServerSession {
         }
     }
 
-    package mutating func acceptPlay(_ streamID: UInt32) {
+    /// `extra`: more properties of the information object.
+    package mutating func acceptPlay(_ streamID: UInt32, extra: [AMF0Property] = []) {
         guard self.change(streamID, from: .decidingPlay, to: .playing) else { return }
         self.send(.userControl(.streamBegin(streamID)))
         self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
-        self.status(streamID, Status(StatusCode.playStart, "Started playing."))
+        self.status(streamID, Status(StatusCode.playStart, "Started playing."), extra)
     }
 
     package mutating func rejectPlay(_ streamID: UInt32, _ status: Status) {
@@ -351,10 +352,10 @@ package struct ServerSession {
     }
 
     /// A publisher came to the stream that is being played. Not repeated for one that was there at the start.
-    package mutating func publisherArrived(_ streamID: UInt32) {
+    package mutating func publisherArrived(_ streamID: UInt32, extra: [AMF0Property] = []) {
         guard self.role(streamID) == .playing else { return }
         self.send(.userControl(.streamBegin(streamID)))
-        self.status(streamID, Status(StatusCode.playPublishNotify, "The stream is being published."))
+        self.status(streamID, Status(StatusCode.playPublishNotify, "The stream is being published."), extra)
     }
 
     /// The stream ended. Flash and ffmpeg listen for UnpublishNotify, gstreamer for StreamEOF, others for Play.Stop.
@@ -445,9 +446,9 @@ package struct ServerSession {
         self.sendCommand(Command("_result", transaction: command.transaction, arguments: [value]), streamID: 0, amf3)
     }
 
-    private mutating func status(_ streamID: UInt32, _ status: Status) {
+    private mutating func status(_ streamID: UInt32, _ status: Status, _ extra: [AMF0Property] = []) {
         let amf3 = if case .connected(let connect) = self.phase { connect.objectEncoding == 3 } else { false }
-        self.sendCommand(Command("onStatus", arguments: [status.object()]), streamID: streamID, amf3)
+        self.sendCommand(Command("onStatus", arguments: [status.object(extra)]), streamID: streamID, amf3)
     }
 
     /// A peer's word, short and without control characters, fit for a log or an answer.

@@ -8,12 +8,13 @@ internal import Darwin
 internal import Synchronization
 
 /// Why a name has no address. A plain value.
-struct LookupFailure: Error, Equatable {
-    let why: String
+package struct LookupFailure: Error, Equatable {
+    package let why: String
+    package init(why: String) { self.why = why }
 }
 
 /// Names to addresses for a link that must not wait longer than it may: the lookup runs on a thread of its own, left behind when it hangs.
-enum HostLookup {
+package enum HostLookup {
     /// Lookups of the whole process at a time: threads that a dead name server holds.
     static let maxLookups = 16
     private static let running = Mutex(0)
@@ -56,8 +57,8 @@ enum HostLookup {
         }
     }
 
-    /// RFC 6724's order, from `getaddrinfo`. Blocks.
-    static let system: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = { name in
+    /// 4 or 16 bytes each, network order, in RFC 6724's order of preference, from `getaddrinfo`. Blocks.
+    package static let system: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = { name in
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = System.streamType

@@ -7,20 +7,22 @@ internal import Darwin
 #endif
 
 /// IP addresses as text and as bytes in network order; pure, any thread.
-enum IPText {
+package enum IPText {
     /// Four numbers and three dots, nothing else.
-    static func v4(_ text: String) -> [UInt8]? { Self.parse(text, AF_INET, count: 4) }
+    package static func v4(_ text: String) -> [UInt8]? { Self.parse(text, AF_INET, count: 4) }
 
     /// RFC 4291 §2.2, without a zone.
-    static func v6(_ text: String) -> [UInt8]? { Self.parse(text, AF_INET6, count: 16) }
+    package static func v6(_ text: String) -> [UInt8]? { Self.parse(text, AF_INET6, count: 16) }
 
     private static func parse(_ text: String, _ family: Int32, count: Int) -> [UInt8]? {
+        // The C string would end early.
+        guard !text.utf8.contains(0) else { return nil }
         var bytes = [UInt8](repeating: 0, count: count)
         return inet_pton(family, text, &bytes) == 1 ? bytes : nil
     }
 
     /// Of 4 or 16 bytes; RFC 5952 for the latter.
-    static func text(_ bytes: [UInt8]) -> String {
+    package static func text(_ bytes: [UInt8]) -> String {
         guard bytes.count == 4 || bytes.count == 16 else { return "?" }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count)) != nil else { return "?" }

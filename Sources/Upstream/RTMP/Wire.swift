@@ -34,6 +34,7 @@ final class Wire {
     private var isFinished = false
     private let limits: Limits
     private let sendStallMs: Int
+    private let wayObjection: (property: String, objection: @Sendable (String) -> String?)?
 
     private static let readBytes = 64 << 10
     /// A server's chunk streams: a few are usual, some servers take a new one for each message stream.
@@ -75,6 +76,7 @@ final class Wire {
         self.limits = Self.limits
         self.chunks = ChunkGuard(limits: Self.limits)
         self.sendStallMs = options.sendStallMs
+        self.wayObjection = publishes ? nil : options.wayObjection
         self.input = rtmp.takeUnread()
         self.rtmp = rtmp
     }
@@ -91,7 +93,7 @@ final class Wire {
     private static func connectCommand(
         _ session: inout ClientSession, _ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool
     ) -> Message {
-        var extra = options.connectProperties.map { AMF0Property(name: $0.name, value: .string($0.value)) }
+        var extra = options.connectProperties().map { AMF0Property(name: $0.name, value: .string($0.value)) }
         if !publishes {
             // What ffmpeg's player says it can do, and Enhanced RTMP's list of codecs (v2, "Enhancing NetConnection connect Command").
             extra += [
@@ -234,6 +236,11 @@ final class Wire {
         let information = command.arguments.first
         if let target = information?["ex"]?["redirect"]?.string ?? information?["redirect"]?.string {
             return .redirected(to: UpstreamURL.origin(of: target) ?? "another server")
+        }
+        if command.name == "onStatus", let (property, objection) = self.wayObjection, let text = information?[property]?.string,
+            let why = objection(text)
+        {
+            return .loop(why)
         }
         return command.name == "close" ? .ended(code: "close") : nil
     }

@@ -57,32 +57,18 @@ struct RecordingsCommand: AsyncParsableCommand {
 
     struct Start: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "Record a room's stream until it ends or is stopped.")
-        @Argument(help: ArgumentHelp("The room's id.", valueName: "ROOM")) var room: String
-        @Option(help: ArgumentHelp("Which of its streams.", valueName: "N"))
-        var slot = 1
+        @OptionGroup var slot: RecordedSlot
         @OptionGroup var options: ServerOptions
 
-        func run(_ api: APIClient) async throws {
-            let body: [String: JSONValue] = ["action": "start", "slot": .integer(Int64(self.slot))]
-            try self.options.tell(try await api.post(["rooms", self.room, "record"], body)) {
-                "\(RecordingText.stream($0) ?? "the stream") is being recorded"
-            }
-        }
+        func run(_ api: APIClient) async throws { try await self.slot.order("start", "is being recorded", api, self.options) }
     }
 
     struct Stop: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "End the recording of a room's stream.")
-        @Argument(help: ArgumentHelp("The room's id.", valueName: "ROOM")) var room: String
-        @Option(help: ArgumentHelp("Which of its streams.", valueName: "N"))
-        var slot = 1
+        @OptionGroup var slot: RecordedSlot
         @OptionGroup var options: ServerOptions
 
-        func run(_ api: APIClient) async throws {
-            let body: [String: JSONValue] = ["action": "stop", "slot": .integer(Int64(self.slot))]
-            try self.options.tell(try await api.post(["rooms", self.room, "record"], body)) {
-                "\(RecordingText.stream($0) ?? "the stream") is not recorded any more"
-            }
-        }
+        func run(_ api: APIClient) async throws { try await self.slot.order("stop", "is not recorded any more", api, self.options) }
     }
 
     struct Delete: ServerCommand {
@@ -93,6 +79,21 @@ struct RecordingsCommand: AsyncParsableCommand {
         func run(_ api: APIClient) async throws {
             let id = self.recording
             try self.options.tell(try await api.delete(["recordings", id])) { _ in "recording \(id) is deleted" }
+        }
+    }
+}
+
+/// Which stream is to be recorded, or not any more.
+struct RecordedSlot: ParsableArguments {
+    @Argument(help: ArgumentHelp("The room's id.", valueName: "ROOM")) var room: String
+    @Option(help: ArgumentHelp("Which of its streams.", valueName: "N"))
+    var slot = 1
+
+    /// `outcome`: what it then is, in words.
+    func order(_ action: String, _ outcome: String, _ api: APIClient, _ options: ServerOptions) async throws {
+        let body: [String: JSONValue] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
+        try options.tell(try await api.post(["rooms", self.room, "record"], body)) {
+            "\(RecordingText.stream($0) ?? "the stream") \(outcome)"
         }
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Rooms
 
 /// `earshot rooms`: change rooms.
 extension RoomsCommand {
@@ -12,6 +13,7 @@ extension RoomsCommand {
                 EXAMPLES
                   earshot rooms create --title "Front door" --device cam42
                   earshot rooms create --id stage --slots 2 --owner anna --policy grace=60s --policy maxDuration=2h
+                  earshot rooms create --id walk --policy record=always
                 """)
 
         @Option(help: ArgumentHelp("1 to 64 of A-Z a-z 0-9 _ -; else a random one.", valueName: "ID"))
@@ -156,7 +158,7 @@ extension RoomText {
     }
 }
 
-/// A setting of a room's policy: `grace=60s`, `heartbeatMisses=5`.
+/// A setting of a room's policy: `grace=60s`, `heartbeatMisses=5`, `record=always`.
 struct PolicyOption: ExpressibleByArgument {
     let name: String
     let value: JSONValue
@@ -170,6 +172,8 @@ struct PolicyOption: ExpressibleByArgument {
             self.value = .integer(number)
         } else if let span = Span(argument: parts[1]) {
             self.value = span.json
+        } else if case .words? = RoomPolicy.fields.first(where: { $0.name == parts[0] })?.kind, !parts[1].isEmpty {
+            self.value = .string(parts[1])
         } else {
             return nil
         }

@@ -96,6 +96,13 @@ import Testing
         #expect(problem([])?.field == "policy")
         // Each setting takes its bounds and nothing beyond.
         for field in RoomPolicy.fields {
+            if case .words(let words) = field.kind {
+                for word in words { #expect(problem(.object([.init(name: field.name, value: .string(word))])) == nil) }
+                for wrong: JSONValue in ["", "sometimes", 0, 1, true, .null] {
+                    #expect(problem(.object([.init(name: field.name, value: wrong)]))?.field == "policy.\(field.name)")
+                }
+                continue
+            }
             let unit: Double = field.isDuration ? 1_000 : 1
             for (value, isGood) in [
                 (field.range.lowerBound, true), (field.range.upperBound, true), (field.range.lowerBound - 1, false),

@@ -1,7 +1,9 @@
-import EarshotServer
 import Foundation
+import NIOCore
 import Rooms
 import Testing
+
+@testable import EarshotServer
 
 /// Pictures of what is live.
 @Suite struct SnapshotTests {
@@ -33,6 +35,24 @@ import Testing
                     #expect(try await server.call("POST", "streams/live/cam1/forbid", "{}").status == 200)
                     #expect(try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 404)
                 }
+            }
+        }
+    }
+
+    /// The next stream of a name begins at the same timestamp, and shows something else.
+    @Test func theNextStreamShowsItself() async throws {
+        let sizes = ["320x240", "160x120"]
+        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 0 }) { server in
+            for size in sizes {
+                let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 4, size: size)
+                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
+                    try await eventually("a picture") { try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 200 }
+                    let answer = try await HTTPAnswer.get("\(server.http)/api/v1/rooms/cam1/snapshot.jpg", token: server.token)
+                    let shown = try JPEGSize(ByteBuffer(bytes: answer.body)).orThrow()
+                    #expect("\(shown.width)x\(shown.height)" == size)
+                    _ = try await push.outcome(within: 10)
+                }
+                try await eventually("its end") { try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 404 }
             }
         }
     }

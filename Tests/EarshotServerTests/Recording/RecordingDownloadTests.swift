@@ -52,6 +52,12 @@ import Testing
             let other = try await server.call("GET", path, headers: ["Range": "bytes=0-9", "If-Range": "\"x\""])
             #expect(other.status == 200 && other.body == file)
 
+            for text in [etag, "W/\(etag)", "\"x\", \(etag)", "*"] {
+                let known = try await server.call("GET", path, headers: ["If-None-Match": text, "Range": "bytes=0-9"])
+                #expect(known.status == 304 && known.body.isEmpty && known.headers["etag"] == etag, "\(text)")
+            }
+            #expect(try await server.call("GET", path, headers: ["If-None-Match": "\"x\""]).body == file)
+
             // Not without a token, and not with one that may not.
             #expect(try await server.call("GET", path, token: "").status == 401)
             let low = try await server.call("POST", "tokens", #"{"name":"low","role":"app"}"#).json()["data"]["secret"].string.orThrow()

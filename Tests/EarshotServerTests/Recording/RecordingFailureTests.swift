@@ -183,7 +183,7 @@ import Testing
 
 extension Recorder {
     /// As a disk that does not answer.
-    fileprivate func hang(until gate: DispatchSemaphore, _ begun: () -> Void) {
+    func hang(until gate: DispatchSemaphore, _ begun: () -> Void) {
         begun()
         gate.wait()
     }

@@ -40,15 +40,15 @@ import Testing
                     try await group.waitForAll()
                 }
                 for mix in mixes {
-                    let samples = try Self.floats(directory.appendingPathComponent("\(mix).f32")).suffix(2 * 48_000)
+                    let samples = Array(try Self.floats(directory.appendingPathComponent("\(mix).f32")).suffix(2 * 48_000))
                     #expect(samples.count == 2 * 48_000, "\(mix)")
-                    let levels = tones.mapValues { Signal.level(Array(samples), frequency: Double($0)) }
+                    let levels = tones.mapValues { Tone.levels(samples, Double($0)) }.mapValues { $0[$0.count / 2] }
                     let others = levels.filter { mix != "mix-\($0.key)" }
                     #expect(others.values.allSatisfy { $0 > -35 }, "\(mix): \(levels)")
                     if let own = levels.first(where: { mix == "mix-\($0.key)" }), let least = others.values.min() {
                         #expect(own.value < least - 40, "\(mix): \(levels)")
                     }
-                    #expect(Signal.longestSilence(Array(samples)) < 480, "\(mix)")
+                    #expect(Signal.longestSilence(samples) < 480, "\(mix)")
                 }
                 for talker in talkers { talker.send(SIGTERM) }
                 for talker in talkers { _ = try await talker.outcome(within: 20) }
@@ -67,7 +67,7 @@ import Testing
                 try await mic.speak(seconds: 1.5, Tone.sine(600))
                 if round % 2 == 0 { await client.close() } else { try await client.reset() }
                 try await other
-                try await eventually("ann to be gone") { try await room.member("ann").isNull }
+                try await eventually("ann to be gone") { try await room.member("ann").names.isEmpty }
             }
             let heard = try Heard(ear)
             // 1,024 samples are 21.33 ms.
@@ -88,35 +88,6 @@ import Testing
         await client.close()
     }
 
-    /// A voice made by espeak-ng comes out as it went in.
-    @Test(.timeLimit(.minutes(2))) func speechSurvives() async throws {
-        try await Fixture.withDirectory { directory in
-            let file = directory.appendingPathComponent("speech.wav").path
-            let text = "The quick brown fox jumps over the lazy dog, and then it sleeps for a while under the old tree near the river."
-            let spoken = try await ClientProcess.run(["espeak-ng", "-w", file, text], within: 30)
-            #expect(spoken.status == 0, "\(spoken.errors)")
-            let raw = directory.appendingPathComponent("speech.f32").path
-            let decoded = try await ClientProcess.run(
-                ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", "-ac", "1", raw], within: 30)
-            #expect(decoded.status == 0, "\(decoded.errors)")
-            let speech = try Self.floats(URL(fileURLWithPath: raw))
-            try await TalkRoom.run { room in
-                let ear = try await room.listener("mix-bob")
-                let client = try await room.talker("ann")
-                try await Microphone(client).speak(seconds: Double(speech.count) / 48_000) { $0 < speech.count ? speech[$0] : 0 }
-                try await Task.sleep(for: .milliseconds(500))
-                let heard = try Heard(ear).samples
-                // The first half second is where the buffer learns; each window has a lag of its own.
-                let first = try (heard.firstIndex { abs($0) > 0.02 }).orThrow() - (speech.firstIndex { abs($0) > 0.02 } ?? 0)
-                let matches = Signal.matches(speech, in: heard, window: 24_000, lags: (first - 9_600)...(first + 9_600), silence: -40)
-                #expect(matches.count >= 6)
-                #expect(matches.allSatisfy { $0.value >= 0.9 }, "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" })")
-                await client.close()
-                await ear.close()
-            }
-        }
-    }
-
     /// Stock clients of librtmp: gstreamer speaks, rtmpdump listens.
     @Test(.timeLimit(.minutes(2))) func librtmpClients() async throws {
         try await TalkRoom.run { room in
@@ -128,16 +99,20 @@ import Testing
                 ])
                 try await eventually("gstreamer's voice") { try await room.member("gst")["speaking"].bool == true }
                 let file = directory.appendingPathComponent("mix.flv").path
-                let dumped = try await ClientProcess.run(
-                    ["rtmpdump", "-q", "-v", "-r", "\(room.server.rtmp)/talk/r1/mix-dump", "-B", "4", "-o", file], within: 60)
-                #expect(dumped.status == 0 || dumped.status == 2, "\(dumped.errors)")
+                let dump = try ClientProcess(["rtmpdump", "-q", "-v", "--live", "-r", "\(room.server.rtmp)/talk/r1/mix-dump", "-o", file])
+                try await eventually("four seconds of rtmpdump's file") {
+                    // A mix has 8 kB a second, silence much less.
+                    (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int).map { $0 > 40_000 } ?? false
+                }
+                dump.send(SIGINT)
+                _ = try await dump.outcome(within: 20)
                 talker.send(SIGTERM)
                 _ = try await talker.outcome(within: 20)
                 let raw = directory.appendingPathComponent("mix.f32").path
                 _ = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
                 let samples = try Self.floats(URL(fileURLWithPath: raw))
                 #expect(samples.count > 2 * 48_000)
-                #expect(Signal.level(Array(samples.suffix(48_000)), frequency: 700) > -25)
+                #expect(Tone.levels(samples, 700).last ?? -100 > -25)
             }
         }
     }
@@ -177,8 +152,8 @@ import Testing
             try await Microphone(client).speak(seconds: 2.5, Tone.sine(800))
             for (ear, codec) in [(opus, "Opus"), (plain, "AAC")] {
                 let heard = try Heard(ear)
-                #expect(heard.codec == codec)
-                #expect(Signal.level(heard.last(1), frequency: 800) > -20, "\(codec)")
+                #expect(heard.codec == codec, "\(ear.media().count) messages; \(room.server.lines.all.suffix(5))")
+                #expect(heard.levels(of: 800).suffix(10).allSatisfy { $0 > -20 }, "\(codec)")
                 let steps = heard.steps
                 #expect(steps.allSatisfy { (19...22).contains($0) }, "\(codec): \(steps)")
                 await ear.close()

@@ -4,6 +4,7 @@ import Foundation
 import Media
 import NIOCore
 import RTMP
+import SignalCheck
 
 /// A talk channel to test with: a server with a live room.
 struct TalkRoom: Sendable {
@@ -13,12 +14,13 @@ struct TalkRoom: Sendable {
 
     var port: Int { self.server.addresses.rtmp.port }
 
-    /// Starts a server and pushes a camera to the room, for as long as the body runs.
+    /// Starts a server and pushes a camera to the room (`camera`: the name it pushes to, credential included), while the body runs.
     static func run(
-        _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TalkRoom) async throws -> Void
+        _ configure: (inout ServerConfig) -> Void = { _ in },
+        camera: @Sendable (TestServer) async throws -> String = { _ in "r1" }, _ body: @Sendable (TalkRoom) async throws -> Void
     ) async throws {
         try await TestServer.run(configure) { server in
-            let camera = try await RawClient.publishing(server.addresses.rtmp.port, "r1")
+            let camera = try await RawClient.publishing(server.addresses.rtmp.port, try await camera(server))
             camera.send(.video, SyntheticTag.videoHeader)
             camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
             let room = TalkRoom(server: server, camera: camera)
@@ -124,10 +126,13 @@ struct Heard: Sendable {
     var messages: [(timestamp: UInt32, at: ContinuousClock.Instant, start: Int)] = []
     var codec: String?
 
-    init(_ client: RawClient, on streamID: UInt32 = 1) throws {
+    /// `newest`: only so many messages, with the first ones of them as the decoder's run-up.
+    init(_ client: RawClient, on streamID: UInt32 = 1, newest: Int? = nil) throws {
         var decoder: AudioDecoder?
         let resampler = Resampler(channels: 1)
-        for received in client.media(on: streamID) where received.message.type == .audio {
+        let all = client.media(on: streamID).filter { $0.message.type == .audio }
+        let chosen = newest.map { all.prefix(1) + all.dropFirst().suffix($0) } ?? all[...]
+        for received in chosen {
             let frame = try Frame(kind: .audio, timestamp: Int64(received.message.timestamp), payload: received.message.payload)
             if Track.describes(frame) {
                 let track = try Track(frame)
@@ -145,11 +150,23 @@ struct Heard: Sendable {
 
     /// The last so many seconds.
     func last(_ seconds: Double) -> [Float] { Array(self.samples.suffix(Int(seconds * 48_000))) }
+
+    /// As ``Tone/levels(_:_:)``.
+    func levels(of frequency: Double) -> [Double] { Tone.levels(self.samples, frequency) }
 }
 
 enum Tone {
     /// A sine of this many Hz, half of full scale or as given.
     static func sine(_ frequency: Double, _ amplitude: Float = 0.25) -> @Sendable (Int) -> Float {
         { amplitude * Float(sin(2 * Double.pi * frequency * Double($0) / 48_000)) }
+    }
+
+    /// The tone's level in each tenth of a second, in dBFS, in rising order. A buffer that finds its depth bends a tone by up to a
+    /// hundredth: it counts as the same.
+    static func levels(_ samples: [Float], _ frequency: Double) -> [Double] {
+        stride(from: 0, through: samples.count - 4_800, by: 4_800).map { start in
+            let window = Array(samples[start..<(start + 4_800)])
+            return [0.99, 1, 1.01].map { Signal.level(window, frequency: frequency * $0) }.max() ?? -200
+        }.sorted()
     }
 }

@@ -109,6 +109,16 @@ extension Kind<Int64> {
         }
     }
 
+    /// A word outside, its place in the list inside.
+    static func place(in words: [String]) -> Kind {
+        Kind(.words(words)) { (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json, let place = words.firstIndex(of: text) else {
+                throw BrokenRule("expected one of \(words.joined(separator: ", "))")
+            }
+            return Int64(place)
+        }
+    }
+
     /// Seconds outside, whole milliseconds inside. The range is in milliseconds.
     static func seconds(_ range: ClosedRange<Int64>) -> Kind {
         let bounds = (JSONValue.number(Double(range.lowerBound) / 1_000), JSONValue.number(Double(range.upperBound) / 1_000))

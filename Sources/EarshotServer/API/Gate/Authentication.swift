@@ -1,3 +1,4 @@
+import Upstream
 import Crypto
 import HTTPTypes
 import NIOCore
@@ -70,7 +71,7 @@ final class Authentication: Sendable {
     static func key(of remote: SocketAddress?) -> String {
         switch remote {
         case .v6?:
-            remote?.ipAddress.flatMap(IPAddressBytes.v6)?.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") ?? "v6"
+            remote?.ipAddress.flatMap(IPText.v6)?.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") ?? "v6"
         case let remote?: remote.ipAddress ?? "unix"
         case nil: "none"
         }

@@ -33,7 +33,7 @@ extension APIRoute {
     static let recordings: [APIRoute] = [
         APIRoute(
             .post, "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
-            "Start or stop recording one of a room's streams. Stopped, its last file is closed when this answers.",
+            "Start or stop recording one of a room's streams. A restart of the server does not end it. Stopped, its last file is closed when this answers.",
             in: [RoomInputs.room.erased],
             body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.shape, failures: [.conflict]
         ) { call in
@@ -45,10 +45,10 @@ extension APIRoute {
             switch try call.value(RecordingInputs.action) {
             case .start: return try await Self.start(room, slot, call)
             case .stop:
-                guard let recorder = await call.core.recordings.stop(slot.path, core: call.core) else {
+                guard let ended = await call.core.recordings.stop(slot.path, core: call.core) else {
                     throw APIError.wrongState("\(slot.path) is not being recorded.", state: "not recording", allowed: ["recording"])
                 }
-                return RecordingTaskAnswer(task: recorder.task, startedAt: recorder.startedAt, isRecording: false)
+                return RecordingTaskAnswer(task: ended.task, startedAt: ended.startedAt, isRecording: false)
             }
         },
         APIRoute(
@@ -128,7 +128,8 @@ extension APIRoute {
     private static func start(_ room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> RecordingTaskAnswer {
         let recordings = call.core.recordings
         do throws(Recordings.Refusal) {
-            let recorder = try await recordings.begin(slot.path, roomID: room.id, slot: slot.number, core: call.core)
+            let recorder = try await recordings.begin(
+                slot.path, roomID: room.id, slot: slot.number, isByCall: true, triesAgain: false, core: call.core)
             return RecordingTaskAnswer(task: recorder.task, startedAt: recorder.startedAt, isRecording: true)
         } catch {
             switch error {

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Logging
 import Rooms
 import Upstream
 
@@ -31,27 +32,35 @@ extension APIRoute {
         ) { call in
             let (direction, text) = (try call.value(Self.direction), try call.value(Self.url))
             let path = StreamPath(app: try call.value(Self.app), name: try call.value(Self.name))
+            let url: UpstreamURL
             do throws(UpstreamError) {
-                _ = try UpstreamURL(parsing: text)
+                url = try UpstreamURL(parsing: text)
             } catch {
                 throw APIError(FieldError("url", "", "\(error)"))
             }
-            let known = call.core.relayTasks.all.map(\.task)
-            if known.contains(where: { $0.direction == direction && $0.path == path && $0.url == text }) {
+            let links = call.core.relayTasks.all
+            let known = links.map(\.task)
+            // However they are written.
+            let same = links.filter { $0.url == url && $0.task.path == path }.map(\.task)
+            if same.contains(where: { $0.direction == direction }) {
                 throw APIError(.conflict, .conflict, "There is this task already.")
             }
             // A stream that went out and came back would be its own publisher.
-            if known.contains(where: { $0.direction != direction && $0.path == path && $0.url == text }) {
+            if same.contains(where: { $0.direction != direction }) {
                 throw APIError(.conflict, .conflict, "A task in the other direction has the same two ends: that would be a loop.")
             }
             if direction == .pull, known.contains(where: { $0.direction == .pull && $0.path == path }) {
                 throw APIError(.conflict, .conflict, "\(path) is pulled from another address already.")
             }
-            let task = try await call.rooms.createRelayTask(direction, path, url: text, onDemand: try call.value(Self.onDemand))
-            do throws(UpstreamError) {
-                return RelayTaskAnswer(try call.core.relayTasks.add(task, core: call.core))
-            } catch {
+            do {
+                return RelayTaskAnswer(
+                    try await call.core.relayTasks.create(
+                        direction, path, url: text, onDemand: try call.value(Self.onDemand), core: call.core))
+            } catch let error as UpstreamError {
                 throw APIError(FieldError("url", "", "\(error)"))
+            } catch let error as KeyFileError {
+                call.core.log.error("Relay task", metadata: ["error": "\(error)"])
+                throw APIError.unavailable("The task's address cannot be stored; the log says why.")
             }
         },
         APIRoute(
@@ -84,14 +93,15 @@ struct RelayTaskListAnswer: Sendable {
 struct RelayTaskAnswer: Sendable {
     let task: RelayTask
     let status: UpstreamStatus?
-    let refusal: String?
+    /// Why a pull waits.
+    let held: String?
     let target: String
 
     init(_ link: RelayLink) {
         self.task = link.task
         self.status = link.status
-        self.refusal = link.refusal
-        do throws(UpstreamError) { self.target = try UpstreamURL(parsing: link.task.url).redacted } catch { self.target = "" }
+        self.held = link.heldFor
+        self.target = link.url.redacted
     }
 
     static let shape = Shape<RelayTaskAnswer>.object(
@@ -105,12 +115,12 @@ struct RelayTaskAnswer: Sendable {
             .field("onDemand", .flag, "Of a pull: only while somebody plays.", \.task.onDemand),
             .field("createdAt", .instant, "When it was made.", \.task.createdAt),
             .field(
-                "state", .words(["idle", "connecting", "running", "waiting", "stopped", "failed"]),
-                "waiting: for the next attempt. idle and stopped: for a publisher or a viewer."
-            ) { $0.status?.state.word ?? "idle" },
+                "state", .words(["idle", "connecting", "running", "waiting", "held", "stopped", "failed"]),
+                "waiting: for the next attempt. held: a pull waits until its stream is taken here again. idle and stopped: for a publisher or a viewer."
+            ) { $0.held == nil ? $0.status?.state.word ?? "idle" : "held" },
             .field("since", .nullable(.instant), "Of the state.") { $0.status?.sinceMs },
             .field("lastError", .nullable(.text), "What ended the last connection, or speaks against publishing here.") {
-                $0.refusal ?? $0.status?.lastError.map { "\($0)" }
+                $0.held ?? $0.status?.lastError.map { "\($0)" }
             },
             .field("attempts", .count, "To connect.") { $0.status?.attempts ?? 0 },
             .field("bytesIn", .count, "Received.") { $0.status?.bytesIn ?? 0 },

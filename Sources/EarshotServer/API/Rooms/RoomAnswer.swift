@@ -59,7 +59,7 @@ extension RoomAnswer {
             $0.room.liveStatus(isRecording: $0.isRecording)
         },
         .field("streams", .list(Self.slot), "Its streams, by slot.", \.streams),
-        .field("policy", Self.policy, "How its time runs out. Seconds, but for heartbeatMisses.", \.room.policy),
+        .field("policy", Self.policy, "How its time runs out, in seconds but for heartbeatMisses; and what is kept of it.", \.room.policy),
         .field("playUrls", .nullable(PlayURLs.shape), "Of slot 1, without a signature; the play-urls call signs.") {
             $0.streams.first?.playURLs
         },
@@ -110,7 +110,11 @@ extension RoomAnswer {
     static let policy = Shape<RoomPolicy>.object(
         "Policy",
         RoomPolicy.fields.map { field in
-            field.isDuration ? .field(field.name, .seconds, field.help, field.get) : .field(field.name, .count, field.help, field.get)
+            switch field.kind {
+            case .duration: .field(field.name, .seconds, field.help, field.get)
+            case .count: .field(field.name, .count, field.help, field.get)
+            case .words(let words): .field(field.name, .words(words), field.help) { field.word(field.get($0)) ?? "" }
+            }
         })
 }
 

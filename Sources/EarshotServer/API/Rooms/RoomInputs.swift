@@ -46,10 +46,16 @@ enum RoomInputs {
 }
 
 extension Kind<[String: Int64]> {
-    /// Settings of a room's policy, each in seconds (counts as they are).
+    /// Settings of a room's policy, each in seconds (counts and words as they are).
     static var policy: Kind {
         let fields = RoomPolicy.fields.map { field in
-            (field, field.isDuration ? Kind<Int64>.seconds(field.range) : Kind<Int64>.whole(field.range))
+            let kind: Kind<Int64> =
+                switch field.kind {
+                case .duration: .seconds(field.range)
+                case .count: .whole(field.range)
+                case .words(let words): .place(in: words)
+                }
+            return (field, kind)
         }
         let schema = Schema.named(
             "PolicyChanges", .object(fields.map { .init(name: $0.name, schema: $1.schema, help: $0.help, isRequired: false) }))

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# What talk costs on one core: rooms of four talkers each (ffmpeg sends recorded tones in real time), listeners by rtmpdump. CPU of the
+# server, encodes, underruns. See README.md in this folder.
+#
+#   SECONDS_MEASURED=20  of each part; the last one, of many rooms, takes LONG seconds (60; 600 for the ten minutes)
+#   EARSHOT_BIN          binary to use instead of a release build
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'bench: %s\n' "$*" >&2; }
+for tool in ffmpeg rtmpdump python3; do
+    command -v "$tool" >/dev/null || { say "needs $tool: make test installs it"; exit 1; }
+done
+seconds=${SECONDS_MEASURED:-20} long=${LONG:-60}
+EARSHOT_BIN=${EARSHOT_BIN:-$(scripts/build.sh release earshot)/earshot}
+on_server_core=() on_load_core=()
+if (($(nproc) >= 2)) && command -v taskset >/dev/null; then
+    on_server_core=(taskset -c 0)
+    on_load_core=(taskset -c 1)
+fi
+work=$(mktemp -d)
+server=''
+clients=()
+end_clients() {
+    ((${#clients[@]})) || return 0
+    kill "${clients[@]}" 2>/dev/null || true
+    wait "${clients[@]}" 2>/dev/null || true
+    clients=()
+}
+trap 'end_clients; [[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+for tone in 300 500 800 1300; do
+    ffmpeg -v error -f lavfi -i "sine=$tone:r=48000" -t 30 -ac 1 -c:a aac -b:a 64k "$work/$tone.flv"
+done
+ffmpeg -v error -f lavfi -i testsrc=s=160x90:r=5 -t 30 -c:v libx264 -preset ultrafast -g 5 "$work/camera.flv"
+
+EARSHOT_TALK_LISTENERS=1000 "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$work/data" \
+    >"$work/server.log" 2>&1 &
+server=$!
+for _ in {1..100}; do
+    grep -q 'Stop with' "$work/server.log" && break
+    sleep 0.1
+done
+rtmp=$(grep -oE 'rtmp://[^/ ]+:[0-9]+' "$work/server.log" | head -n 1)
+http=$(grep -oE 'http://[^/ ]+:[0-9]+' "$work/server.log" | head -n 1)
+
+push() { # FILE NAME
+    "${on_load_core[@]}" ffmpeg -v error -re -stream_loop -1 -i "$work/$1.flv" -c copy -f flv "$rtmp/$2" 2>>"$work/clients.log" &
+    clients+=($!)
+}
+listen() { # NAME
+    "${on_load_core[@]}" rtmpdump -q -v --live -r "$rtmp/$1" -o /dev/null 2>>"$work/clients.log" &
+    clients+=($!)
+}
+ticks() { awk '{ print $14 + $15 }' "/proc/$server/stat"; }
+talk() { # ROOM FIELD: a figure of the room's channel; of members the sum
+    curl -sS -H "Authorization: Bearer $(cat "$work/data/admin-token")" "$http/api/v1/rooms/$1/talk" |
+        python3 -c 'import json, sys
+data = json.load(sys.stdin)["data"]
+field = sys.argv[1]
+print(data[field] if field in data else sum(member[field] for member in data["members"]))' "$2"
+}
+rooms_up() { # COUNT: rooms with four talkers each
+    for room in $(seq "$1"); do push camera "live/room$room"; done
+    sleep 3
+    for room in $(seq "$1"); do
+        for tone in 300 500 800 1300; do push "$tone" "talk/room$room/t$tone"; done
+    done
+    sleep 6
+}
+measure() { # LABEL ROOMS SECONDS
+    local before after encodes=0 underruns=0 room
+    for room in $(seq "$2"); do
+        ((encodes -= $(talk "room$room" encodes), underruns -= $(talk "room$room" underruns), 1))
+    done
+    before=$(ticks)
+    sleep "$3"
+    after=$(ticks)
+    for room in $(seq "$2"); do
+        ((encodes += $(talk "room$room" encodes), underruns += $(talk "room$room" underruns), 1))
+    done
+    awk -v label="$1" -v ticks=$((after - before)) -v hz="$(getconf CLK_TCK)" -v seconds="$3" -v encodes="$encodes" -v underruns="$underruns" \
+        'BEGIN { printf "%-38s %6.1f %% of a core  %7.1f encodes/s  %d underruns\n", label, ticks / hz / seconds * 100, encodes / seconds, underruns }'
+}
+
+say "one room of four talkers"
+rooms_up 1
+measure "4 talkers, nobody listens" 1 "$seconds"
+for index in $(seq 5); do listen "talk/room1/mix-l$index"; done
+sleep 3
+measure "4 talkers, 5 listeners" 1 "$seconds"
+for index in $(seq 6 20); do listen "talk/room1/mix-l$index"; done
+sleep 3
+measure "4 talkers, 20 listeners" 1 "$seconds"
+for index in $(seq 21 50); do listen "talk/room1/mix-l$index"; done
+sleep 3
+measure "4 talkers, 50 listeners" 1 "$seconds"
+end_clients
+sleep 5
+say "eight rooms of four talkers, each of whom listens"
+rooms_up 8
+for room in $(seq 8); do
+    for tone in 300 500 800 1300; do listen "talk/room$room/mix-t$tone"; done
+done
+sleep 5
+measure "8 rooms, 32 talkers that listen" 8 "$long"
+[[ ! -s $work/clients.log ]] || { say "what clients said:"; sort "$work/clients.log" | uniq -c | head -5 >&2; }

@@ -1,0 +1,27 @@
+import Rooms
+
+/// A room's talk in a file beside the recording of its stream: the mix of all, as its own recording.
+extension ServerCore {
+    /// A stream's recording has begun.
+    func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
+        guard self.config.recording.talk, let roomID, stream.app != TalkPlace.app else { return }
+        do {
+            let room = try await self.rooms.room(roomID.rawValue)
+            guard room.allowsTalk(always: true) else { return }
+            let settings = try await self.rooms.talkSettings(roomID) ?? self.config.talk.settings
+            let channel = self.talk.use(roomID, settings: settings, core: self)
+            guard await channel.hold(for: stream) else { return }
+            await self.recordings.beginBeside(Self.talkMix(of: roomID), roomID: roomID, core: self)
+        } catch {
+            self.log.error("Talk is not recorded", metadata: ["room": "\(roomID)", "error": "\(error)"])
+        }
+    }
+
+    /// A stream's recording has ended: that of the talk does with the last one's.
+    func endTalk(beside stream: StreamPath, of roomID: RoomID?) async {
+        guard let roomID, stream.app != TalkPlace.app, let channel = self.talk.find(roomID), channel.letGo(for: stream) else { return }
+        _ = await self.recordings.stop(Self.talkMix(of: roomID), core: self)
+    }
+
+    private static func talkMix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkPlace.app, name: "\(roomID)/mix") }
+}

@@ -1,0 +1,67 @@
+internal import Crypto
+internal import Rooms
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Keeps the addresses of relay tasks, which hold other servers' credentials, unreadable in the store: sealed with a key in a file beside it. A
+/// value; printing it shows no key.
+struct RelayVault: Sendable, CustomStringConvertible {
+    private let key: SymmetricKey
+
+    /// Before what is sealed; no address begins so.
+    private static let mark = "sealed1:"
+    private static let keyBytes = 32
+    static let fileName = "relay.key"
+    private static let advice = "put it back from a backup, or remove it and make the relay tasks anew"
+
+    var description: String { "RelayVault(key not shown)" }
+
+    /// Reads the key, or makes one when there is none. Blocks. Throws ``KeyFileError``.
+    init(directory: String) throws {
+        let file = SecretFile(Self.fileName, in: directory, advice: Self.advice)
+        if let key = try Self.key(file) {
+            self.key = key
+            return
+        }
+        try DataDirectory.prepare(directory)
+        try file.make(SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
+        guard let key = try Self.key(file) else { throw KeyFileError("\(file.path) vanished while it was read; start again") }
+        self.key = key
+    }
+
+    private static func key(_ file: SecretFile) throws(KeyFileError) -> SymmetricKey? {
+        guard let bytes = try file.read() else { return nil }
+        guard bytes.count == Self.keyBytes else {
+            throw KeyFileError("\(file.path) has \(bytes.count) bytes, expected \(Self.keyBytes); \(Self.advice)")
+        }
+        return SymmetricKey(data: bytes)
+    }
+
+    static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }
+
+    /// For this task's row only: moved to another one it does not open.
+    func seal(_ url: String, _ direction: RelayTask.Direction, _ path: StreamPath) throws -> String {
+        let box = try ChaChaPoly.seal(Array(url.utf8), using: self.key, authenticating: Self.context(direction, path))
+        return Self.mark + box.combined.base64EncodedString()
+    }
+
+    /// Nil when it was not sealed so, or with another key.
+    func open(_ text: String, _ direction: RelayTask.Direction, _ path: StreamPath) -> String? {
+        guard Self.isSealed(text), let data = Data(base64Encoded: String(text.dropFirst(Self.mark.count))) else { return nil }
+        do {
+            let box = try ChaChaPoly.SealedBox(combined: data)
+            let url = try ChaChaPoly.open(box, using: self.key, authenticating: Self.context(direction, path))
+            return String(decoding: url, as: UTF8.self)
+        } catch {
+            return nil
+        }
+    }
+
+    private static func context(_ direction: RelayTask.Direction, _ path: StreamPath) -> [UInt8] {
+        Array("relay \(direction.rawValue) \(path)".utf8)
+    }
+}

@@ -1,0 +1,22 @@
+import Foundation
+
+struct TimedOut: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// Asks again and again until it is so.
+func eventually(_ what: String, within seconds: Double = 30, _ condition: () async throws -> Bool) async throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
+        if try await condition() { return }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+    throw TimedOut(description: "waited \(seconds) s for \(what)")
+}
+
+extension Optional {
+    func orThrow() throws -> Wrapped {
+        guard let self else { throw TimedOut(description: "a value was missing") }
+        return self
+    }
+}

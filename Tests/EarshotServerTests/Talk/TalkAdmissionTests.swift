@@ -1,0 +1,228 @@
+import EarshotServer
+import Foundation
+import NIOCore
+import RTMP
+import Rooms
+import SignalCheck
+import Testing
+
+/// Who gets into a talk channel, and what becomes of those who misbehave there.
+@Suite struct TalkAdmissionTests {
+    /// One connection for all: a device pushes its camera, speaks, and hears the others, as one client behind NAT.
+    @Test(.timeLimit(.minutes(1))) func oneConnectionForCameraAndTalk() async throws {
+        try await TestServer.run { server in
+            let device = try await RawClient.publishing(server.addresses.rtmp.port, "r1")
+            device.send(.video, SyntheticTag.videoHeader)
+            device.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
+            try await server.wait("rooms/r1") { $0["state"].string == "live" }
+            let room = TalkRoom(server: server, camera: device)
+            let (down, up) = (try await device.createStream(), try await device.createStream())
+            try await device.play("talk/r1/mix-device", on: down)
+            try await device.publish("talk/r1/device", on: up)
+            let ann = try await room.talker("ann")
+            let ear = try await room.listener("mix-ann")
+            async let hers: Void = Microphone(ann).speak(seconds: 3, Tone.sine(500))
+            async let its: Void = Microphone(device, on: up).speak(seconds: 3, Tone.sine(1_200))
+            try await hers
+            try await its
+            let (there, here) = (try Heard(device, on: down), try Heard(ear))
+            #expect(there.levels(of: 500).suffix(15).allSatisfy { $0 > -20 } && there.levels(of: 1_200).allSatisfy { $0 < -55 })
+            #expect(here.levels(of: 1_200).suffix(15).allSatisfy { $0 > -20 } && here.levels(of: 500).allSatisfy { $0 < -55 })
+            #expect(try await room.member("device")["role"].string == "host")
+            // What goes wrong in talk does not cost the camera its connection.
+            #expect(try await room.post("members/device/kick", "{}").status == 200)
+            try await eventually("the device's voice to be gone") { try await room.member("device").names.isEmpty }
+            device.send(.video, SyntheticTag.video(2, isKeyframe: true, bytes: 2_000))
+            try await server.wait("streams/live/r1") { $0["stream"]["bytesIn"].int ?? 0 > 4_000 }
+            #expect(!device.isClosed)
+            try await eventually("a self-check that is right") { try await server.api("selfcheck")["ok"].bool == true }
+            for client in [ann, ear, device] { await client.close() }
+        }
+    }
+
+    /// The room's state rules: no room, no live room, the room's end.
+    @Test(.timeLimit(.minutes(1))) func theRoomRules() async throws {
+        try await TalkRoom.run { room in
+            #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
+            for (name, reason) in [("nowhere/ann", "no_room"), ("early/ann", "room_closed"), ("r1/mix", "bad_name"), ("r1", "bad_name")] {
+                let client = try await room.client()
+                try await client.createStreamAndTryToPublish(name)
+                try await client.waitUntilClosed()
+                #expect(client.statuses.last?.description.contains("[\(reason)]") == true, "\(name): \(client.statuses)")
+            }
+            let ann = try await room.talker("ann")
+            let ear = try await room.listener("mix")
+            let raw = try await room.listener("ann")
+            #expect(try await room.server.call("POST", "rooms/r1/close").status == 200)
+            try await ann.waitUntilClosed()
+            try await ear.waitUntilClosed()
+            try await raw.waitUntilClosed()
+            #expect(ear.statusCodes.contains("NetStream.Play.UnpublishNotify"))
+            #expect(try await room.talk()["members"].count == 0)
+            try await eventually("a self-check that is right") { try await room.server.api("selfcheck")["ok"].bool == true }
+        }
+    }
+
+    /// Thirty arrive at once: eight are let in, the others are told why. And listeners beyond their number.
+    @Test(.timeLimit(.minutes(1))) func limits() async throws {
+        try await TalkRoom.run({ $0.talk.settings.listeners = 3 }) { room in
+            let clients = try await withThrowingTaskGroup(of: RawClient.self) { group in
+                for index in 0..<30 {
+                    group.addTask {
+                        let client = try await room.client()
+                        try await client.createStreamAndTryToPublish("r1/p\(index)")
+                        return client
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            try await eventually("eight talkers, and the rest closed") {
+                clients.count { $0.isClosed } == 22 && clients.count { $0.statusCodes.contains("NetStream.Publish.Start") } == 8
+            }
+            for client in clients where client.isClosed {
+                #expect(client.statuses.last?.description.contains("8") == true, "\(client.statuses)")
+            }
+            var ears: [RawClient] = []
+            for _ in 0..<3 { ears.append(try await room.listener("mix")) }
+            let fourth = try await room.client()
+            try await fourth.createStreamAndTryToPlay("r1/mix")
+            try await fourth.waitUntilClosed()
+            #expect(fourth.statuses.last?.description.contains("[too_many_viewers]") == true, "\(fourth.statuses)")
+            for client in clients + ears { await client.close() }
+            try await eventually("all to be gone") { try await room.talk()["members"].count == 0 }
+        }
+    }
+
+    /// The same credential takes its place over; another is refused. Tokens are for one name in one room.
+    @Test(.timeLimit(.minutes(1))) func credentials() async throws {
+        try await TalkRoom.run(
+            {
+                $0.access.publishFrom = []
+                $0.access.playFrom = []
+                $0.credentials.key = "a key for tests"
+            }, camera: { server in try await Self.pushURL(server) }
+        ) { room in
+            func token(_ user: String, _ role: String) async throws -> (publish: String?, play: String, token: String) {
+                let made = try await room.post("token", #"{"userId":"\#(user)","role":"\#(role)"}"#).json()["data"]
+                return (made["publish"].string, try made["play"].string.orThrow(), try made["token"].string.orThrow())
+            }
+            let ann = try await token("ann", "guest")
+            #expect(ann.publish?.contains("/talk/r1/ann?token=") == true && ann.play.contains("/talk/r1/mix-ann?token="))
+            let listener = try await token("lis", "listener")
+            #expect(listener.publish == nil)
+            let first = try await room.client()
+            try await first.publish("r1/ann?token=\(ann.token)", on: first.createStream())
+            #expect(try await room.member("ann")["role"].string == "guest")
+            let second = try await room.client()
+            try await second.publish("r1/ann?token=\(ann.token)", on: second.createStream())
+            try await first.waitUntilClosed()
+            let ear = try await room.client()
+            try await ear.play("r1/mix-lis?token=\(listener.token)", on: ear.createStream())
+            // Not with her token: another name, another room, the camera; nor a listener's voice, nor none at all.
+            let wrong = [
+                ("talk", "r1/ben?token=\(ann.token)"), ("talk", "r2/ann?token=\(ann.token)"), ("live", "r1?token=\(ann.token)"),
+                ("talk", "r1/lis?token=\(listener.token)"), ("talk", "r1/ann"),
+            ]
+            for (app, name) in wrong {
+                let client = try await RawClient.connected(room.port, app: app)
+                try await client.createStreamAndTryToPublish(name)
+                try await client.waitUntilClosed()
+                #expect(client.statuses.last?.description.contains("[credential_") == true, "\(name.prefix(8)): \(client.statuses)")
+            }
+            #expect(try await room.member("ann")["role"].string == "guest")
+            for client in [second, ear] { await client.close() }
+        }
+    }
+
+    private static func pushURL(_ server: TestServer) async throws -> String {
+        #expect(try await server.call("POST", "rooms", #"{"roomId":"r1"}"#).status == 201)
+        let url = try await server.call("POST", "rooms/r1/push-url", "{}").json()["data"]
+        return try url["streamKey"].string.orThrow()
+    }
+
+    /// What a talker should not send: pictures, rubbish, headers that lie, bursts, backward clocks. The others are heard all the while.
+    @Test(.timeLimit(.minutes(1))) func badInput() async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            let good = try await room.talker("good")
+            async let speech: Void = Microphone(good).speak(seconds: 5, Tone.sine(500))
+            let bad = try await room.talker("bad")
+            for number in 0..<50 {
+                bad.send(.video, SyntheticTag.video(number, isKeyframe: true, bytes: 3_000), timestamp: UInt32(number * 20))
+            }
+            for number in 0..<50 { bad.send(.audio, SyntheticTag.audio(number, bytes: 200), timestamp: UInt32(number * 20)) }
+            bad.send(.audio, [0xAF, 0, 0xFF, 0xFF, 0xFF, 0xFF])
+            bad.send(.audio, [0xAF, 0, 0x11, 0x88])
+            for number in 0..<400 {
+                let timestamp = [UInt32(number) &* 99_999_999, 0, .max - UInt32(number), UInt32(number * 21)][number % 4]
+                bad.send(.audio, SyntheticTag.audio(number, bytes: 180), timestamp: timestamp)
+            }
+            try await eventually("pictures and rubbish to be counted") {
+                let member = try await room.member("bad")
+                return member["otherFrames"].int ?? 0 >= 50 && member["damagedFrames"].int ?? 0 > 100
+            }
+            try await speech
+            let heard = try Heard(ear)
+            let tenths = stride(from: 0, to: heard.samples.count - 4_800, by: 4_800).map {
+                Signal.level(Array(heard.samples[$0..<($0 + 4_800)]), frequency: 500)
+            }
+            #expect(tenths.count { $0 > -25 } > 35, "\(tenths)")
+            #expect(heard.steps.allSatisfy { (21...22).contains($0) })
+            for client in [good, bad, ear] { await client.close() }
+        }
+    }
+
+    /// Who stops listening misses what was said meanwhile, and hears what is said now when it listens again.
+    @Test(.timeLimit(.minutes(1))) func aListenerThatStopsReading() async throws {
+        try await TalkRoom.run { room in
+            var slow = RawClient.Options()
+            slow.receiveBuffer = 2_048
+            slow.readBytes = 512
+            let stalled = try await room.listener("mix", slow)
+            let ear = try await room.listener("mix")
+            let ann = try await room.talker("ann")
+            // Noise, which takes all bits that there are: silence would fit into the kernel's buffers for minutes.
+            async let speech: Void = Microphone(ann).speak(seconds: 12) { index in
+                Float(truncatingIfNeeded: index &* 2_654_435_761)
+            }
+            try await eventually("sound") { try Heard(stalled).samples.count > 24_000 }
+            try await stalled.stopReading()
+            try await Task.sleep(for: .seconds(6))
+            try await stalled.startReading()
+            try await speech
+            let steps = try Heard(stalled).steps
+            #expect(try Heard(ear).steps.allSatisfy { (21...22).contains($0) })
+            #expect(stalled.isClosed || steps.contains { $0 > 500 }, "\(steps.max() ?? 0)")
+            for client in [ann, ear, stalled] { await client.close() }
+        }
+    }
+
+    /// Who speaks is told on the event feed while it happens, and kept nowhere.
+    @Test(.timeLimit(.minutes(1))) func levelsOnTheFeed() async throws {
+        try await TalkRoom.run { room in
+            let feed = try await WebSocketClient.open(room.server.addresses.http.port, "/events", token: room.server.token)
+            let ann = try await room.talker("ann")
+            async let speech: Void = Microphone(ann).speak(seconds: 3, Tone.sine(500))
+            try await eventually("who speaks, and how loud") {
+                try feed.messages.contains { message in
+                    let ann = message["members"].list.first { $0["userId"].string == "ann" }
+                    return message["type"].string == "talk.members" && message["roomId"].string == "r1" && ann?["speaking"].bool == true
+                        && (-17 ... -13).contains(ann?["levelDb"].int ?? 0)
+                }
+            }
+            try await speech
+            await ann.close()
+            await feed.close()
+        }
+    }
+}
+
+extension Float {
+    /// Noise from an index: −0.5…0.5.
+    fileprivate init(truncatingIfNeeded hash: Int) {
+        var bits = UInt64(bitPattern: Int64(hash))
+        bits ^= bits >> 29
+        bits = bits &* 0xBF58_476D_1CE4_E5B9
+        self = Float(bits >> 40) / Float(1 << 24) - 0.5
+    }
+}

@@ -1,0 +1,135 @@
+import EarshotServer
+import Foundation
+import NIOCore
+import RTMP
+import Rooms
+import SignalCheck
+import Testing
+
+/// Who may speak: the floor by publishing and by call, and its audit trail.
+@Suite struct TalkFloorTests {
+    /// Push to talk with clients that know nothing of it: publish asks, unpublish gives back. The second is muted, not thrown out.
+    @Test(.timeLimit(.minutes(1))) func publishingAsksForTheFloor() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            let ear = try await room.listener("mix")
+            let ann = try await room.talker("ann")
+            async let first: Void = Microphone(ann).speak(seconds: 2, Tone.sine(500))
+            try await eventually("ann to have the floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
+            let ben = try await room.talker("ben")
+            async let second: Void = Microphone(ben).speak(seconds: 4, Tone.sine(1_200))
+            try await eventually("ben to wait, unheard") {
+                let member = try await room.member("ben")
+                return member["hasFloor"].bool == false && member["mutedFrames"].int ?? 0 > 10
+            }
+            #expect(try await room.talk()["waiting"].list.map(\.string) == ["ben"])
+            try await first
+            await ann.close()
+            try await eventually("ben's turn") { try await room.talk()["holders"].list.map(\.string) == ["ben"] }
+            try await eventually("ben to be heard") { try await room.member("ben")["speaking"].bool == true }
+            try await second
+            let heard = try Heard(ear).samples
+            // While ann spoke nothing of ben was in the mix, and the other way round.
+            let windows = stride(from: 0, to: heard.count - 4_800, by: 4_800).map { Array(heard[$0..<($0 + 4_800)]) }
+            let both = windows.filter { Signal.level($0, frequency: 500) > -40 && Signal.level($0, frequency: 1_200) > -40 }
+            #expect(both.isEmpty)
+            #expect(Signal.level(Array(heard.suffix(24_000)), frequency: 1_200) > -20)
+            await ben.close()
+            try await eventually("the last release") { try await room.floorEvents().last == "released ben unpublished" }
+            #expect(
+                try await room.floorEvents() == [
+                    "granted ann free", "released ann unpublished", "granted ben turn", "released ben unpublished",
+                ])
+            let held = try await room.server.api("rooms/r1/events?limit=1000")["list"].list.filter {
+                $0["kind"].string == "talk.floor.released"
+            }.compactMap { $0["data"]["heldMs"].int }
+            #expect(held.count == 2 && held.allSatisfy { $0 > 1_500 }, "\(held)")
+            await ear.close()
+        }
+    }
+
+    /// By call: request, queue, hand-over, revocation; and what cannot be is refused in words.
+    @Test(.timeLimit(.minutes(1))) func theFloorByCall() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            func floor(_ body: String) async throws -> HTTPAnswer { try await room.post("floor", body) }
+            #expect(try await floor(#"{"action":"request","userId":"ann"}"#).json()["data"]["state"].string == "holding")
+            let waiting = try await floor(#"{"action":"request","userId":"ben"}"#).json()["data"]
+            #expect(waiting["state"].string == "waiting" && waiting["position"].int == 1)
+            // A host goes before a guest who came first.
+            #expect(try await floor(#"{"action":"request","userId":"cat","role":"host"}"#).json()["data"]["position"].int == 1)
+            let given = try await floor(#"{"action":"handOver","userId":"ann","to":"ben"}"#).json()["data"]
+            #expect(given["userId"].string == "ben" && given["state"].string == "holding")
+            #expect(try await floor(#"{"action":"handOver","userId":"ann","to":"cat"}"#).status == 409)
+            #expect(try await floor(#"{"action":"revoke","userId":"ben"}"#).status == 200)
+            try await eventually("cat's turn") { try await room.talk()["holders"].list.map(\.string) == ["cat"] }
+            #expect(try await floor(#"{"action":"release","userId":"cat"}"#).json()["data"]["state"].string == "none")
+            let events = try await room.floorEvents()
+            #expect(
+                events == [
+                    "granted ann free", "released ann handedOver", "granted ben handedOver", "denied cat notHolding",
+                    "revoked ben moderator", "granted cat turn",
+                    "released cat asked",
+                ], "\(events)")
+            // Words for what is wrong.
+            #expect(try await floor(#"{"action":"handOver","userId":"ann"}"#).status == 400)
+            #expect(try await floor(#"{"action":"request","userId":"mix"}"#).status == 400)
+            #expect(try await room.server.call("POST", "rooms/none/talk/floor", #"{"action":"request","userId":"a"}"#).status == 404)
+            // Nobody sends anything: the floor is given back after two seconds.
+            #expect(try await floor(#"{"action":"request","userId":"dan"}"#).status == 200)
+            try await eventually("dan's silence to count") { try await room.floorEvents().last == "released dan idle" }
+        }
+    }
+
+    /// Rules are kept with the room; they change while people talk.
+    @Test(.timeLimit(.minutes(1))) func rulesChange() async throws {
+        try await TalkRoom.run { room in
+            let clients = try await [room.talker("ann"), room.talker("ben")]
+            try await eventually("two open microphones") { try await room.talk()["holders"].count == 2 }
+            let changed = try await room.server.call("PATCH", "rooms/r1/talk", #"{"mode":"ptt","maxHold":5,"talkers":3}"#)
+            #expect(changed.status == 200, "\(changed.text)")
+            let talk = try await room.talk()
+            #expect(talk["mode"].string == "ptt" && talk["maxHold"].int == 5 && talk["talkers"].int == 3 && talk["holders"].count <= 1)
+            #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"talkers":0}"#).status == 400)
+            #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"mode":"shout"}"#).status == 400)
+            #expect(try await room.server.server.core.rooms.talkSettings(try .init(checking: "r1"))?.mode == .ptt)
+            for client in clients { await client.close() }
+        }
+    }
+
+    /// Muted ones are not heard, those thrown out are gone and stay out; what else their connection does goes on.
+    @Test(.timeLimit(.minutes(1))) func muteAndKick() async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            let ann = try await room.talker("ann")
+            async let speech: Void = Microphone(ann).speak(seconds: 8, Tone.sine(500))
+            try await eventually("ann's voice") { try await room.member("ann")["speaking"].bool == true }
+            #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
+            try await eventually("silence") { try Heard(ear, newest: 30).last(0.3).allSatisfy { $0 == 0 } }
+            #expect(try await room.member("ann")["muted"].bool == true)
+            #expect(try await room.post("members/ann/mute", #"{"muted":false,"gainDb":6}"#).status == 200)
+            try await eventually("ann, louder") { try Heard(ear, newest: 30).levels(of: 500).last ?? -100 > -9 }
+            #expect(try await room.post("members/ann/kick", #"{"seconds":60}"#).status == 200)
+            try await ann.waitUntilClosed()
+            try await speech
+            #expect(ann.statuses.last?.description.contains("[kicked]") == true, "\(ann.statuses)")
+            let again = try await room.client()
+            try await again.createStreamAndTryToPublish("r1/ann")
+            try await again.waitUntilClosed()
+            #expect(again.statuses.last?.description.contains("[forbidden]") == true, "\(again.statuses)")
+            #expect(try await room.post("members/nobody/kick", "{}").status == 404)
+            await ear.close()
+        }
+    }
+}
+
+extension RawClient {
+    /// Without waiting for an answer that says yes.
+    func createStreamAndTryToPublish(_ name: String) async throws {
+        let streamID = try await self.createStream()
+        try await self.perform { $0.publish(name, on: streamID) }
+    }
+
+    func createStreamAndTryToPlay(_ name: String) async throws {
+        let streamID = try await self.createStream()
+        try await self.perform { $0.play(name, on: streamID) }
+    }
+}
