@@ -9,7 +9,7 @@ package import NIOCore
 package final class AudioEncoder {
     package enum Codec: String, Sendable, CaseIterable {
         case aac
-        /// libopus where libavcodec has it, set for voices; libavcodec's own otherwise.
+        /// By libopus, set for voices.
         case opus
     }
 
@@ -50,14 +50,14 @@ package final class AudioEncoder {
         let context = try allocated(avcodec_alloc_context3(library), "avcodec_alloc_context3")
         do throws(FFmpegError) {
             // libopus takes interleaved samples, the others take planes.
-            context.pointee.sample_fmt = codec.isLibOpus(library) ? AV_SAMPLE_FMT_FLT : AV_SAMPLE_FMT_FLTP
+            context.pointee.sample_fmt = codec == .opus ? AV_SAMPLE_FMT_FLT : AV_SAMPLE_FMT_FLTP
             context.pointee.sample_rate = Int32(clamping: sampleRate)
             av_channel_layout_default(&context.pointee.ch_layout, Int32(channels))
             context.pointee.bit_rate = Int64(min(max(bitRate, 8_000), 512_000))
             context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
             context.pointee.thread_count = 1
             context.pointee.time_base = AVRational(num: 1, den: context.pointee.sample_rate)
-            try codec.configure(context, isLibOpus: codec.isLibOpus(library))
+            try codec.configure(context)
             try check(avcodec_open2(context, library, nil), "avcodec_open2 (\(codec.rawValue), \(sampleRate) Hz)")
             let header = ByteBuffer(
                 bytes: UnsafeBufferPointer(start: context.pointee.extradata, count: Int(max(0, context.pointee.extradata_size))))
@@ -165,28 +165,21 @@ extension AudioEncoder.Codec {
     fileprivate var library: UnsafePointer<AVCodec>? {
         switch self {
         case .aac: avcodec_find_encoder_by_name("aac")
-        case .opus: avcodec_find_encoder_by_name("libopus") ?? avcodec_find_encoder_by_name("opus")
+        // libavcodec's own counts as an experiment, and knows nothing of voices.
+        case .opus: avcodec_find_encoder_by_name("libopus")
         }
     }
 
-    fileprivate func isLibOpus(_ library: UnsafePointer<AVCodec>) -> Bool {
-        self == .opus && String(cString: library.pointee.name) == "libopus"
-    }
-
-    fileprivate func configure(_ context: UnsafeMutablePointer<AVCodecContext>, isLibOpus: Bool) throws(FFmpegError) {
+    fileprivate func configure(_ context: UnsafeMutablePointer<AVCodecContext>) throws(FFmpegError) {
         switch self {
         case .aac:
             // Nearly twoloop's quality for half of its time.
             try check(av_opt_set(context.pointee.priv_data, "aac_coder", "fast", 0), "av_opt_set (aac_coder)")
-        case .opus where isLibOpus:
+        case .opus:
             try check(av_opt_set(context.pointee.priv_data, "application", "voip", 0), "av_opt_set (application)")
             try check(av_opt_set(context.pointee.priv_data, "frame_duration", "20", 0), "av_opt_set (frame_duration)")
             // From 10, the best, to half of it: voices sound the same, for half of the time.
             context.pointee.compression_level = 5
-        case .opus:
-            // libavcodec's own counts as an experiment.
-            context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL
-            try check(av_opt_set(context.pointee.priv_data, "opus_delay", "20", 0), "av_opt_set (opus_delay)")
         }
     }
 

@@ -5,12 +5,15 @@
 /// least transit of the last 4 s is the ``base``: what came undelayed. It follows the drift of the talker's clock. How much later than
 /// that runs come, for the last seconds, gives the ``target``: it grows at once and shrinks slowly.
 struct ArrivalTiming: Sendable {
-    /// Samples by which the target shrinks in a tick: 10 ms in a second, as fast as playing can follow.
-    private static let shrink: Int64 = 10
+    /// Samples by which the target shrinks in a tick: 30 ms in a second.
+    private static let shrink: Int64 = 30
     /// What is added to the lateness seen: a tick takes its 1,024 samples at once, and the next run may be a little later still.
     private static let margin = Int64(TalkFormat.blockSamples) + 288
     /// For so long after its start a talker is held back by ``JitterLimits/startMs`` at least: 2 s.
     private static let learning: Int64 = 96_000
+    /// Audio that is held up for longer than can be waited for is a misfortune once, and the line's habit when it happens again in 5 s:
+    /// then as much is waited for as may be, so that less is lost of each time.
+    private static let habit: Int64 = 240_000
 
     private let least: Int64
     private let start: Int64
@@ -22,6 +25,10 @@ struct ArrivalTiming: Sendable {
     /// RFC 3550 §6.4.1 and §A.8, in sixteenths.
     private(set) var jitter: Int64 = 0
     private var begun: Int64?
+    /// The base before a new start, until it is reached again: then what came late had been held up, all of it.
+    private var baseBefore: Int64?
+    /// When that last happened.
+    private var heldUp: Int64?
     private var last: Int64?
     private var transits = SlidingWindow(buckets: 16)
     private var lateness = SlidingWindow(buckets: 24)
@@ -56,13 +63,22 @@ struct ArrivalTiming: Sendable {
         }
         self.transits.add(-transit, at: arrival)
         guard let base = self.base, !isRestart else {
+            self.baseBefore = self.base
             self.base = transit
             return isRestart
         }
         self.base = min(base, transit)
+        self.noteBurst(min(base, transit), arrival)
         self.lateness.add(max(0, late), at: arrival)
         self.target = max(self.target, self.wanted)
         return false
+    }
+
+    private mutating func noteBurst(_ base: Int64, _ arrival: Int64) {
+        guard let before = self.baseBefore, base - before < self.most / 2 else { return }
+        if let heldUp, abs(arrival - heldUp) < Self.habit { self.lateness.add(self.most, at: arrival) }
+        self.heldUp = arrival
+        self.baseBefore = nil
     }
 
     /// A tick has passed.
@@ -74,7 +90,7 @@ struct ArrivalTiming: Sendable {
             self.lateness.lower(by: rise)
         }
         var wanted = self.wanted
-        if let begun, now - begun < Self.learning { wanted = max(wanted, self.start) }
+        if let begun, abs(now - begun) < Self.learning { wanted = max(wanted, self.start) }
         self.target = max(wanted, self.target - Self.shrink)
     }
 
@@ -99,9 +115,10 @@ struct SlidingWindow: Sendable {
         self.values = Array(repeating: nil, count: self.buckets)
     }
 
-    /// A value seen at a time; times that go back count as the newest one.
+    /// A value seen at a time. Times that go back a little count as the newest one; when they go back by more all is forgotten.
     mutating func add(_ value: Int64, at time: Int64) {
         var number = time / Self.width
+        if let newest, newest - number > Int64(self.buckets) { self = SlidingWindow(buckets: self.buckets) }
         if let newest {
             number = max(number, newest)
             let passed = number - newest

@@ -47,19 +47,25 @@ package struct JitterCounters: Sendable, Equatable {
 ///     push → StampClock (where on the talker's line of time) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
 ///
 /// Audio is played a certain delay after the moment at which it would have come undelayed. That delay follows ``ArrivalTiming/target``: by
-/// playing up to 1 % faster or slower, which shifts a voice by a sixth of a semitone at most and can be told in a tone but not in a voice;
-/// resampled, not spliced, because a splice in a steady tone is heard and this is not. Each tick takes a whole number of samples,
-/// 1,024 ± 10, so that at rest every sample is played exactly as it came. In silence the rate may be 10 % off. What is over 100 ms late
-/// behind the target is skipped at once.
+/// shortening pauses in the talk, because then words stay as they were spoken and nothing is heard of it; by playing up to 1 % faster when
+/// there was no pause for 4 s, or at once when it is over 40 ms too late, and up to 1 % slower when it is 3 ms too early. That shifts a
+/// voice by a sixth of a semitone. It is resampled, not spliced, because a splice in a steady tone is heard; each tick takes a whole number
+/// of samples, 1,024 ± 10, so that at rest every sample is played exactly as it came. What is over 100 ms late behind the target is skipped.
 package struct JitterBuffer: Sendable {
-    /// Samples by which a tick's input may differ from 1,024: 1 %; when it is quiet 10 %.
+    /// Samples by which a tick's input may differ from 1,024: 1 %; in a pause that is too short 10 %.
     private static let correction: Int64 = 10
     private static let quietCorrection: Int64 = 100
-    /// Below −50 dBFS.
-    private static let quiet: Float = 0.003
-    /// Samples of delay beside the target that are left as they are: 3 ms.
+    /// What no sample of a pause exceeds: 30 dB below the voice's peaks, between −50 and −36 dBFS.
+    private static let quiet: ClosedRange<Float> = 0.003...0.016
+    private static let pauseBelowVoice: Float = 0.03
+    /// Of the voice's peaks, what is left after a tick: half after 3 s.
+    private static let peakRelease: Float = 0.995
+    /// Ticks that audio which is too late waits for a pause before it is played faster, 4 s; and samples above which it does not, 40 ms.
+    private static let patience = 188
+    private static let urgent: Int64 = 1_920
+    /// Samples of delay beside the target that are left as they are while somebody speaks: 3 ms.
     private static let tolerance: Int64 = 144
-    /// Samples below the target, 1 ms: it is there because it is needed.
+    /// Samples that are left in a pause, or once playing is corrected: 1 ms.
     private static let shortage: Int64 = 48
     /// Samples of delay above the target that are skipped at once: 100 ms.
     private static let excess: Int64 = 4_800
@@ -79,8 +85,14 @@ package struct JitterBuffer: Sendable {
     private var isPlaying = false
     /// Of the last tick: samples over 1,024.
     private var rate: Int64 = 0
+    /// Ticks for which it has been later than it need be.
+    private var waited = 0
+    /// Of the voice, falling slowly.
+    private var peak: Float = 0
     private var concealer = Concealer()
     private var line = PlayedLine()
+    /// Where playing would have gone on if a pause had not been shortened.
+    private var joint: Int64?
     /// What comes next does not continue what was played last.
     private var isBroken = true
     private var tally = JitterCounters()
@@ -200,24 +212,46 @@ extension JitterBuffer {
         let excess = now - self.read - base - self.timing.target
         let isQuiet = self.isQuiet
         var wanted: Int64 = 0
+        self.waited = excess > Self.tolerance ? self.waited + 1 : 0
+        if isQuiet, excess > Self.tolerance, self.shortenPause(by: excess) { return }
         // Once it corrects it goes on until little is left: at the edge it would do so again and again.
-        if excess > (self.rate > 0 ? Self.shortage : Self.tolerance) {
-            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : max(1, (excess / 24).clamped(to: Self.correction))
-        } else if excess < (self.rate < 0 ? 0 : -Self.shortage) {
-            wanted = isQuiet ? excess.clamped(to: Self.quietCorrection) : min(-1, (excess / 16).clamped(to: Self.correction))
+        if excess > 0 {
+            let isEngaged = self.rate > 0 && excess > Self.shortage
+            if isEngaged || self.waited > Self.patience || excess > Self.urgent {
+                wanted = max(1, (excess / 24).clamped(to: Self.correction))
+            }
+        } else if isQuiet {
+            if excess < -Self.shortage { wanted = excess.clamped(to: Self.quietCorrection) }
+        } else if excess < (self.rate < 0 ? 0 : -Self.tolerance) {
+            wanted = min(-1, (excess / 16).clamped(to: Self.correction))
         }
         if !isQuiet {
-            // A sample more or less at a time: the pitch slides, it does not jump.
-            let before = self.rate.clamped(to: Self.correction)
+            // A sample more or less at a time: the pitch slides, it does not jump. What was for a pause ends with it.
+            let before = abs(self.rate) > Self.correction ? 0 : self.rate
             wanted = max(before - 1, min(before + 1, wanted))
         }
         let (start, end) = (self.read - Int64(Interpolator.reach), self.read + Int64(Self.block) + wanted + Int64(Interpolator.reach))
         self.rate = wanted != 0 && self.queue.isWhole(start..<end) ? wanted : 0
     }
 
-    private var isQuiet: Bool {
-        let range = self.read..<(self.read + Int64(Self.block) + Self.quietCorrection)
-        return self.queue.withSamples(range) { !$0.isEmpty && Loudness.isWithin($0, Self.quiet) }
+    private var isQuiet: Bool { self.isQuiet(Int64(Self.block) + Self.quietCorrection) }
+
+    /// Whether so many samples are there, all of them of a pause.
+    private func isQuiet(_ count: Int64) -> Bool {
+        let most = min(max(self.peak * Self.pauseBelowVoice, Self.quiet.lowerBound), Self.quiet.upperBound)
+        return self.queue.withSamples(self.read..<(self.read + count)) { !$0.isEmpty && Loudness.isWithin($0, most) }
+    }
+
+    /// Leaves out samples of a pause that is longer than these.
+    private mutating func shortenPause(by count: Int64) -> Bool {
+        let end = self.read + count + Int64(Self.block)
+        guard self.queue.isWhole(self.read..<end), self.isQuiet(count + Int64(Self.block)) else { return false }
+        self.joint = self.read
+        self.read += count
+        self.tally.corrected += count
+        self.waited = 0
+        self.rate = 0
+        return true
     }
 
     private mutating func playAtRate() -> (made: Int, played: Int) {
@@ -258,9 +292,18 @@ extension JitterBuffer {
     private mutating func copy(_ count: Int) {
         let (queue, range) = (self.queue, self.read..<(self.read + Int64(count)))
         let fade = !self.isBroken ? 0 : min(count, self.concealer.isAudible ? Self.crossfade : Self.fadeIn)
+        let joined = min(count, self.joint == nil ? 0 : Self.crossfade)
+        let before = self.joint.map { $0..<($0 + Int64(joined)) } ?? 0..<0
+        self.joint = nil
         var concealer = self.concealer
         self.line.append(count) { target in
             queue.withSamples(range) { if let source = $0.baseAddress { target.update(from: source, count: $0.count) } }
+            queue.withSamples(before) { samples in
+                for index in samples.indices {
+                    let weight = Float(index + 1) / Float(joined + 1)
+                    target[index] = target[index] * weight + samples[index] * (1 - weight)
+                }
+            }
             for index in 0..<fade {
                 let weight = Float(index + 1) / Float(fade + 1)
                 target[index] = target[index] * weight + concealer.next() * (1 - weight)
@@ -272,6 +315,7 @@ extension JitterBuffer {
 
     /// Makes up samples; says how many of them can be heard.
     private mutating func conceal(_ count: Int) -> Int {
+        self.joint = nil
         self.breakOff()
         self.rate = 0
         var audible = 0
@@ -291,6 +335,7 @@ extension JitterBuffer {
     private mutating func takeBlock(made: Int, played: Int) -> TalkBlock {
         self.tally.played += Int64(played)
         let samples = self.line.takeBlock()
+        self.peak = max(self.peak * Self.peakRelease, played > 0 ? Loudness.measure(samples).peak : 0)
         // A talker who sends digital silence is as silent as one who sends nothing.
         if Loudness.isWithin(samples, 0) { return .silence }
         return TalkBlock(samples: samples, kind: made > 0 ? .concealed : .played)

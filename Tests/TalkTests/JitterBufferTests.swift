@@ -6,12 +6,12 @@ import Testing
 @Suite struct JitterBufferTests {
     /// Runs of every codec's length: Opus 20 ms, AAC at 48 and 16 kHz, MP3, Nellymoser, G.711, Speex.
     @Test(arguments: [256, 960, 1_024, 1_254, 1_536, 2_016, 3_072]) func cleanInputIsPlayedAsItIs(_ run: Int) {
-        var line = Line(seconds: 12, run: run)
+        var line = Line(seconds: 20, run: run)
         let tone = Voice.tone(440)
         line.play(tone)
-        // From the first second on at most 60 ms, after some seconds at most 40.
+        // A tone has no pause to be shortened: it takes a while.
         #expect(line.delays[47...].allSatisfy { $0 < 85 })
-        let late = line.delays[(47 * 7)..<(47 * 11)]
+        let late = line.delays[(47 * 14)..<(47 * 19)]
         #expect(late.allSatisfy { $0 <= 40 && $0 >= 20 }, "\(late.max() ?? 0)")
         let counters = line.buffer.counters
         #expect(counters.lost == 0 && counters.dropped == 0 && counters.underruns == 1 && counters.resyncs == 0, "\(counters)")
@@ -19,13 +19,13 @@ import Testing
         let ending = line.kinds.lastIndex(of: .played) ?? 0
         #expect(line.kinds[5..<ending].allSatisfy { $0 == .played } && line.kinds.suffix(10).allSatisfy { $0 == .silent })
         // At rest it is the very samples.
-        let heard = line.output(9, 11)
-        let lag = (0..<20_000).first(where: { lag in (0..<500).allSatisfy { tone(9 * 48_000 - lag + $0) == heard[$0] } })
+        let heard = line.output(16, 18)
+        let lag = (0..<20_000).first(where: { lag in (0..<500).allSatisfy { tone(16 * 48_000 - lag + $0) == heard[$0] } })
         guard let lag else {
             Issue.record("not the samples that were sent")
             return
         }
-        #expect((0..<heard.count).allSatisfy { tone(9 * 48_000 - lag + $0) == heard[$0] })
+        #expect((0..<heard.count).allSatisfy { tone(16 * 48_000 - lag + $0) == heard[$0] })
     }
 
     @Test(arguments: 1...6 as ClosedRange<UInt64>) func clicksSurviveJitter(_ seed: UInt64) {
@@ -46,7 +46,7 @@ import Testing
         #expect(abs(counters.corrected - 60 * 240) < 3_000, "\(counters.corrected)")
         #expect(line.delays[100..<2_700].allSatisfy { (15...95).contains($0) }, "\(line.delays.max() ?? 0)")
         // A tone of another pitch by half a percent, and nothing else.
-        for second in stride(from: 12.0, to: 57, by: 5) {
+        for second in stride(from: 22.0, to: 58, by: 5) {
             let heard = line.output(second, second + 1)
             let level = Signal.level(heard, frequency: 1_000 * speed)
             #expect(abs(level - -10.46) < 1, "\(level)")
@@ -56,143 +56,101 @@ import Testing
             #expect(Signal.jumps(heard, over: 0.05).isEmpty)
         }
     }
-}
 
-/// Talkers and networks at their worst.
-@Suite struct HostileTalkerTests {
-    /// Three seconds in which nothing comes, and then all of it at once.
-    @Test(arguments: [0.0, 0.4]) func aBurstAfterAStallIsCut(_ spread: Double) {
-        var line = Line(seconds: 20)
-        for index in line.runs.indices where (5_000_000..<8_000_000).contains(line.runs[index].arrivalUs) {
-            let behind = Double(line.runs[index].arrivalUs - 5_000_000) / 3_000_000
-            line.runs[index].arrivalUs = 8_000_000 + Int64(behind * spread * 1_000_000)
-        }
-        line.play(Voice.clicks(every: 12_000, from: 0))
-        let counters = line.buffer.counters
-        // The first 60 ms are made up, then there is silence.
-        #expect(line.kinds[Int(5.2 * 46.875)..<Int(7.9 * 46.875)].allSatisfy { $0 == .silent })
-        #expect(counters.dropped > 48_000 * 2 && counters.dropped < 48_000 * 3, "\(counters)")
-        #expect(line.delays[Int(8.9 * 46.875)...].allSatisfy { $0 <= 120 })
-        #expect(line.delays.allSatisfy { $0 <= 3_100 } && line.depths.allSatisfy { $0 <= 1_000 })
-        // What was said after it is there, at most 200 ms late.
+    /// Clicks on a clean line, from the first second on: what the buffer adds, to which come the coders' own 43 ms.
+    @Test func delayOfACleanLine() {
+        var line = Line(seconds: 60)
+        line.play(Voice.clicks(every: 4_800, from: 48_000))
         let clicks = Signal.clicks(line.output, threshold: 0.3)
-        for click in stride(from: 9 * 48_000, to: 20 * 48_000, by: 12_000) {
-            let sent = line.sent(click)
-            #expect(clicks.contains { (0...9_600).contains(Double($0) - sent) }, "the click at \(click / 48) ms")
+        // The last is near the end, where what is made up repeats it.
+        #expect((590...592).contains(clicks.count), "\(clicks.count)")
+        let delays = clicks.prefix(590).enumerated().map { (Double($1) - line.sent(48_000 + $0 * 4_800)) / 48 }
+        #expect(delays.percentile(0.5) <= 40 && delays.percentile(0.99) <= 70, "\(delays.percentile(0.5)) \(delays.percentile(0.99))")
+        #expect(line.buffer.counters.jitterMs < 1)
+        // There are pauses: after 4 s it is as near as it can be.
+        #expect(delays[30...].allSatisfy { $0 <= 35 }, "\(delays[30...].max() ?? 0)")
+    }
+
+    /// One run that is 150 ms late: the delay grows by then at once, without a loss, and comes back.
+    @Test func lateAudioIsWaitedFor() {
+        var line = Line(seconds: 60)
+        let late = line.runs.firstIndex { $0.arrivalUs >= 10_000_000 } ?? 0
+        let free = (late < line.runs.count ? line.runs[late].arrivalUs : 0) + 150_000
+        for index in late..<line.runs.count { line.runs[index].arrivalUs = max(line.runs[index].arrivalUs, free) }
+        line.play(Voice.clicks(every: 4_800, from: 48_000))
+        let (counters, delays) = (line.buffer.counters, line.delays)
+        #expect(counters.dropped == 0 && counters.underruns == 2 && counters.lost == 0, "\(counters)")
+        #expect(Signal.clicks(line.output, threshold: 0.3, apart: 960).count >= 590)
+        // 470 is 10.03 s.
+        #expect(delays[480..<700].allSatisfy { (150...200).contains($0) }, "\(delays[480]) \(delays[699])")
+        #expect(delays[2_000..<2_780].allSatisfy { $0 <= 40 }, "\(delays[2_000])")
+    }
+
+    private static let voice = Voice.spoken(seconds: 20, seed: 9)
+
+    /// Something like a voice, over a line with jitter and a clock that drifts: each half second of it is there, as it was.
+    @Test(arguments: [(0.0, 1.0), (20, 1), (40, 1.001)]) func aVoiceStaysItself(_ jitterMs: Double, _ speed: Double) {
+        var line = Line(seconds: 20, speed: speed, jitterMs: jitterMs, seed: 3)
+        let voice = Self.voice
+        line.play { $0 < voice.count ? voice[$0] : 0 }
+        // A drifting talker's windows slide against the room's.
+        let matches = Signal.matches(Array(voice[96_000...]), in: Array(line.output[96_000...]), window: 24_000, lags: -1_200...4_800)
+        #expect(matches.count >= 34)
+        let values = matches.map(\.value)
+        if speed == 1 {
+            // In the first seconds the delay shrinks, in pauses; the words around them are nearer to one another then.
+            #expect(values.dropFirst(10).allSatisfy { $0 >= 0.98 } && values.filter { $0 < 0.9 }.count <= 2, "\(values)")
+        } else {
+            #expect(values.percentile(0.5) > 0.95, "\(values)")
         }
     }
 
-    @Test(arguments: [2.0, 0.5]) func aTalkerAtAnotherSpeedIsBounded(_ speed: Double) {
-        var line = Line(seconds: 60 * speed, speed: speed)
-        line.play(Voice.tone(500))
-        let counters = line.buffer.counters
-        #expect(line.delays.allSatisfy { $0 <= 250 }, "\(line.delays.max() ?? 0)")
-        #expect(line.depths.allSatisfy { $0 <= 300 }, "\(line.depths.max() ?? 0)")
-        if speed == 2 { #expect(counters.dropped > 48_000 * 50 && counters.dropped < 48_000 * 65, "\(counters)") }
-        // About as much is heard as can be.
-        let heard = 60 - Double(Signal.longestSilence(line.output)) / 48_000
-        #expect(heard > 59, "\(heard)")
-        #expect(counters.played + counters.dropped >= Int64(60 * speed * 48_000) * 95 / 100, "\(counters)")
-    }
-
-    @Test(arguments: [7_200_000, -7_200_000, 900, -900, 1 << 32, -(1 << 32)] as [Int64]) func timestampsJump(_ by: Int64) {
-        var line = Line(seconds: 12, originMs: 3_600_000)
-        for index in line.runs.indices where line.runs[index].arrivalUs >= 6_000_000 { line.runs[index].timestampMs += by }
-        line.play(Voice.tone(700))
-        let counters = line.buffer.counters
-        // Not even a gap.
-        #expect(counters.resyncs == 1 && counters.dropped == 0 && counters.underruns == 1, "\(counters)")
-        #expect(Signal.longestSilence(line.output(1, 11)) < 96)
-        #expect(Signal.jumps(line.output(1, 11), over: 0.06).isEmpty)
-        #expect(line.delays[200...].allSatisfy { $0 <= 70 })
-    }
-
-    /// A talker that leaves 500 ms out, in its stamps and on the line.
-    @Test func aGapIsAGap() {
-        var line = Line(seconds: 12)
-        line.runs.removeAll { (6_000_000..<6_500_000).contains($0.arrivalUs) }
-        line.play(Voice.tone(700))
-        let silence = Double(Signal.longestSilence(line.output(1, 11))) / 48
-        #expect((430...515).contains(silence), "\(silence) ms")
-        #expect(abs(Double(line.buffer.counters.lost) / 48 - 500) < 25)
-        #expect(line.delays[300...].allSatisfy { $0 <= 45 })
-        #expect(Signal.jumps(line.output, over: 0.06).isEmpty)
-    }
-
-    /// One run that never came: a decoder's error, for example.
-    @Test(arguments: [960, 1_024, 3_072]) func aLostRunIsConcealed(_ run: Int) {
-        var line = Line(seconds: 6, run: run)
-        line.runs.remove(at: line.runs.count / 2)
-        line.play(Voice.tone(220))
-        let counters = line.buffer.counters
-        #expect(counters.lost == Int64(run) && counters.underruns <= (run == 3_072 ? 2 : 1), "\(counters)")
-        #expect(Signal.longestSilence(line.output(1, 5)) < (run == 3_072 ? 400 : 96))
-        #expect(Signal.jumps(line.output, over: 0.05).isEmpty)
-        #expect(line.kinds[100..<200].contains(.concealed))
-    }
-
-    /// The origin says the opposite of what it is: no number, too loud, too long, empty, times at the end of all numbers.
-    @Test func whateverComesIsBounded() {
-        var random = Seeded(seed: 11)
-        var buffer = JitterBuffer()
-        let times: [Int64] = [.min, .max, 0, 1, -1, 1 << 31, 1 << 32, 1 << 52, -(1 << 60)]
-        for step in 0..<4_000 {
-            let now = TalkFormat.microseconds(tick: Int64(step))
-            let count = [0, 1, 7, 1_024, 1_024, 3_072, 60_000][Int.random(in: 0..<7, using: &random)]
-            let value: Float = [0.5, .nan, .infinity, -.infinity, 1e30, -3, 0][Int.random(in: 0..<7, using: &random)]
-            let time = random.chance(0.3) ? times[Int.random(in: 0..<times.count, using: &random)] : Int64(step) * 21
-            let arrival = random.chance(0.1) ? times[Int.random(in: 0..<times.count, using: &random)] : now
-            buffer.push(Array(repeating: value, count: count), timestampMs: time, arrivalUs: arrival)
-            if random.chance(0.9) {
-                let block = buffer.pull(nowUs: random.chance(0.05) ? times[Int.random(in: 0..<times.count, using: &random)] : now)
-                #expect(block.samples.count == 1_024 && block.samples.allSatisfy { abs($0) <= 8 })
-            }
-            #expect(buffer.counters.depthMs <= 1_000)
+    /// What is made up goes on for 60 ms at most with a tone, 20 ms with noise, and only fades.
+    @Test(arguments: [true, false]) func whatIsMadeUpFades(_ isTone: Bool) {
+        var random = Seeded(seed: 4)
+        let noise = (0..<97_000).map { _ in Float.random(in: -0.3...0.3, using: &random) }
+        var line = Line(seconds: 2)
+        line.play { isTone ? Voice.tone(180)($0) : noise[$0] }
+        let end = (line.output.lastIndex { $0 != 0 } ?? 0) + 1
+        let made = Int(line.buffer.counters.concealed)
+        #expect(made <= (isTone ? 2_882 : 962) && made >= (isTone ? 2_800 : 900), "\(made)")
+        let levels = stride(from: 0, to: made - 480, by: isTone ? 480 : 240).map { start in
+            Signal.rms(line.output[(end - made + start)..<(end - made + start + (isTone ? 480 : 240))])
         }
-        // And then it works again.
-        let start = TalkFormat.microseconds(tick: 4_000)
-        var kinds: [TalkBlock.Kind] = []
-        for step in 0..<1_500 as Range<Int64> {
-            let now = start + TalkFormat.microseconds(tick: step)
-            buffer.push(Array(repeating: 0.1, count: 1_024), timestampMs: step * 64 / 3, arrivalUs: now)
-            kinds.append(buffer.pull(nowUs: now).kind)
+        #expect(zip(levels, levels.dropFirst()).allSatisfy { $1 < $0 + 1 } && (levels.last ?? 0) < (levels.first ?? 0) - 6, "\(levels)")
+        if isTone { #expect(Signal.jumps(line.output, over: 0.02).isEmpty) }
+    }
+
+    /// A room of four for ten minutes, each with a clock and a network of its own: nothing runs dry.
+    @Test func tenMinutesOfARoom() throws {
+        var lines = (0..<4).map { talker -> Line in
+            var line = Line(
+                seconds: 600, run: [1_024, 960, 3_072, 1_254][talker], speed: [1, 1.0002, 0.9998, 1.001][talker], jitterMs: 20,
+                originMs: Int64(talker) * 77_777, phaseUs: Int64(talker) * 5_000, seed: UInt64(talker))
+            line.runs.removeAll { $0.arrivalUs > 599_000_000 }
+            return line
         }
-        #expect(kinds.suffix(100).allSatisfy { $0 == .played })
-        #expect(buffer.counters.delayMs < 100)
-    }
-
-    /// Runs in clumps of 100 ms, as mobile networks and TCP deliver them.
-    @Test func clumps() {
-        var line = Line(seconds: 30)
-        for index in line.runs.indices { line.runs[index].arrivalUs = (line.runs[index].arrivalUs + 99_999) / 100_000 * 100_000 }
-        line.play(Voice.clicks(every: 12_000, from: 96_000))
-        let clicks = Signal.clicks(line.output, threshold: 0.3)
-        for click in stride(from: 96_000, to: 30 * 48_000, by: 12_000) {
-            #expect(clicks.contains { (0...9_600).contains(Double($0) - line.sent(click)) }, "the click at \(click / 48) ms")
+        let wave = (0..<4_096).map { Float($0 & 32 == 0 ? 0.2 : -0.2) }
+        let ids = (0..<4).map { participant("t\($0)") }
+        var (mixer, next, quiet) = (Mixer(), [0, 0, 0, 0], 0)
+        for tick in 0..<Int64(599 * 48_000 / 1_024) {
+            let now = TalkFormat.microseconds(tick: tick)
+            mixer.take(
+                lines.indices.map { talker in
+                    while next[talker] < lines[talker].runs.count, lines[talker].runs[next[talker]].arrivalUs <= now {
+                        let run = lines[talker].runs[next[talker]]
+                        lines[talker].buffer.push(
+                            Array(wave[0..<run.count]), timestampMs: run.timestampMs, arrivalUs: run.arrivalUs)
+                        next[talker] += 1
+                    }
+                    return Mixer.Input(id: ids[talker], block: lines[talker].buffer.pull(nowUs: now))
+                })
+            if tick % 8 == 0, mixer.mix().isSilent { quiet += 1 }
         }
-        #expect(line.delays.allSatisfy { $0 <= 200 })
-        #expect(line.buffer.counters.underruns <= 4, "\(line.buffer.counters)")
-    }
-
-    /// Stamps by the wall clock of a busy sender: 15 ms here and there.
-    @Test func stampsThatJitter() {
-        var line = Line(seconds: 30)
-        var random = Seeded(seed: 5)
-        for index in line.runs.indices { line.runs[index].timestampMs += Int64.random(in: -15...15, using: &random) }
-        line.play(Voice.tone(440))
-        #expect(line.buffer.counters.lost < 48_000 / 4 && Signal.longestSilence(line.output(5, 29)) < 96, "\(line.buffer.counters)")
-        #expect(line.kinds[(47 * 5)..<(47 * 29)].allSatisfy { $0 == .played })
-    }
-
-    /// An hour with a clock that is half a percent off, and 20 ms of jitter.
-    @Test(arguments: [0.995, 1.005]) func anHourOfDrift(_ speed: Double) {
-        var line = Line(seconds: 3_600 * speed, speed: speed, jitterMs: 20)
-        line.keepsOutput = false
-        // A square wave: loud all the time, and quickly made.
-        line.play { $0 & 64 == 0 ? 0.1 : -0.1 }
-        let counters = line.buffer.counters
-        #expect(counters.dropped == 0 && counters.underruns <= 2 && counters.lost == 0 && counters.resyncs == 0, "\(counters)")
-        #expect(line.delays.suffix(160_000).allSatisfy { (20...110).contains($0) }, "\(line.delays.max() ?? 0)")
-        #expect(abs(counters.corrected - 3_600 * 240) < 20_000, "\(counters.corrected)")
+        #expect(quiet <= 2)
+        for line in lines {
+            let counters = line.buffer.counters
+            #expect(counters.underruns <= 1 && counters.dropped == 0 && counters.lost == 0 && counters.concealed < 3_000, "\(counters)")
+        }
     }
 }

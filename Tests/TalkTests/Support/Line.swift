@@ -86,6 +86,33 @@ enum Voice {
         { amplitude * Float(sin(2 * Double.pi * frequency * Double($0) / 48_000)) }
     }
 
+    /// Something like a voice: a buzz of a pitch that slides, through two resonances that move, in syllables with pauses.
+    static func spoken(seconds: Int, seed: UInt64) -> [Float] {
+        var random = Seeded(seed: seed)
+        var (voice, phase, pitch, gain, goal) = ([Float](), 0.0, 120.0, 0.0, 1.0)
+        var (formants, states) = ([500.0, 1_500], [[Double]](repeating: [0, 0], count: 2))
+        for index in 0..<(seconds * 48_000) {
+            if index % 9_600 == 0 {
+                goal = random.chance(0.2) ? 0 : 1
+                formants = [Double.random(in: 300...800, using: &random), Double.random(in: 900...2_300, using: &random)]
+            }
+            if index % 480 == 0 { pitch = min(220, max(90, pitch + Double.random(in: -4...4, using: &random))) }
+            gain += (goal - gain) / 1_000
+            phase += pitch / 48_000
+            if phase >= 1 { phase -= 1 }
+            let source = (phase < 0.1 ? 1 : -0.1) * gain
+            var sample = 0.0
+            for (number, frequency) in formants.enumerated() {
+                // Two poles at 0.985.
+                let next = source + 2 * 0.985 * cos(2 * Double.pi * frequency / 48_000) * states[number][0] - 0.970225 * states[number][1]
+                states[number] = [next, states[number][0]]
+                sample += next * 0.01
+            }
+            voice.append(Float(sample))
+        }
+        return voice
+    }
+
     /// A click of 8 samples at each `every` samples, over a low noise that is no silence.
     static func clicks(every: Int, from: Int = 0) -> (Int) -> Float {
         { $0 >= from && $0 % every < 8 ? 0.9 : Float(($0 &* 7_919) % 101 - 50) * 1e-4 }
