@@ -74,6 +74,8 @@ struct HLSEndpoint: Sendable {
         let play = try await self.core.admitHTTPPlay(path.address, from: remote)
         let streamPath = path.address.path
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
+        // Whoever asks for the head alone plays nothing.
+        if request.method == .head { return Self.multivariantPlaylist("") }
         let session = try await self.open(play, client: request.headers[.userAgent])
         // Relative, so that it holds behind any prefix of a proxy's.
         let last = path.address.name.split(separator: "/").last ?? ""
@@ -85,6 +87,10 @@ struct HLSEndpoint: Sendable {
             throw error
         }
         _ = session.touch()
+        return Self.multivariantPlaylist(text)
+    }
+
+    private static func multivariantPlaylist(_ text: String) -> Response {
         var response = Self.playlist(ByteBuffer(string: text))
         // It has a token of its own for each viewer.
         response.headers[.cacheControl] = "no-store"
@@ -106,6 +112,7 @@ struct HLSEndpoint: Sendable {
         let address = play.request.remote?.ipAddress ?? "unknown"
         core.counters.update { $0.connectionsAccepted += 1 }
         if let reason = core.admission.enter(address) {
+            play.consent.end(reason)
             core.counters.update { $0.closed[reason, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
@@ -130,6 +137,7 @@ struct HLSEndpoint: Sendable {
         }
         guard let made, let session = made else {
             core.admission.leave(address)
+            play.consent.end(.tooManyViewers)
             core.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(
