@@ -3,7 +3,8 @@
 #
 #   ROUNDS=3             rounds; in each, the servers take turns, and who goes first changes
 #   QUICK=1              one short round, to see that everything works; its figures are not worth much
-#   SCENARIOS="…"        only these, of: fanout-500x800k fanout-300x2M window-300x2M rooms-200 talk-1000 idle-2000 join-1000 stall-500 stall-none
+#   SCENARIOS="…"        only these, of: fanout-500x800k fanout-300x2M window-300x2M flv-300x2M hls-20 rooms-200 talk-1000
+#                        idle-2000 join-1000 stall-500 stall-none
 #   CAPACITY=0           without the search for how many viewers fit on a core
 #   RTMP_PORT, HTTP_PORT where the servers listen on 127.0.0.1
 #   EARSHOT_BIN, LOAD_BIN  binaries to use instead of a release build
@@ -78,7 +79,8 @@ trap 'exit 130' INT TERM
 # start NAME: sets `server` to what must be stopped and `measured` to the process whose CPU and memory count.
 start() {
     case $1 in
-    earshot) start_earshot ;;
+    earshot | "earshot, FLV") start_earshot ;;
+    "earshot, HLS") EARSHOT_HLS_ALWAYS=on start_earshot ;;
     "earshot, 100 ms") EARSHOT_RELAY_COALESCE=100ms start_earshot ;;
     "bare C") start_bare 0 ;;
     "bare C, 100 ms") start_bare 100 ;;
@@ -151,7 +153,8 @@ steady="--seconds $seconds --warmup $warmup"
 arguments() {
     case $1 in
     fanout-500x800k) echo "--mode fanout --viewers 500 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 $steady" ;;
-    fanout-300x2M | window-300x2M) echo "--mode fanout --viewers 300 $hd $steady" ;;
+    hls-20) echo "--mode fanout --rooms 20 --viewers 1 $hd $steady" ;;
+    fanout-300x2M | window-300x2M | flv-300x2M) echo "--mode fanout --viewers 300 $hd $steady" ;;
     rooms-200) echo "--mode fanout --rooms 200 --viewers 1 $small $steady" ;;
     talk-1000) echo "--mode fanout --viewers 1000 --video-kbps 0 --audio-kbps 40 $steady" ;;
     idle-2000) echo "--mode idle --viewers 2000 --seconds 3" ;;
@@ -165,6 +168,8 @@ arguments() {
 contenders() {
     case $1 in
     window-300x2M) printf '%s\n' "earshot, 100 ms" "bare C, 100 ms" ;;
+    flv-300x2M) printf '%s\n' earshot "earshot, FLV" ;;
+    hls-20) printf '%s\n' earshot "earshot, HLS" ;;
     idle-2000 | join-1000 | stall-500) printf '%s\n' earshot nginx-rtmp ;;
     stall-none) printf '%s\n' earshot ;;
     *) printf '%s\n' earshot "bare C" nginx-rtmp ;;
@@ -181,6 +186,7 @@ measure() {
     file=$results/$scenario.${name//[ ,]/}.$round.json
     say "round $round/$rounds  $scenario  $name"
     start "$name"
+    [[ $name != "earshot, FLV" ]] || set -- "$@" --http-port "$http_port"
     "${on_load_core[@]}" "$LOAD_BIN" run --url "rtmp://127.0.0.1:$rtmp_port/live" --server "$name" --server-pid "$measured" \
         --scenario "$scenario" --json "$file" "$@" >"$work/load.log" 2>&1 &
     load=$!
@@ -196,7 +202,7 @@ measure() {
 }
 
 for ((round = 1; round <= rounds; round++)); do
-    for scenario in ${SCENARIOS-fanout-500x800k fanout-300x2M window-300x2M rooms-200 talk-1000 idle-2000 join-1000 stall-500 stall-none}; do
+    for scenario in ${SCENARIOS-fanout-500x800k fanout-300x2M window-300x2M flv-300x2M hls-20 rooms-200 talk-1000 idle-2000 join-1000 stall-500 stall-none}; do
         order=()
         while read -r name; do
             has "${name%%,*}" || continue

@@ -25,6 +25,8 @@ struct Run: ParsableCommand {
 
     @Option(help: "Where to publish and play: rtmp://127.0.0.1:PORT/APP.")
     var url: String
+    @Option(help: "Viewers play HTTP-FLV from this port of the same host: http://127.0.0.1:PORT/APP/NAME.flv.")
+    var httpPort: UInt16?
     @Option(help: "fanout, idle, join or stall.")
     var mode = RunResult.Mode.fanout
     @Option(help: "Streams, each with its own publisher.")
@@ -78,6 +80,9 @@ struct Run: ParsableCommand {
         for (name, range, value) in bounds where !range.contains(value) {
             throw ValidationError("\(name) is \(value); expected \(range.lowerBound) to \(range.upperBound)")
         }
+        if self.mode == .idle && self.httpPort != nil {
+            throw ValidationError("--mode idle is for RTMP: HTTP answers that there is no stream")
+        }
         if self.mode == .stall && self.rooms != 1 { throw ValidationError("--mode stall takes one room") }
         if self.videoKbps + self.audioKbps == 0 { throw ValidationError("there must be video or audio") }
         if self.mode == .join && self.videoKbps == 0 { throw ValidationError("--mode join waits for a keyframe, so it needs video") }
@@ -97,7 +102,7 @@ struct Run: ParsableCommand {
     func run() throws {
         OpenFiles.raiseLimit()
         let scenario = Scenario(
-            target: try Target(url: self.url, allowRemote: self.allowRemote), mode: self.mode, rooms: self.rooms,
+            target: try Target(url: self.url, httpPort: self.httpPort, allowRemote: self.allowRemote), mode: self.mode, rooms: self.rooms,
             viewersPerRoom: self.viewers, shape: self.shape, joinIntervalUs: self.joinIntervalUs, warmupSeconds: self.warmup,
             seconds: self.seconds, players: self.mode == .join ? self.players : 0, stalledViewers: self.mode == .stall ? self.stalled : 0,
             stalledReceiveBufferBytes: self.stalledBufferKib << 10,

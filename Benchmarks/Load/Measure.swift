@@ -16,6 +16,9 @@ struct Measure: Sendable {
     static let load = Measure("server CPU, % of a core") { result in
         result.serverCPUSeconds.map { $0 * 100 / max(result.seconds, 1e-9) }
     }
+    static let perStream = Measure("server CPU, ms/stream in 10 s") { result in
+        result.serverCPUSeconds.map { $0 * 10_000 / max(result.seconds, 1e-9) / Double(max(1, result.rooms)) }
+    }
     static let viewers = Measure("viewers") { Double($0.rooms * $0.viewersPerRoom) }
     static let latencyP50 = Measure("latency p50, ms") { $0.latency.p50 }
     static let latencyP99 = Measure("latency p99, ms") { $0.latency.p99 }
@@ -40,7 +43,8 @@ struct Measure: Sendable {
     static func of(_ mode: RunResult.Mode) -> [Measure] {
         switch mode {
         case .fanout:
-            [self.viewers, self.cpu, self.cpuPerGB, self.load] + self.latency + [self.medianViewer, self.perViewer] + self.loss
+            [self.viewers, self.cpu, self.cpuPerGB, self.load, self.perStream] + self.latency + [self.medianViewer, self.perViewer]
+                + self.loss
                 + self.generator
         case .idle: [self.viewers, self.perViewer, self.failed]
         case .join:

@@ -41,10 +41,13 @@ struct Target {
     var port: UInt16
     var app: String
     var address: sockaddr_in
+    /// Viewers play here, by HTTP-FLV.
+    var httpPort: UInt16?
 
     var url: String { "rtmp://\(self.host):\(self.port)/\(self.app)" }
 
-    init(url: String, allowRemote: Bool) throws(LoadError) {
+    init(url: String, httpPort: UInt16? = nil, allowRemote: Bool) throws(LoadError) {
+        self.httpPort = httpPort
         guard url.hasPrefix("rtmp://") else { throw .badURL(url) }
         let parts = url.dropFirst("rtmp://".count).split(separator: "/", maxSplits: 1)
         guard parts.count == 2, !parts[1].isEmpty else { throw .badURL(url) }
@@ -68,7 +71,10 @@ struct Target {
 /// TCP sockets as plain descriptors.
 enum Socket {
     /// A socket that is connecting (`isBlocking` false) or connected.
-    static func open(to target: Target, isBlocking: Bool, receiveBufferBytes: Int? = nil) throws(LoadError) -> CInt {
+    /// `port`: another one than the target's.
+    static func open(
+        to target: Target, port: UInt16? = nil, isBlocking: Bool, receiveBufferBytes: Int? = nil
+    ) throws(LoadError) -> CInt {
         let kind = CInt(SOCK_STREAM.rawValue) | (isBlocking ? 0 : CInt(SOCK_NONBLOCK.rawValue))
         let descriptor = socket(AF_INET, kind | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .system("socket", errno) }
@@ -76,6 +82,7 @@ enum Socket {
         // Before connect: the window scale is settled in the handshake.
         if let receiveBufferBytes { self.set(descriptor, SOL_SOCKET, SO_RCVBUF, CInt(clamping: receiveBufferBytes)) }
         var address = target.address
+        if let port { address.sin_port = port.bigEndian }
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

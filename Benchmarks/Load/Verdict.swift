@@ -8,6 +8,8 @@ struct Verdict {
         enum Limit {
             case below(Double)
             case times(Double, of: String, scenario: String? = nil)
+            /// At most so much more.
+            case above(Double, of: String)
         }
         var scenario: String
         var measure: Measure
@@ -30,6 +32,8 @@ struct Verdict {
             Target(scenario: "rooms-200", measure: .cpu, limit: .times(1, of: Self.rival)),
             Target(
                 scenario: "window-300x2M", measure: .cpu, limit: .times(1.25, of: "bare C, 100 ms"), server: "earshot, 100 ms"),
+            Target(scenario: "flv-300x2M", measure: .cpu, limit: .times(1.25, of: "earshot"), server: "earshot, FLV"),
+            Target(scenario: "hls-20", measure: .perStream, limit: .above(10, of: "earshot"), server: "earshot, HLS"),
             Target(scenario: "capacity-6x", measure: .latencyP99, limit: .below(250)),
             Target(scenario: "capacity-0.6x", measure: .latencyP99, limit: .below(10)),
             Target(scenario: "idle-2000", measure: .perViewer, limit: .below(8)),
@@ -66,6 +70,11 @@ struct Verdict {
         switch target.limit {
         case .below(let limit):
             return Verdict(isMet: own <= limit, text: "\(name) \(RunResult.format(own)), target ≤ \(RunResult.format(limit))")
+        case .above(let limit, let other):
+            guard let base = figures.rounds(target.scenario, other).median(target.measure) else { return nil }
+            return Verdict(
+                isMet: own - base <= limit,
+                text: "\(name) \(RunResult.format(own - base)) more than \(other), target ≤ \(RunResult.format(limit))")
         case .times(let limit, let other, let scenario):
             guard let base = figures.rounds(scenario ?? target.scenario, other).median(target.measure), base > 0 else { return nil }
             return Verdict(

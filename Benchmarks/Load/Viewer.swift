@@ -6,6 +6,7 @@ import RTMP
 ///
 /// ```
 /// connecting → handshaking → opening → playing → closed          stalled: playing, but not reading
+/// connecting → opening → playing → closed                        over HTTP
 /// ```
 final class Viewer {
     enum Phase { case connecting, handshaking, opening, playing, stalled, closed }
@@ -29,6 +30,8 @@ final class Viewer {
     private var session = ClientSession()
     private var wire = Wire()
     private var reader = ChunkReader()
+    /// Over HTTP.
+    private var flv: FLVReader?
     private var receivedBytes: UInt64 = 0
     private var reportedBytes: UInt64 = 0
 
@@ -40,12 +43,18 @@ final class Viewer {
         self.name = name
         self.room = room
         self.hasVideo = hasVideo
+        self.flv = target.httpPort == nil ? nil : FLVReader()
         self.startedNs = Clock.now()
-        self.descriptor = try Socket.open(to: target, isBlocking: false, receiveBufferBytes: receiveBufferBytes)
+        self.descriptor = try Socket.open(to: target, port: target.httpPort, isBlocking: false, receiveBufferBytes: receiveBufferBytes)
     }
 
     func connected() {
         guard self.phase == .connecting else { return }
+        if self.flv != nil {
+            self.phase = .opening
+            let request = "GET /\(self.target.app)/\(self.name).flv HTTP/1.1\r\nHost: \(self.target.host)\r\n\r\n"
+            return self.send(ByteBuffer(string: request))
+        }
         self.phase = .handshaking
         self.send(self.handshake.start(random: HandshakeRandom.bytes))
     }
@@ -67,6 +76,7 @@ final class Viewer {
 
     /// Bytes of one read, not empty.
     func received(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
+        if self.flv != nil { return self.readFLV(bytes, nowNs: nowNs) }
         var rest = bytes
         if self.phase == .handshaking {
             var buffer = ByteBuffer(bytes: bytes)
@@ -82,6 +92,18 @@ final class Viewer {
             rest = UnsafeRawBufferPointer(rebasing: bytes[(bytes.count - buffer.readableBytes)...])
         }
         self.read(rest, nowNs: nowNs)
+    }
+
+    private func readFLV(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
+        do throws(FLVReader.WireError) {
+            try self.flv?.read(bytes, room: self.room, nowNs: nowNs, check: &self.check)
+        } catch {
+            return self.close("unreadable answer: \(error.what)")
+        }
+        if self.phase == .opening, self.flv?.isOpen == true {
+            self.phase = .playing
+            self.answeredNs = nowNs
+        }
     }
 
     private func read(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {

@@ -86,7 +86,7 @@ struct Lane {
             let isGap = measured > Self.maxStepBackMs * self.timescale / 1_000
             if !isGap { duration = measured }
         }
-        if self.track.kind == .video { self.lastDuration = duration }
+        if self.track.kind == .video, next != nil { self.lastDuration = duration }
         if self.count == 0 { self.first = placed }
         self.count += 1
         self.end = placed.dts + duration
@@ -135,6 +135,11 @@ struct Lane {
                 // Shown before it is decoded: no container has that, and libavformat refuses it.
                 self.adjusted += 1
             }
+        }
+        // What a picture lasts whose successor is not known, as at the end of a fragment, is what the one before it did: across fragments,
+        // for of few pictures a second each may be one.
+        if self.track.kind == .video, let last = self.lastTicks, dts - last <= Self.maxStepBackMs * self.timescale / 1_000 {
+            self.lastDuration = max(1, dts - last)
         }
         self.lastTicks = dts
         self.lastMs = sample.dts

@@ -134,7 +134,8 @@ package struct MediaWindow: Sendable {
         guard self.format != nil, !self.isInterrupted else { throw .notBegun }
         guard part.bytes.readableBytes > 0 else { throw .emptyPart }
         let bytes = Segment.compacted(part.bytes)
-        guard Segment.cost(bytes) <= self.segmentBytes else {
+        // Its own size, not that of the memory it lies in, which may be twice as large.
+        guard bytes.readableBytes <= self.segmentBytes else {
             throw .tooLarge(field: "part", found: part.bytes.readableBytes, max: self.segmentBytes)
         }
         let duration = min(max(part.durationMicros, 1), self.maxSegmentMicros)

@@ -9,6 +9,7 @@ package struct Timeline: Sendable, Equatable {
     private var last: Int64?
     private var lastArrivalMs: Int64 = 0
     private var isResuming = false
+    private static let leapMs: Int64 = 10_000
 
     package init() {}
 
@@ -22,6 +23,8 @@ package struct Timeline: Sendable, Equatable {
 
     /// The stream's timestamp for a publisher's. `isCoded` is false for headers and metadata.
     package mutating func map(_ timestamp: Int64, isCoded: Bool, nowMs: Int64) -> Int64 {
+        // The floor is for a track that lags a little. A publisher that goes far back behind where it took over has started again.
+        if isCoded, self.floor > .min, timestamp &+ self.offset < self.floor - Self.leapMs { self.isResuming = true }
         if self.isResuming, let last = self.last {
             let resumed = last + max(1, nowMs - self.lastArrivalMs)
             guard isCoded else { return resumed }

@@ -164,4 +164,21 @@ struct FrameFeeder {
         let counts = readMediaPlaylist(window.text(lowLatency: false)).playlist.segments.count
         #expect(counts == 9)
     }
+
+    /// What counts is the media, not the memory it lies in, which may be twice as large.
+    @Test func partsOfAnySizeUpToTheLimit() throws {
+        var window = try MediaWindow(epoch: "e")
+        try window.begin(format(), nowMs: 0)
+        for bytes in [9 << 20, 16 << 20] {
+            let part = MediaPart(
+                bytes: ByteBuffer(repeating: 1, count: bytes), durationMicros: 200_000, isIndependent: true, beginsWithKeyframe: true)
+            try window.append(part, nowMs: 0)
+        }
+        #expect(throws: HLSError.tooLarge(field: "part", found: (16 << 20) + 1, max: 16 << 20)) {
+            let part = MediaPart(
+                bytes: ByteBuffer(repeating: 1, count: (16 << 20) + 1), durationMicros: 200_000, isIndependent: true,
+                beginsWithKeyframe: true)
+            try window.append(part, nowMs: 0)
+        }
+    }
 }

@@ -43,6 +43,16 @@ import Testing
         #expect(timeline.map(8_010, isCoded: true, nowMs: 1_010) == 511)
     }
 
+    /// A device whose clock starts again after it had returned with times that went on.
+    @Test func farBackBehindTheReturnGoesOn() {
+        var timeline = Timeline()
+        _ = timeline.map(3_600_000, isCoded: true, nowMs: 1_000)
+        timeline.publisherChanged()
+        #expect(timeline.map(3_601_000, isCoded: true, nowMs: 2_000) == 3_601_000)
+        #expect(timeline.map(0, isCoded: true, nowMs: 2_040) == 3_601_040)
+        #expect(timeline.map(40, isCoded: true, nowMs: 2_080) == 3_601_080)
+    }
+
     @Test func secondReturnCountsFromTheFirst() {
         var timeline = Timeline()
         _ = timeline.map(100, isCoded: true, nowMs: 0)

@@ -74,6 +74,8 @@ struct HLSEndpoint: Sendable {
         let play = try await self.core.admitHTTPPlay(path.address, from: remote)
         let streamPath = path.address.path
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
+        // Whoever asks for the head alone plays nothing.
+        if request.method == .head { return Self.multivariantPlaylist("") }
         let session = try await self.open(play, client: request.headers[.userAgent])
         // Relative, so that it holds behind any prefix of a proxy's.
         let last = path.address.name.split(separator: "/").last ?? ""
@@ -85,6 +87,10 @@ struct HLSEndpoint: Sendable {
             throw error
         }
         _ = session.touch()
+        return Self.multivariantPlaylist(text)
+    }
+
+    private static func multivariantPlaylist(_ text: String) -> Response {
         var response = Self.playlist(ByteBuffer(string: text))
         // It has a token of its own for each viewer.
         response.headers[.cacheControl] = "no-store"
@@ -106,6 +112,7 @@ struct HLSEndpoint: Sendable {
         let address = play.request.remote?.ipAddress ?? "unknown"
         core.counters.update { $0.connectionsAccepted += 1 }
         if let reason = core.admission.enter(address) {
+            play.consent.end(reason)
             core.counters.update { $0.closed[reason, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
@@ -130,6 +137,7 @@ struct HLSEndpoint: Sendable {
         }
         guard let made, let session = made else {
             core.admission.leave(address)
+            play.consent.end(.tooManyViewers)
             core.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(
@@ -162,7 +170,7 @@ struct HLSEndpoint: Sendable {
         guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
         let name = String(path[folder.endIndex...].dropFirst())
         let response =
-            name == Self.mediaName ? try await self.media(remuxer, query, token: token) : try await self.resource(remuxer, name)
+            name == Self.mediaName ? try await self.media(remuxer, query, token: token) : try await self.resource(remuxer, name, request)
         _ = session.touch(bytes: response.body.contentLength ?? 0)
         return response
     }
@@ -192,24 +200,47 @@ struct HLSEndpoint: Sendable {
         Response(status: .ok, headers: [.contentType: MediaWindow.playlistContentType], body: .init(byteBuffer: bytes))
     }
 
-    private func resource(_ remuxer: StreamRemuxer, _ name: String) async throws(APIError) -> Response {
+    private func resource(_ remuxer: StreamRemuxer, _ name: String, _ request: Request) async throws(APIError) -> Response {
         switch await remuxer.resource(name) {
         case .found(let resource):
-            let pieces = resource.pieces
-            let body =
-                pieces.count == 1
-                ? ResponseBody(byteBuffer: pieces[0])
-                : ResponseBody(contentLength: resource.byteCount) { writer in
-                    for piece in pieces { try await writer.write(piece) }
-                    try await writer.finish(nil)
-                }
-            return Response(
-                status: .ok, headers: [.contentType: resource.contentType, .cacheControl: resource.cache.directives], body: body)
+            // What a name stands for never changes, so it is its own tag.
+            let etag = "\"\(name)\""
+            var headers: HTTPFields = [
+                .contentType: resource.contentType, .cacheControl: resource.cache.directives, .acceptRanges: "bytes", .eTag: etag,
+            ]
+            let size = Int64(resource.byteCount)
+            guard let part = try ByteRange.asked(by: request, of: size, etag: etag, what: name) else {
+                return Response(status: .ok, headers: headers, body: Self.body(resource.pieces))
+            }
+            headers[.contentRange] = ByteRange.contentRange(part, of: size)
+            return Response(status: .partialContent, headers: headers, body: Self.body(Self.pieces(resource.pieces, in: part)))
         case .pending:
             var error = APIError.unavailable("This part has not come yet.")
             error.headers[.retryAfter] = "1"
             throw error
         case .gone, .unknown: throw .notFound("media", name)
+        }
+    }
+}
+
+extension HLSEndpoint {
+    private static func body(_ pieces: [ByteBuffer]) -> ResponseBody {
+        if pieces.count == 1 { return ResponseBody(byteBuffer: pieces[0]) }
+        return ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.readableBytes }) { writer in
+            for piece in pieces { try await writer.write(piece) }
+            try await writer.finish(nil)
+        }
+    }
+
+    /// These bytes of them, nothing copied.
+    private static func pieces(_ pieces: [ByteBuffer], in part: Range<Int64>) -> [ByteBuffer] {
+        var start: Int64 = 0
+        return pieces.compactMap { piece in
+            let own = start..<start + Int64(piece.readableBytes)
+            start = own.upperBound
+            let wanted = own.clamped(to: part)
+            guard !wanted.isEmpty else { return nil }
+            return piece.getSlice(at: piece.readerIndex + Int(wanted.lowerBound - own.lowerBound), length: wanted.count)
         }
     }
 }

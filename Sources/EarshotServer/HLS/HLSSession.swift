@@ -75,7 +75,7 @@ final class HLSSession: LiveConnection, Sendable {
         self.stream.leaveViewer()
         self.core.registry.release(self.stream)
         self.core.counters.update { $0.closed[reason, default: 0] += 1 }
-        self.core.admissions.tellEnded(self.play.request, pass: self.play.pass, reason: reason)
+        self.play.consent.end(reason)
         guard let held = self.core.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata

@@ -12,9 +12,17 @@ final class WindowTaker: PieceTaker {
     var pieces: PieceStream?
     /// What the window did not take.
     private(set) var problem: String?
-    private static let cachedPieces = 600
+    /// Of ``sinceKeyframe``, as of the pictures that joiners get over RTMP: more, and viewers begin at the next keyframe.
+    private let cacheLimit: (bytes: Int, ms: Int64)
+    private var cachedBytes = 0
+    /// A part was refused: what comes next begins with a keyframe, behind a discontinuity.
+    private var lacksPart = false
+    private var format: MediaFormat?
 
-    init(_ window: MediaWindow) { self.window = window }
+    init(_ window: MediaWindow, cacheLimit: (bytes: Int, ms: Int64)) {
+        self.window = window
+        self.cacheLimit = cacheLimit
+    }
 
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool {
         (isKeyframe && self.window.startsSegment(pendingMicros: pendingMs * 1_000))
@@ -27,26 +35,48 @@ final class WindowTaker: PieceTaker {
 
     func began(_ beginning: PieceMaker.Beginning, nowMs: Int64) {
         self.beginning = beginning
-        self.sinceKeyframe = []
+        self.forgetPieces()
         let picture = beginning.tracks.first { $0.kind == .video }
-        self.change { (window: inout MediaWindow) throws(HLSError) in
-            try window.begin(
-                MediaFormat(
-                    initialization: beginning.initialization, codecs: beginning.codecs, hasVideo: picture != nil, width: picture?.width,
-                    height: picture?.height, frameRate: picture?.frameRate, keyframeIntervalMs: nil), nowMs: nowMs)
-        }
+        let format = MediaFormat(
+            initialization: beginning.initialization, codecs: beginning.codecs, hasVideo: picture != nil, width: picture?.width,
+            height: picture?.height, frameRate: picture?.frameRate, keyframeIntervalMs: nil)
+        self.format = format
+        self.lacksPart = false
+        _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
         self.pieces?.begin(beginning.initialization)
     }
 
     func made(_ piece: PieceMaker.Piece, nowMs: Int64) {
         let fragment = piece.fragment
-        if fragment.isIndependent { self.sinceKeyframe = [] }
-        if self.sinceKeyframe.count < Self.cachedPieces { self.sinceKeyframe.append(fragment) }
+        self.keep(fragment)
         let part = MediaPart(
             bytes: fragment.bytes, durationMicros: max(1, fragment.durationMs) * 1_000, isIndependent: piece.holdsKeyframe,
             beginsWithKeyframe: fragment.isIndependent, programDateTimeMs: piece.wallMs)
-        self.change { (window: inout MediaWindow) throws(HLSError) in try window.append(part, nowMs: nowMs) }
         self.pieces?.publish(fragment)
+        if self.lacksPart {
+            guard fragment.isIndependent, let format = self.format else { return }
+            self.lacksPart = false
+            _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
+        }
+        if !self.change({ (window: inout MediaWindow) throws(HLSError) in try window.append(part, nowMs: nowMs) }) {
+            self.lacksPart = true
+            self.window.interrupt(nowMs: nowMs)
+        }
+    }
+
+    private func keep(_ fragment: Fragment) {
+        if fragment.isIndependent { self.forgetPieces() }
+        // One without its keyframe is no beginning.
+        guard fragment.isIndependent || !self.sinceKeyframe.isEmpty else { return }
+        self.sinceKeyframe.append(fragment)
+        self.cachedBytes += fragment.bytes.readableBytes
+        let ms = fragment.endMs - (self.sinceKeyframe.first?.startMs ?? fragment.startMs)
+        if self.cachedBytes > self.cacheLimit.bytes || ms > self.cacheLimit.ms { self.forgetPieces() }
+    }
+
+    private func forgetPieces() {
+        self.sinceKeyframe = []
+        self.cachedBytes = 0
     }
 
     func interrupted(nowMs: Int64) { self.window.interrupt(nowMs: nowMs) }
@@ -57,14 +87,17 @@ final class WindowTaker: PieceTaker {
     /// Everything that is listed goes at once.
     func purge(_ empty: MediaWindow) {
         self.window = empty
-        self.sinceKeyframe = []
+        self.forgetPieces()
     }
 
-    private func change(_ body: (inout MediaWindow) throws(HLSError) -> Void) {
+    /// False: the window did not take it.
+    private func change(_ body: (inout MediaWindow) throws(HLSError) -> Void) -> Bool {
         do throws(HLSError) {
             try body(&self.window)
+            return true
         } catch {
             self.problem = "\(error)"
+            return false
         }
     }
 }

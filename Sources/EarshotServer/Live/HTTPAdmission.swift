@@ -3,12 +3,36 @@ import NIOCore
 import RTMP
 import Relay
 import Rooms
+import Synchronization
+
+/// A viewer was let in, and a back end that counts viewers may know of it: so it is told of the end, once, whatever becomes of the viewer.
+/// Any thread.
+final class PlayConsent: Sendable {
+    let pass: AdmissionPass
+    private let request: AdmissionRequest
+    private let admissions: AdmissionRules
+    private let hasEnded = Atomic<Bool>(false)
+
+    init(_ request: AdmissionRequest, _ pass: AdmissionPass, _ admissions: AdmissionRules) {
+        self.request = request
+        self.pass = pass
+        self.admissions = admissions
+    }
+
+    deinit { self.end(.clientClosed) }
+
+    func end(_ reason: CloseReason) {
+        guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return }
+        self.admissions.tellEnded(self.request, pass: self.pass, reason: reason)
+    }
+}
 
 /// Letting viewers in that come over HTTP.
 extension ServerCore {
     struct HTTPPlay: Sendable {
         let request: AdmissionRequest
-        let pass: AdmissionPass
+        let consent: PlayConsent
+        var pass: AdmissionPass { self.consent.pass }
     }
 
     /// As for RTMP: credential and address, the room's state, the hook. Throws what the viewer is answered.
@@ -26,6 +50,7 @@ extension ServerCore {
             }
             throw APIError(refusal)
         case .success(let pass):
+            let consent = PlayConsent(request, pass, self.admissions)
             if let why = self.rooms.playRefusal(address.path) {
                 throw APIError(
                     AdmissionRefusal(
@@ -34,7 +59,7 @@ extension ServerCore {
             }
             // What another server has is fetched for the first who asks.
             if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
-            return HTTPPlay(request: request, pass: pass)
+            return HTTPPlay(request: request, consent: consent)
         }
     }
 

@@ -66,7 +66,7 @@ struct LiveEndpoint: HTTPTakeover {
             preface = isWebSocket ? WebSocketWriter.text("{\"mimeType\":\(JSONValue.string(type).text)}") : ByteBuffer()
         }
         let viewer = LiveViewer.Play(
-            request: play.request, pass: play.pass, packaging: packaging, transport: transport, preface: preface,
+            request: play.request, consent: play.consent, packaging: packaging, transport: transport, preface: preface,
             client: head.headers.first(name: "user-agent"))
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type)
         let core = self.core

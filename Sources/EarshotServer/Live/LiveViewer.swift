@@ -14,7 +14,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     /// What was decided about it before there was a viewer.
     struct Play: Sendable {
         let request: AdmissionRequest
-        let pass: AdmissionPass
+        let consent: PlayConsent
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
         /// What its player gets before the first message; over a WebSocket whole messages.
@@ -160,6 +160,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     /// Its last act, once.
     private func end() {
         self.endPlay()
+        self.play.consent.end(self.closeReason ?? .clientClosed)
         guard let loop = self.loop else { return }
         self.loop = nil
         loop.remove(self)
@@ -188,7 +189,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             stream.leaveViewer()
             self.core.registry.release(stream)
         }
-        self.core.admissions.tellEnded(self.play.request, pass: self.play.pass, reason: self.closeReason ?? .clientClosed)
+        self.play.consent.end(self.closeReason ?? .clientClosed)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -288,7 +289,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     // MARK: What the server asks of it
 
     func plays(as user: String, _ paths: Set<String>) -> Bool {
-        self.viewer != nil && self.play.pass.user == user && paths.contains(self.play.request.address.path)
+        self.viewer != nil && self.play.consent.pass.user == user && paths.contains(self.play.request.address.path)
     }
 
     func publishes(as user: String, _ paths: Set<String>) -> Bool { false }

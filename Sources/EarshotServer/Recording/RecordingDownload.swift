@@ -64,21 +64,10 @@ struct FileDownload: Sendable {
         if let known = request.headers[.ifNoneMatch], self.isAmong(known) {
             return Response(status: .notModified, headers: [.eTag: self.etag, .cacheControl: "private, no-cache"])
         }
-        // RFC 9110 §14.2: a Range means something to GET alone.
-        let text = request.method == .get ? request.headers[.range] : nil
-        let isFresh = request.headers[.ifRange].map { $0 == self.etag } ?? true
-        guard let text, isFresh, let range = ByteRange(text) else {
+        guard let part = try ByteRange.asked(by: request, of: self.size, etag: self.etag, what: "The file") else {
             return Response(status: .ok, headers: headers, body: self.body(0..<self.size))
         }
-        guard let part = range.part(of: self.size) else {
-            var error = APIError(.rangeNotSatisfiable, .invalid, "The file has \(self.size) bytes.")
-            error.field = "Range"
-            error.value = String(text.prefix(80))
-            error.rule = "a range that begins before its end"
-            error.headers[.contentRange] = "bytes */\(self.size)"
-            throw error
-        }
-        headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(self.size)"
+        headers[.contentRange] = ByteRange.contentRange(part, of: self.size)
         return Response(status: .partialContent, headers: headers, body: self.body(part))
     }
 

@@ -116,12 +116,21 @@ final class FrameMailbox: StreamTap {
 
     /// Whether it is worth waking for.
     private func add(_ item: TapItem, to box: inout Box, nowMs: Int64) -> Bool {
-        guard case .frame(let frame) = item, frame.tag.flags.contains(.coded) else {
+        let isFull = box.bytes > self.limitBytes || box.entries.count > Self.limitItems
+        guard case .frame(let frame) = item else {
+            if case .prelude(let frames) = item { box.bytes += frames.reduce(0) { $0 + $1.payload.readableBytes } }
             box.entries.append(.item(item))
-            if case .frame(let frame) = item, frame.kind == .data { return false }
             return true
         }
-        let isFull = box.bytes > self.limitBytes || box.entries.count > Self.limitItems
+        guard frame.tag.flags.contains(.coded) else {
+            if isFull, !self.makeRoom(for: frame, in: &box) {
+                box.dropped += 1
+                return false
+            }
+            box.bytes += frame.payload.readableBytes
+            box.entries.append(.item(item))
+            return frame.kind != .data
+        }
         // Audio alone has no keyframes: it goes on when there is room.
         if box.isSkipping, !isFull, frame.isKeyframe || frame.kind == .audio && box.entries.isEmpty { box.isSkipping = false }
         if box.isSkipping || isFull {
@@ -134,6 +143,25 @@ final class FrameMailbox: StreamTap {
         box.isQuiet = false
         box.entries.append(Self.entry(frame, &box.arena))
         return box.bytes > Self.plentyBytes || box.patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true
+    }
+
+    /// Over the limit data is left out, and of headers between which there are no frames the newest is enough. False: this one is left out.
+    private func makeRoom(for frame: Frame, in box: inout Box) -> Bool {
+        guard frame.kind != .data, box.bytes <= 2 * self.limitBytes, box.entries.count <= 2 * Self.limitItems else { return false }
+        do throws(MediaError) {
+            guard let slot = try frame.headerSlot() else { return false }
+            for index in box.entries.indices.reversed() {
+                guard case .item(.frame(let before)) = box.entries[index], !before.tag.flags.contains(.coded) else { return true }
+                guard let other = try before.headerSlot(), slot.supersedes(other) else { continue }
+                box.bytes -= before.payload.readableBytes
+                box.entries.remove(at: index)
+                return true
+            }
+            return true
+        } catch {
+            // A header that cannot be read helps nobody.
+            return false
+        }
     }
 
     private static func entry(_ frame: Frame, _ arena: inout ByteBuffer) -> Entry {

@@ -55,23 +55,32 @@ final class PieceMaker {
     private var audio: Track?
     private var muxer: FragmentMuxer?
     private var transcoder: AudioTranscoder?
+    /// Sound that could not be transcoded: the pictures go on without it.
+    private var refusedAudio: Track?
     /// What came before it was known which tracks there are.
     private var held: [Frame] = []
     private var heldBytes = 0
     /// Milliseconds of the stream's timeline that are the muxers' zero.
     private var originMs: Int64?
     private var lastTracks: [Track] = []
-    /// Of the stream's timeline.
+    /// Of the stream's timeline: the newest frame of the leading kind, and where it ends if all goes on evenly.
     private var newestMs: Int64?
+    private var runEndMs: Int64 { (self.newestMs ?? 0) + max(1, self.leadStepMs) }
+    /// The newest sample of each kind, in this run.
+    private var newestPictureMs: Int64?
+    private var newestSoundMs: Int64?
+    /// What comes next does not go on from what was.
+    private var hasLeapt = false
     private var nextSequenceNumber: UInt32 = 1
     /// The wall clock's time of the stream's zero. It moves with the publisher's clock; each piece is told its own.
     private var wallOffsetMs: Int64 = 0
+    /// The same as the newest frame of the present batch has it; in force from the first piece that begins in this batch.
+    private var newWallOffsetMs: Int64 = 0
     private var pieceStartMs: Int64?
     private var lastLeadMs: Int64?
     /// Of the last two frames of the leading kind.
     private var leadStepMs: Int64 = 0
     private var leadKind = Frame.Kind.video
-    private var lastPictureMs: Int64?
     /// Samples of sound since the last picture.
     private var soundsSincePicture = 0
     private var hasKeyframe = false
@@ -99,7 +108,9 @@ final class PieceMaker {
     func take(_ items: [TapItem], nowMs: Int64, wallMs: Int64) {
         // Of what comes together, the newest has just arrived: the first are the pictures that a joiner gets.
         for case .frame(let frame) in items.reversed() {
-            self.wallOffsetMs = wallMs - frame.timestamp
+            self.newWallOffsetMs = wallMs - frame.timestamp
+            // After a leap the pieces that are open still have the old one.
+            if !self.isFar(frame.timestamp, from: self.newestMs) { self.wallOffsetMs = self.newWallOffsetMs }
             break
         }
         for item in items {
@@ -135,14 +146,32 @@ final class PieceMaker {
         do throws(FFmpegError) {
             try self.noteTrack(frame, nowMs: nowMs)
             guard let sample = Sample(frame) else { return }
+            if self.muxer != nil, self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
+                self.leap(nowMs: nowMs)
+            }
             if self.muxer == nil {
                 try self.hold(frame, sample, nowMs: nowMs)
             } else {
                 try self.write(sample, nowMs: nowMs)
             }
+        } catch .timestampJump {
+            // Of one track alone. It begins the next run, like any other.
+            self.leap(nowMs: nowMs)
         } catch {
             self.fail(error, nowMs: nowMs)
         }
+    }
+
+    /// The times do not go on: what was written ends here, and the next keyframe begins anew.
+    private func leap(nowMs: Int64) {
+        self.interrupt(nowMs: nowMs)
+        self.hasLeapt = true
+        self.wallOffsetMs = self.newWallOffsetMs
+    }
+
+    private func isFar(_ ms: Int64, from last: Int64?) -> Bool {
+        guard let last else { return false }
+        return ms < last - Self.leapMs.back || ms > last + Self.leapMs.ahead
     }
 
     /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe.
@@ -151,7 +180,7 @@ final class PieceMaker {
         // Of codecs without headers every frame describes the track: one is enough.
         guard frame.isSequenceHeader || known == nil || known?.codec != frame.tag.codec, Track.describes(frame) else { return }
         let track = try Track(frame)
-        guard track != known else { return }
+        guard track != known, track != self.refusedAudio else { return }
         let isCarried = track.needsTranscode || track.isSupported(in: self.format)
         if !isCarried { self.note("\(track.codecsString) is not carried in \(self.format)") }
         if frame.kind == .video { self.video = isCarried ? track : nil } else { self.audio = isCarried ? track : nil }
@@ -192,24 +221,52 @@ final class PieceMaker {
         if hasVideo, let video = self.video { tracks.append(video) }
         if let audio = self.audio {
             if audio.needsTranscode {
-                let transcoder = try AudioTranscoder(audio)
-                self.transcoder = transcoder
-                tracks.append(transcoder.track)
+                if let transcoder = self.transcoder(for: audio) { tracks.append(transcoder.track) }
             } else {
                 tracks.append(audio)
             }
         }
-        if self.rebases, tracks != self.lastTracks || self.leaps(to: first.timestamp) { self.originMs = nil }
+        guard !tracks.isEmpty else { return }
+        let origin = self.origin(for: tracks, from: first.timestamp)
         self.lastTracks = tracks
-        try self.begin(tracks, originMs: self.originMs ?? first.timestamp, nowMs: nowMs)
+        self.hasLeapt = false
+        self.wallOffsetMs = self.newWallOffsetMs
+        self.newestPictureMs = nil
+        self.newestSoundMs = nil
+        try self.begin(tracks, originMs: origin, nowMs: nowMs)
         for frame in held {
             if let sample = Sample(frame) { try self.write(sample, nowMs: nowMs) }
         }
     }
 
-    private func leaps(to ms: Int64) -> Bool {
-        guard let newest = self.newestMs else { return false }
-        return ms < newest - Self.leapMs.back || ms > newest + Self.leapMs.ahead
+    /// The container's zero for a run that begins at `ms`.
+    ///
+    /// Where the times do not go on those in the container do all the same (unless it begins at zero again): a player of HLS or of
+    /// MediaSource would stand before a hole, and no container has times before its zero.
+    private func origin(for tracks: [Track], from ms: Int64) -> Int64 {
+        guard let origin = self.originMs else { return ms }
+        let leaps = self.hasLeapt || self.isFar(ms, from: self.newestMs)
+        if self.rebases { return leaps || tracks != self.lastTracks ? ms : origin }
+        return leaps || ms < origin ? ms - max(0, self.runEndMs - origin) : origin
+    }
+
+    /// Nil: the sound cannot be carried, and is done without.
+    private func transcoder(for audio: Track) -> AudioTranscoder? {
+        do throws(FFmpegError) {
+            let made = try AudioTranscoder(audio)
+            self.transcoder = made
+            return made
+        } catch {
+            self.refuse(audio, error)
+            return nil
+        }
+    }
+
+    private func refuse(_ audio: Track?, _ error: FFmpegError) {
+        self.note("\(audio?.codecsString ?? "audio") is left out: \(error)")
+        self.refusedAudio = audio
+        self.audio = nil
+        self.transcoder = nil
     }
 
     private func begin(_ tracks: [Track], originMs: Int64, nowMs: Int64) throws(FFmpegError) {
@@ -220,7 +277,6 @@ final class PieceMaker {
         self.muxer = muxer
         self.pieceStartMs = nil
         self.lastLeadMs = nil
-        self.lastPictureMs = nil
         self.soundsSincePicture = 0
         self.hasKeyframe = false
         self.taker.began(
@@ -240,11 +296,7 @@ final class PieceMaker {
             }
         }
         guard let muxer = self.muxer else { return }
-        if sample.kind == .audio, let transcoder = self.transcoder {
-            for made in try transcoder.transcode(sample) { try muxer.write(made) }
-        } else {
-            try muxer.write(sample)
-        }
+        guard try self.put(sample, into: muxer, nowMs: nowMs) else { return }
         guard leads else { return }
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
         if sample.kind == .video ? sample.isKeyframe : tracks.count == 1 { self.hasKeyframe = true }
@@ -254,17 +306,41 @@ final class PieceMaker {
         self.newestMs = sample.dts
     }
 
+    /// False: the sound had to be given up, and the run with it.
+    private func put(_ sample: Sample, into muxer: FragmentMuxer, nowMs: Int64) throws(FFmpegError) -> Bool {
+        var samples = [sample]
+        if sample.kind == .audio, let transcoder = self.transcoder {
+            do throws(FFmpegError) {
+                samples = try transcoder.transcode(sample)
+            } catch {
+                self.refuse(self.audio, error)
+                self.interrupt(nowMs: nowMs)
+                return false
+            }
+        }
+        for sample in samples {
+            do throws(FFmpegError) {
+                try muxer.write(sample)
+            } catch .library(let operation, let code, let text) {
+                // One sample that libavformat does not take is no reason to lose the others.
+                self.note("\(FFmpegError.library(operation: operation, code: code, text: text))")
+            }
+        }
+        return true
+    }
+
     /// Whether it is of the kind that pieces end with: pictures, if there are any. A camera that is turned off does not end its stream:
     /// then it is the sound.
     private func noteLead(_ sample: Sample, _ tracks: [Track]) -> Bool {
         if sample.kind == .video {
-            self.lastPictureMs = sample.dts
+            self.newestPictureMs = sample.dts
             self.soundsSincePicture = 0
             return true
         }
+        self.newestSoundMs = sample.dts
         guard tracks.contains(where: { $0.kind == .video }) else { return true }
         self.soundsSincePicture += 1
-        guard let last = self.lastPictureMs, self.soundsSincePicture >= Self.away.samples else { return false }
+        guard let last = self.newestPictureMs, self.soundsSincePicture >= Self.away.samples else { return false }
         return sample.dts - last >= Self.away.ms
     }
 

@@ -28,6 +28,7 @@ actor StreamRemuxer {
     /// Milliseconds of the steady clock.
     private var piecesAskedMs: Int64 = 0
     private var toldProblems = 0
+    private var toldRefusal: String?
     private var seenVersion = -1
     private var phase = Phase.running
     /// Milliseconds of the steady clock.
@@ -60,7 +61,10 @@ actor StreamRemuxer {
     private static let idleMs: Int64 = 30_000
     private static let lingerMs: Int64 = 30_000
     private static let waiterLimit = 20_000
-    private static let cachedPieces = 600
+
+    /// Media Sequence Numbers at one URL must never go back, whatever a window before this one reached (RFC 8216bis §6.2.2): they grow
+    /// by three a second, segments by two at most. Counted from 2020 they fit 31 bits until 2042, which is all that some players read.
+    private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
 
     /// `stream` was acquired for it.
     init(core: ServerCore, stream: Relay.Stream) throws(HLSError) {
@@ -71,11 +75,12 @@ actor StreamRemuxer {
         let settings = core.config.hls
         let makeWindow = { @Sendable () throws(HLSError) -> MediaWindow in
             try MediaWindow(
-                epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Int(WallClock.seconds),
+                epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Self.firstSequence(),
                 configuration: settings.window)
         }
         self.makeWindow = makeWindow
-        self.taker = WindowTaker(try makeWindow())
+        let cache = core.config.relay.gopCache
+        self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
         self.maker = PieceMaker(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
         self.lastUse = Atomic(LoopSweeper.nowMs)
     }
@@ -147,6 +152,9 @@ actor StreamRemuxer {
             self.core.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }
         self.toldProblems = self.maker.problems.count
+        guard let problem = self.taker.problem, problem != self.toldRefusal else { return }
+        self.toldRefusal = problem
+        self.core.log.warning("Not in the playlist", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
     }
 
     private func streamEnded() {
@@ -232,6 +240,9 @@ actor StreamRemuxer {
     }
 
     // MARK: HLS
+
+    /// How many playlists were put together so far.
+    var playlistsWritten: Int { self.taker.window.playlistsWritten }
 
     private func changed() {
         guard self.taker.window.version != self.seenVersion, !self.waiters.isEmpty else { return }

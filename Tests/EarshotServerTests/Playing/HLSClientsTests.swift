@@ -225,6 +225,15 @@ import Testing
                 let segment = try await HTTPAnswer.get(one.segment)
                 #expect(segment.status == 200 && segment.headers["cache-control"]?.contains("immutable") == true)
                 #expect(segment.headers["content-type"] == "video/mp4")
+                for (range, status, bytes) in [
+                    ("bytes=0-99", 206, segment.body.prefix(100)), ("bytes=-7", 206, segment.body.suffix(7)),
+                    ("bytes=70000-", 206, segment.body.dropFirst(70_000)), ("bytes=99999999-", 416, Data()),
+                    ("bytes=1-2,5-6", 200, segment.body),
+                ] where status != 206 || segment.body.count > 70_000 || !range.hasPrefix("bytes=7") {
+                    let part = try await HTTPAnswer.call("GET", one.segment, headers: ["Range": range])
+                    #expect(part.status == status && (status == 416 || part.body == bytes), "\(range): \(part.status) \(part.body.count)")
+                    if status == 206 { #expect(part.headers["content-range"]?.hasSuffix("/\(segment.body.count)") == true) }
+                }
                 // Another stream's file with this session, and none at all.
                 #expect(try await HTTPAnswer.get(one.segment.replacing("cam1.hls", with: "cam2.hls")).status == 403)
                 #expect(try await HTTPAnswer.get(String(one.segment.prefix { $0 != "?" })).status == 403)

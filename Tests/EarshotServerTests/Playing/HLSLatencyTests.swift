@@ -1,0 +1,98 @@
+import Foundation
+import Media
+import Rooms
+import Testing
+
+@testable import EarshotServer
+
+/// What low latency promises, and what it costs.
+@Suite struct HLSLatencyTests {
+    /// Coded pictures and sound, without the end of sequence.
+    static func media(_ seconds: Int, audio: Bool = true) async throws -> [Tag] {
+        try FLVFile.read(try await Fixture.flv(video: Fixture.baseline, audio: audio ? Fixture.aac : nil, seconds: seconds))
+            .filter { $0.kind != .data && !($0.kind == .video && $0.payload.count > 1 && $0.payload[1] == 2) }
+    }
+
+    /// A part is in the playlist 300 ms after its last picture came, or sooner; so is the last one before the publisher falls silent.
+    @Test func partsAreListedInTime() async throws {
+        let tags = try await Self.media(12)
+        try await TestServer.run({
+            $0.hls.windowMs = 60_000
+            $0.hls.segmentMs = 1_000
+            // From the first picture on, so that the playlist's zero is known.
+            $0.hls.always = true
+        }) { server in
+            let publisher = PacedPublisher(try await TagClient.publish(to: server, "live/cam1"))
+            async let pushed: Void = publisher.send(tags)
+            try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            let live = try await LiveHLS(server, "cam1")
+            var text = try await live.playlist().text
+            let begin = Int64(try await publisher.sentAt.first.orThrow().ms)
+            var late: [Int64] = []
+            while true {
+                let answer = try await live.playlist(LiveHLS.next(after: text))
+                let now = ContinuousClock.now
+                guard answer.status == 200 else { break }
+                text = answer.text
+                let endMs = begin + LiveHLS.listedMs(text)
+                let sent = try await publisher.sent(before: endMs).orThrow()
+                late.append(Int64((now - sent) / .milliseconds(1)))
+                if endMs >= 11_800 { break }
+            }
+            try await pushed
+            late.sort()
+            #expect(late.count > 30, "\(late.count) parts")
+            let inTime = late.count { $0 <= 300 }
+            // On a machine that does a hundred other things a few may come late; most may not.
+            #expect(inTime * 10 >= late.count * 8 && late[late.count / 2] <= 300, "milliseconds: \(late)")
+        }
+    }
+
+    /// A thousand players that wait for the same part: one playlist is put together for all of them.
+    @Test func aThousandShareOneAnswer() async throws {
+        let tags = try await Self.media(20)
+        try await TestServer.run { server in
+            let publisher = PacedPublisher(try await TagClient.publish(to: server, "live/cam1"))
+            let pushing = Task { try await publisher.send(tags) }
+            defer { pushing.cancel() }
+            try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            let live = try await LiveHLS(server, "cam1")
+            let remuxer = try server.server.core.remuxers.find("live/cam1").orThrow()
+            // As far ahead as one may ask, so that all of them ask before it comes.
+            let (msn, part) = LiveHLS.next(after: try await live.playlist().text)
+            let asked = "\(live.url)&_HLS_msn=\(msn)&_HLS_part=\(part + 9)&player=[1-1000]"
+            let before = await remuxer.playlistsWritten
+            try await Fixture.withDirectory { directory in
+                let curl = try await ClientProcess.run(
+                    [
+                        "curl", "-sS", "--parallel", "--parallel-immediate", "--parallel-max", "1000", "-o",
+                        directory.appendingPathComponent("#1").path, asked,
+                    ], within: 60)
+                #expect(curl.status == 0, "\(curl.errors)")
+                let written = await remuxer.playlistsWritten - before
+                let answers = try (1...1_000).map { try String(contentsOf: directory.appendingPathComponent("\($0)"), encoding: .utf8) }
+                #expect(answers.allSatisfy { $0.hasPrefix("#EXTM3U") })
+                // Those who came late on a busy machine are answered at once, with what there is by then.
+                #expect(written <= 12, "\(written) playlists for a thousand answers")
+                #expect(Set(answers).count <= written)
+            }
+        }
+    }
+
+    /// With `hls.always` there are segments before anybody asks; without it there is no work at all.
+    @Test(arguments: [true, false]) func always(_ isAlways: Bool) async throws {
+        let tags = try await Self.media(20)
+        try await TestServer.run({ $0.hls.always = isAlways }) { server in
+            let publisher = PacedPublisher(try await TagClient.publish(to: server, "live/cam1"))
+            let pushing = Task { try await publisher.send(tags) }
+            defer { pushing.cancel() }
+            try await eventually("six seconds of media") { await publisher.sentAt.last?.ms ?? 0 > 6_000 }
+            let remuxers = server.server.core.remuxers
+            #expect((remuxers.find("live/cam1") != nil) == isAlways)
+            guard isAlways else { return }
+            let text = try await LiveHLS(server, "cam1").playlist().text
+            let listedMs = LiveHLS.listedMs(text)
+            #expect(listedMs > 4_000, "what came before the first viewer is listed: \(text)")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Media
+
+/// An HLS player's walk through a low-latency playlist. A plain value.
+struct LiveHLS {
+    /// The media playlist, with its session.
+    let url: String
+
+    /// Opens a session.
+    init(_ server: TestServer, _ name: String) async throws {
+        let first = try await HTTPAnswer.get("\(server.http)/live/\(name).m3u8")
+        let media = try first.text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
+        self.url = "\(server.http)/live/\(media)"
+    }
+
+    /// The playlist of now, or the one that has this part.
+    func playlist(_ wanted: (msn: Int, part: Int)? = nil) async throws -> HTTPAnswer {
+        try await HTTPAnswer.get(self.url + (wanted.map { "&_HLS_msn=\($0.msn)&_HLS_part=\($0.part)" } ?? ""))
+    }
+
+    /// What a player asks for that has this playlist.
+    static func next(after text: String) -> (msn: Int, part: Int) {
+        var msn = 0
+        var part = 0
+        for line in text.split(separator: "\n") {
+            if let value = line.split(separator: ":").last, line.hasPrefix("#EXT-X-MEDIA-SEQUENCE") { msn = Int(value) ?? 0 }
+            if line.hasPrefix("#EXT-X-PART:") { part += 1 }
+            if !line.hasPrefix("#"), !line.isEmpty {
+                msn += 1
+                part = 0
+            }
+        }
+        return (msn, part)
+    }
+
+    /// Milliseconds of all that is listed: whole segments, and the parts behind them.
+    static func listedMs(_ text: String) -> Int64 {
+        var whole = 0.0
+        var parts = 0.0
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("#EXTINF:") {
+                whole += Double(line.dropFirst(8).prefix { $0 != "," }) ?? 0
+                parts = 0
+            } else if line.hasPrefix("#EXT-X-PART:DURATION=") {
+                parts += Double(line.dropFirst(21).prefix { $0 != "," }) ?? 0
+            }
+        }
+        return Int64(((whole + parts) * 1_000).rounded())
+    }
+}
+
+/// Publishes tags at the pace of their timestamps, and remembers when it sent them. Any thread.
+actor PacedPublisher {
+    private let client: TagClient
+    private(set) var sentAt: [(ms: UInt32, at: ContinuousClock.Instant)] = []
+
+    init(_ client: TagClient) { self.client = client }
+
+    func send(_ tags: [Tag]) async throws {
+        let begin = ContinuousClock.now
+        let first = tags.first?.timestamp ?? 0
+        for tag in tags {
+            try await Task.sleep(until: begin + .milliseconds(Int(tag.timestamp &- first)), clock: .continuous)
+            if tag.kind == .video, !tag.isSequenceHeader { self.sentAt.append((tag.timestamp, .now)) }
+            try await self.client.send([tag])
+        }
+    }
+
+    /// When the last picture before this time was sent.
+    func sent(before ms: Int64) -> ContinuousClock.Instant? { self.sentAt.last { Int64($0.ms) < ms }?.at }
+}
