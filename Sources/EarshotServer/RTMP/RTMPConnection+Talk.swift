@@ -53,6 +53,9 @@ extension RTMPConnection {
         }
         switch answer {
         case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
+        case .success(let admitted) where admitted.listening.isOver:
+            admitted.listening.end()
+            self.refusePlay(streamID, "The room's talk channel is over.", .roomEnded, request.address)
         case .success(let admitted): self.play(streamID, request, admitted.pass, admitted.listening)
         }
         self.decided()

@@ -171,17 +171,26 @@ final class TalkChannel: Sendable {
 
     /// The talker's stream is its own: it is heard from now on, if the floor is.
     func began(_ seat: TalkSeat) {
+        var isOver = false
         self.change { state in
+            isOver = state.isClosed
+            guard !isOver else { return [] }
             state.talkers[seat.id] = seat
             return state.floor.apply(.published(seat.id, seat.role), nowMs: Self.nowMs)
                 + (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: Self.nowMs) : [])
         }
+        // The room ended while its stream was being claimed.
+        if isOver { seat.connected?.end(.roomEnded, "The room's talk channel is over.") }
     }
+
+    /// For good.
+    var isOver: Bool { self.state.withLock { $0.isClosed } }
 
     func ended(_ seat: TalkSeat) {
         self.change { state in
-            let wasPresent = state.members.left(session: seat.session)
-            guard wasPresent, state.talkers[seat.id] === seat else { return [] }
+            _ = state.members.left(session: seat.session)
+            // Whoever took its place over stays.
+            guard state.talkers[seat.id] === seat else { return [] }
             state.talkers[seat.id] = nil
             state.reports[seat.id] = nil
             state.heardMs[seat.id] = nil

@@ -115,6 +115,9 @@ final class TalkListening: Sendable {
         self.role = role
     }
 
+    /// Its channel has ended meanwhile.
+    var isOver: Bool { self.channel.isOver }
+
     /// Once.
     func end() { self.channel.ended(self) }
 }
