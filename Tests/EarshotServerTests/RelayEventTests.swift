@@ -93,6 +93,9 @@ import Upstream
                         }
                     }
                     try await live()
+                    try await eventually("the fourth connection") {
+                        try await Self.kinds(edge, "copy").count { $0 == "connected" } == 4
+                    }
                     let news = try await Self.relayEvents(edge, "copy")
                     let reasons = news.filter { $0["kind"].string == "relay.interrupted" }.map { $0["data"]["reason"].string }
                     #expect(reasons == ["forbidden", "forbidden", "dropped"])

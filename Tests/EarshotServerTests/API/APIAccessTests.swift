@@ -57,7 +57,8 @@ import Testing
         let app = Set(APIRoute.all.filter { $0.role == .app }.map(\.name))
         #expect(
             app == [
-                "createRoom", "listRooms", "getRoom", "getSnapshot", "updateRoom", "closeRoom", "renewRoom", "sendHeartbeat", "pauseRoom",
+                "createRoom", "listRooms", "getRoom", "getSnapshot", "listSnapshots", "downloadSnapshot", "updateRoom", "closeRoom",
+                "renewRoom", "sendHeartbeat", "pauseRoom",
                 "likeRoom",
                 "joinRoom",
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
