@@ -87,7 +87,8 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotServer", "Rooms", logging, lifecycle, httpClient, webSocket, nioCore, nioPosix, nioSSL,
+                "EarshotServer", "Rooms", "FFmpeg", "Media", "Upstream", logging, lifecycle, httpClient, webSocket, nioCore, nioPosix,
+                nioSSL,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -122,7 +123,8 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "HLSCheck", "SignalCheck", "earshot", httpClient, nioCore,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "Upstream", "HLSCheck", "SignalCheck", "earshot", httpClient,
+                nioCore,
                 nioPosix, nioSSL, crypto,
                 logging,
                 lifecycle,

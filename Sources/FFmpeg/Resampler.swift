@@ -12,6 +12,9 @@ package final class Resampler {
     /// Of what libav gives: channels that it leaves to us are not mixed yet.
     private var mixedChannels = 0
 
+    /// Hz that are taken: a header can say 1, and each of a run's samples would become as many as the rate that comes out.
+    package static let rates = 4_000...768_000
+
     /// `channels` is 1 or 2, `sampleRate` 8,000…192,000; others are brought into these.
     package init(sampleRate: Int = 48_000, channels: Int) {
         self.sampleRate = min(max(sampleRate, 8_000), 192_000)
@@ -20,9 +23,11 @@ package final class Resampler {
 
     deinit { swr_free(&self.context) }
 
+    /// Throws `.unsupported` for a rate out of ``rates``.
     package func convert(_ pcm: PCM) throws(FFmpegError) -> PCM {
         guard pcm.count > 0 else { return PCM(silence: 0, sampleRate: self.sampleRate, channels: self.channels) }
         if pcm.sampleRate == self.sampleRate, pcm.channels <= 2, self.context == nil { return pcm.mixed(to: self.channels) }
+        guard Self.rates.contains(pcm.sampleRate) else { throw .unsupported("resampling from \(pcm.sampleRate) Hz") }
         if self.context == nil || self.form != (pcm.sampleRate, pcm.channels) { try self.open(pcm) }
         return try self.run(pcm.planes, pcm.count)
     }

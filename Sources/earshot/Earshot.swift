@@ -23,7 +23,7 @@ struct Earshot: AsyncParsableCommand {
             CommandGroup(
                 name: "Talking to a running server:",
                 subcommands: [
-                    RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
+                    RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self, TalkCommand.self,
                     RelaysCommand.self, CallbacksCommand.self, SelfcheckCommand.self,
                 ]),
         ],

@@ -111,6 +111,16 @@ import Testing
         AudioTests.expectTone(pcm.flatMap { $0.planes[0] }, noise: 0.02)
     }
 
+    /// A FLAC header may say 1 Hz: 48,000 samples for each that comes.
+    @Test(arguments: [1, 100, 3_999, 768_001]) func absurdRates(_ rate: Int) throws {
+        let resampler = Resampler(sampleRate: 48_000, channels: 1)
+        #expect(throws: FFmpegError.unsupported("resampling from \(rate) Hz")) {
+            try resampler.convert(PCM(silence: 65_535, sampleRate: rate, channels: 1))
+        }
+        // The next run may be sound again.
+        #expect(try resampler.convert(PCM(silence: 4_000, sampleRate: 4_000, channels: 1)).count > 40_000)
+    }
+
     /// A talker that sends another header than its audio needs, none, or nothing but noise.
     @Test func wrongOrMissingHeaders() throws {
         let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)

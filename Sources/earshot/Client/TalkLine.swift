@@ -1,0 +1,158 @@
+import FFmpeg
+import Media
+import NIOCore
+import Synchronization
+import Upstream
+
+/// One end of a room's talk channel, over RTMP by librtmp: what the commands speak and listen through.
+enum TalkLine {
+    /// Milliseconds to connect and be let in.
+    private static let patienceMs = 10_000
+
+    private static func options() -> UpstreamOptions {
+        var options = UpstreamOptions { _ in nil }
+        options.connectTimeoutMs = self.patienceMs
+        options.handshakeTimeoutMs = self.patienceMs
+        options.bufferMs = 100
+        // A person waits: one try.
+        options.reconnect.maxAttempts = 1
+        return options
+    }
+
+    private static func url(_ text: String) throws -> UpstreamURL {
+        do throws(UpstreamError) { return try UpstreamURL(parsing: text) } catch {
+            throw CommandFailure(.failed, "the server's talk address cannot be used: \(error)")
+        }
+    }
+
+    /// Waits until the link runs; throws why it does not.
+    private static func wait(for task: UpstreamTask, until isReady: (UpstreamTask) -> Bool) async throws {
+        let end = ContinuousClock.now + .milliseconds(2 * self.patienceMs)
+        while !isReady(task) {
+            if case .failed(let reason, _) = task.state { throw self.refused(task.status.lastError.map { "\($0)" } ?? reason) }
+            guard ContinuousClock.now < end else { throw CommandFailure(.unreachable, "the talk channel does not answer") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private static func refused(_ reason: String) -> CommandFailure {
+        CommandFailure(.failed, "the talk channel does not let this in: \(DisplayText.escaped(reason))")
+    }
+
+    // MARK: Listening
+
+    /// Writes what is heard, until the seconds are over or the channel ends; returns the seconds that were written.
+    static func listen(_ text: String, to writer: sending WAVWriter, seconds: Double?) async throws -> Double {
+        let ear = Ear(writer)
+        let task = UpstreamTask.pull(try self.url(text), options: self.options()) { ear.take($0) }
+        task.start()
+        defer { task.stop() }
+        try await self.wait(for: task) { _ in ear.hasBegun || ear.end != nil }
+        let limit = seconds.map { Int($0 * 48_000) } ?? .max
+        while ear.samples < limit, ear.end == nil { try await Task.sleep(for: .milliseconds(20)) }
+        return Double(ear.finish()) / 48_000
+    }
+
+    /// Decodes what comes and writes it. Its state is used on the link's thread, and after the link is done with it.
+    private final class Ear: Sendable {
+        private struct State: ~Copyable {
+            let writer: WAVWriter
+            let resampler = Resampler(channels: 1)
+            var track: Track?
+            var decoder: AudioDecoder?
+            var samples = 0
+            var end: String?
+            var isFinished = false
+        }
+
+        private let state: Mutex<State>
+
+        init(_ writer: sending WAVWriter) { self.state = Mutex(State(writer: writer)) }
+
+        var hasBegun: Bool { self.state.withLock { $0.samples > 0 } }
+        var samples: Int { self.state.withLock { $0.samples } }
+        var end: String? { self.state.withLock { $0.end } }
+
+        /// Samples in all.
+        func finish() -> Int {
+            self.state.withLock { state in
+                if !state.isFinished {
+                    state.isFinished = true
+                    do throws(FFmpegError) { try state.writer.finish() } catch { state.end = "\(error)" }
+                }
+                return state.samples
+            }
+        }
+
+        func take(_ event: PullEvent) {
+            self.state.withLock { state in
+                guard !state.isFinished else { return }
+                switch event {
+                case .started: break
+                case .ended(let error): state.end = "\(error)"
+                case .frame(let frame):
+                    do throws(FFmpegError) { try Self.write(frame, &state) } catch { state.end = "\(error)" }
+                }
+            }
+        }
+
+        private static func write(_ frame: Frame, _ state: inout State) throws(FFmpegError) {
+            guard frame.kind == .audio else { return }
+            if Track.describes(frame) {
+                let track = try Track(frame)
+                if track != state.track {
+                    state.decoder = try AudioDecoder(track)
+                    state.track = track
+                }
+            }
+            guard let sample = Sample(frame), let decoder = state.decoder else { return }
+            for run in try decoder.decode(sample.payload) {
+                let pcm = try state.resampler.convert(run)
+                try state.writer.write(pcm)
+                state.samples += pcm.count
+            }
+        }
+    }
+
+    // MARK: Speaking
+
+    /// Sends the file as it would be spoken; returns the seconds that were.
+    static func speak(_ text: String, from reader: AudioFileReader) async throws -> Double {
+        let encoder: AudioEncoder
+        do throws(FFmpegError) { encoder = try AudioEncoder(sampleRate: 48_000, channels: 1, bitRate: 64_000) } catch {
+            throw CommandFailure(.failed, "cannot encode: \(error)")
+        }
+        var options = self.options()
+        options.timestampsFromZero = false
+        let task = UpstreamTask.push(try self.url(text), options: options)
+        defer { task.stop() }
+        task.offer(try self.frame(encoder.sequenceMessage, 0))
+        task.start()
+        try await self.wait(for: task) { $0.state == .running }
+        let resampler = Resampler(channels: 1)
+        let start = ContinuousClock.now
+        var spoken = 0
+        do {
+            while let pcm = try reader.next() {
+                let pcm = try resampler.convert(pcm)
+                for run in try encoder.encode(pcm) {
+                    // When its last sample has been said.
+                    let saidMs = max(0, run.position) * 1_000 / 48_000
+                    try await Task.sleep(until: start + .milliseconds(saidMs + 21), clock: .continuous)
+                    task.offer(try self.frame(encoder.message(run), saidMs))
+                }
+                spoken += pcm.count
+                if case .failed(let reason, _) = task.state { throw self.refused(task.status.lastError.map { "\($0)" } ?? reason) }
+            }
+        } catch let error as FFmpegError {
+            throw CommandFailure(.failed, "the file cannot be read to its end: \(error)")
+        }
+        // What is on its way is to arrive before the goodbye.
+        try await Task.sleep(for: .milliseconds(200))
+        return Double(spoken) / 48_000
+    }
+
+    private static func frame(_ message: ByteBuffer, _ ms: Int64) throws -> Frame {
+        try Frame(kind: .audio, timestamp: ms, payload: message)
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import SignalCheck
+import Testing
+
+/// `earshot talk`, against a real server.
+@Suite struct CLITalkTests {
+    @Test(.timeLimit(.minutes(1))) func speakListenShow() async throws {
+        try await TalkRoom.run { room in
+            try await Fixture.withDirectory { directory in
+                let cli = try await room.server.cli(in: directory)
+                let tone = directory.appendingPathComponent("tone.mp3").path
+                let made = try await ClientProcess.run(
+                    ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=700", "-t", "6", tone], within: 30)
+                #expect(made.status == 0, "\(made.errors)")
+                let heard = directory.appendingPathComponent("heard.wav").path
+                let speaker = try ClientProcess(try cli.line(["talk", "speak", "r1", "--as", "ops", tone, "--role", "host"]))
+                try await eventually("the voice of ops") { try await room.member("ops")["speaking"].bool == true }
+                let shown = try await cli("talk", "show", "r1")
+                #expect(shown.status == 0 && shown.text.contains("ops") && shown.text.contains("host, AAC, speaking"), "\(shown.text)")
+                let listened = try await cli("talk", "listen", "r1", "--seconds", "2", "-o", heard)
+                #expect(listened.status == 0 && listened.errors.contains("seconds heard"), "\(listened.errors)")
+                let spoken = try await speaker.outcome(within: 40)
+                #expect(spoken.status == 0 && spoken.errors.contains("6.0 seconds spoken"), "\(spoken.errors)")
+                let raw = directory.appendingPathComponent("heard.f32").path
+                let decoded = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", heard, "-f", "f32le", raw], within: 30)
+                #expect(decoded.status == 0, "\(decoded.errors)")
+                let levels = Tone.levels(try TalkMixTests.floats(URL(fileURLWithPath: raw)), 700)
+                #expect(levels.count >= 19 && levels[levels.count / 2] > -25, "\(levels)")
+                // Words for what cannot be.
+                let nowhere = try await cli("talk", "listen", "nowhere", "--seconds", "1", "-o", heard)
+                #expect(nowhere.status == 3 && nowhere.errors.contains("room"), "\(nowhere.errors)")
+                let noFile = try await cli("talk", "speak", "r1", "--as", "ops", "\(directory.path)/none.mp3")
+                #expect(noFile.status == 1 && noFile.errors.contains("none.mp3"), "\(noFile.errors)")
+                let mute = try await cli("talk", "speak", "r1", "--as", "mix", tone)
+                #expect(mute.status == 1 && mute.errors.contains("mix"), "\(mute.errors)")
+            }
+        }
+    }
+}
