@@ -23,7 +23,8 @@ struct Earshot: AsyncParsableCommand {
             CommandGroup(
                 name: "Talking to a running server:",
                 subcommands: [
-                    RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self, TalkCommand.self,
+                    RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
+                    TalkCommand.self,
                     RelaysCommand.self, CallbacksCommand.self, SelfcheckCommand.self,
                 ]),
         ],

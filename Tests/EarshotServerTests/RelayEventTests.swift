@@ -7,8 +7,11 @@ import Upstream
 
 /// What is told of links to other servers, and pulls that are not taken here for a while.
 @Suite struct RelayEventTests {
-    private static func relayEvents(_ server: TestServer, _ room: String) async throws -> [JSON] {
-        try await server.api("rooms/\(room)/events?limit=1000")["list"].list.filter { $0["kind"].string?.hasPrefix("relay.") == true }
+    /// Of this stream; what happened before it had a room is none of the room's.
+    private static func relayEvents(_ server: TestServer, _ name: String) async throws -> [JSON] {
+        try await server.api("events?limit=1000")["list"].list.filter {
+            $0["kind"].string?.hasPrefix("relay.") == true && $0["data"]["name"].string == name
+        }
     }
 
     private static func kinds(_ server: TestServer, _ room: String) async throws -> [String] {
