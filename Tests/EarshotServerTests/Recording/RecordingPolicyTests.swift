@@ -31,7 +31,7 @@ import Testing
                 }
                 try await Self.change(server, "walk", record: "never")
                 try await server.wait("rooms/walk") { $0["liveStatus"].int == 1 }
-                #expect(try await server.recordings("?room=walk")[0]["reason"].string == "stopped")
+                try await server.wait("recordings?room=walk") { $0["list"][0]["reason"].string == "stopped" }
                 // A call goes before the policy, and policy does not end it.
                 #expect(try await server.record("walk", "start").status == 200)
                 try await Self.change(server, "walk", record: "apps")
