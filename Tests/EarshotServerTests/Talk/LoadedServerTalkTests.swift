@@ -29,7 +29,16 @@ import Testing
                 let first = try (heard.firstIndex { abs($0) > 0.02 }).orThrow() - (speech.firstIndex { abs($0) > 0.02 } ?? 0)
                 let matches = Signal.matches(speech, in: heard, window: 24_000, lags: (first - 9_600)...(first + 9_600), silence: -40)
                 #expect(matches.count >= 6)
-                #expect(matches.allSatisfy { $0.value >= 0.9 }, "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" })")
+                // A buffer that has become too long is shortened within a pause: what is before and after it then has lags of its own.
+                let cut = matches.filter { $0.value < 0.9 }
+                let shown = "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" })"
+                #expect(cut.count <= 2, "\(shown)")
+                for window in cut {
+                    let pieces = Signal.matches(
+                        Array(speech[window.start..<(window.start + 24_000)]), in: Array(heard.dropFirst(window.start)), window: 3_000,
+                        lags: (first - 9_600)...(first + 9_600), silence: -40)
+                    #expect(pieces.count { $0.value < 0.9 } <= 1, "\(shown); \(pieces.map { "\($0.start): \($0.value) at \($0.lag)" })")
+                }
                 await client.close()
                 await ear.close()
             }
