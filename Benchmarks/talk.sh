@@ -31,7 +31,8 @@ trap 'end_clients; [[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$work
 trap 'exit 130' INT TERM
 
 for tone in 300 500 800 1300; do
-    ffmpeg -v error -f lavfi -i "sine=$tone:r=48000" -t 30 -ac 1 -c:a aac -b:a 64k "$work/$tone.flv"
+    # Long enough not to be begun again: what is missing between the end and the beginning would count as a gap.
+    ffmpeg -v error -f lavfi -i "sine=$tone:r=48000" -t $((long + 4 * seconds + 120)) -ac 1 -c:a aac -b:a 64k "$work/$tone.flv"
 done
 ffmpeg -v error -f lavfi -i testsrc=s=160x90:r=5 -t 30 -c:v libx264 -preset ultrafast -g 5 "$work/camera.flv"
 
