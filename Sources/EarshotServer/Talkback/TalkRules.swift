@@ -1,0 +1,29 @@
+import Rooms
+import Talk
+
+/// A room's rules as the floor and the members' list take them, and what they tell as the registry takes it.
+extension TalkSettings {
+    var limits: TalkLimits { TalkLimits(talkers: self.talkers, listeners: self.listeners) }
+
+    var floor: FloorSettings {
+        FloorSettings(
+            mode: self.mode == .ptt ? .ptt : .open, maxOpen: self.maxOpen, maxHoldMs: self.maxHoldMs, preempts: self.preempts)
+    }
+}
+
+extension FloorRecord {
+    /// Nil for what only waits.
+    init?(_ event: FloorEvent, mode: String) {
+        let kind: Kind
+        switch event.kind {
+        case .granted: kind = .granted
+        case .denied: kind = .denied
+        case .released: kind = .released
+        case .revoked: kind = .revoked
+        default: return nil
+        }
+        self.init(
+            kind: kind, user: event.participant.rawValue, reason: "\(event.reason.rawValue)", mode: mode, heldMs: event.heldMs,
+            by: event.by?.rawValue)
+    }
+}

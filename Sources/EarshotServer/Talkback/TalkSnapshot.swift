@@ -1,0 +1,32 @@
+import Rooms
+import Talk
+
+/// A talk channel as the API shows it.
+struct TalkSnapshot: Sendable {
+    struct Member: Sendable {
+        let userID: String
+        let role: TalkRole
+        /// Monotonic milliseconds.
+        let sinceMs: Int64
+        let isMuted: Bool
+        let gainDB: Double
+        let hasFloor: Bool
+        let report: VoiceReport?
+        let leftOut: TalkSeat.Counts?
+    }
+
+    let settings: TalkSettings
+    let holders: [String]
+    let queue: [String]
+    let members: [Member]
+    let listeners: Int
+    let mixes: Int
+    let encodes: Int
+}
+
+extension TalkSnapshot {
+    /// Of a channel that nobody has used.
+    init(settings: TalkSettings) {
+        self.init(settings: settings, holders: [], queue: [], members: [], listeners: 0, mixes: 0, encodes: 0)
+    }
+}
