@@ -3,12 +3,13 @@
 ///
 /// A run's transit is its arrival minus its place on the talker's line of time: its origin is unknown, its changes are what counts. The
 /// least transit of the last 4 s is the ``base``: what came undelayed. It follows the drift of the talker's clock. How much later than
-/// that runs come, for the last seconds, gives the ``target``: it grows at once and shrinks slowly.
+/// that runs came in the last half minute gives the ``target``: it grows at once and shrinks slowly. A line that held audio up will do so
+/// again, and every time that the buffer runs dry is heard, while 20 ms more are not.
 struct ArrivalTiming: Sendable {
     /// Samples by which the target shrinks in a tick: 30 ms in a second.
     private static let shrink: Int64 = 30
-    /// What is added to the lateness seen: a tick takes its 1,024 samples at once, and the next run may be a little later still.
-    private static let margin = Int64(TalkFormat.blockSamples) + 288
+    /// What is added to the lateness seen: a tick takes its 1,024 samples at once, and the next run may be later still, by 10 ms.
+    private static let margin = Int64(TalkFormat.blockSamples) + 480
     /// For so long after its start a talker is held back by ``JitterLimits/startMs`` at least: 2 s.
     private static let learning: Int64 = 96_000
     /// Audio that is held up for longer than can be waited for is a misfortune once, and the line's habit when it happens again in 5 s:
@@ -30,8 +31,8 @@ struct ArrivalTiming: Sendable {
     /// When that last happened.
     private var heldUp: Int64?
     private var last: Int64?
-    private var transits = SlidingWindow(buckets: 16)
-    private var lateness = SlidingWindow(buckets: 24)
+    private var transits = SlidingWindow(buckets: 16, width: 12_000)
+    private var lateness = SlidingWindow(buckets: 30, width: 48_000)
 
     init(_ limits: JitterLimits) {
         self.least = Int64(TalkFormat.samples(ms: limits.minMs))
@@ -58,7 +59,7 @@ struct ArrivalTiming: Sendable {
         let late = self.base.map { transit - $0 } ?? 0
         let isRestart = late > self.most
         if isRestart {
-            self.transits = SlidingWindow(buckets: self.transits.buckets)
+            self.transits = SlidingWindow(buckets: self.transits.buckets, width: self.transits.width)
             self.target = max(self.target, self.start)
         }
         self.transits.add(-transit, at: arrival)
@@ -99,26 +100,28 @@ struct ArrivalTiming: Sendable {
     }
 }
 
-/// The largest value of the last quarter-seconds. A plain value of fixed size.
+/// The largest value of the last while. A plain value of fixed size.
 struct SlidingWindow: Sendable {
-    /// Samples.
-    private static let width: Int64 = 12_000
-
     let buckets: Int
+    /// Of a bucket, in samples.
+    let width: Int64
     private var values: [Int64?]
     private(set) var largest: Int64?
     /// The newest bucket's number.
     private var newest: Int64?
 
-    init(buckets: Int) {
+    init(buckets: Int, width: Int64) {
         self.buckets = max(1, buckets)
+        self.width = max(1, width)
         self.values = Array(repeating: nil, count: self.buckets)
     }
 
     /// A value seen at a time. Times that go back a little count as the newest one; when they go back by more all is forgotten.
     mutating func add(_ value: Int64, at time: Int64) {
-        var number = time / Self.width
-        if let newest, newest - number > Int64(self.buckets) { self = SlidingWindow(buckets: self.buckets) }
+        var number = time / self.width
+        if let newest, newest - number > Int64(self.buckets) {
+            self = SlidingWindow(buckets: self.buckets, width: self.width)
+        }
         if let newest {
             number = max(number, newest)
             let passed = number - newest

@@ -71,7 +71,7 @@ import Testing
         #expect(delays[30...].allSatisfy { $0 <= 35 }, "\(delays[30...].max() ?? 0)")
     }
 
-    /// One run that is 150 ms late: the delay grows by then at once, without a loss, and comes back.
+    /// One run that is 150 ms late: the delay grows by then at once, without a loss, and comes back after half a minute.
     @Test func lateAudioIsWaitedFor() {
         var line = Line(seconds: 60)
         let late = line.runs.firstIndex { $0.arrivalUs >= 10_000_000 } ?? 0
@@ -83,7 +83,7 @@ import Testing
         #expect(Signal.clicks(line.output, threshold: 0.3, apart: 960).count >= 590)
         // 470 is 10.03 s.
         #expect(delays[480..<700].allSatisfy { (150...200).contains($0) }, "\(delays[480]) \(delays[699])")
-        #expect(delays[2_000..<2_780].allSatisfy { $0 <= 40 }, "\(delays[2_000])")
+        #expect(delays[2_400..<2_780].allSatisfy { $0 <= 40 }, "\(delays[2_400])")
     }
 
     private static let voice = Voice.spoken(seconds: 20, seed: 9)

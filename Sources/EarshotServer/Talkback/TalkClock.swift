@@ -25,6 +25,9 @@ final class TalkClock: Sendable {
     /// A serial queue has a thread for itself while it is busy.
     private let thread = DispatchQueue(label: "talk", qos: .userInteractive)
 
+    /// What counts as a late tick, and the time that the event loops then get to read.
+    private static let lateUs: Int64 = 1_000
+    private static let readingUs: UInt32 = 500
     /// Later than that, ticks are left out: a machine that slept.
     private static let mostLateTicks: Int64 = 47
 
@@ -73,6 +76,8 @@ final class TalkClock: Sendable {
                 tick = 0
                 continue
             }
+            // The machine stood still, or the last tick was long: what has come meanwhile waits in the sockets, and is for this tick.
+            if Self.nowUs - dueUs > Self.lateUs { usleep(Self.readingUs) }
             for room in rooms { room.tick(nowUs: dueUs) }
         }
     }

@@ -16,33 +16,40 @@ import Testing
                 ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", "-ac", "1", raw], within: 30)
             #expect(decoded.status == 0, "\(decoded.errors)")
             let speech = try TalkMixTests.floats(URL(fileURLWithPath: raw))
-            try await TalkRoom.run { room in
-                let ear = try await room.listener("mix-bob")
-                let client = try await room.talker("ann")
-                // First some seconds of a room in which nobody speaks, where the buffer learns how even the input is.
-                let before = 6 * 48_000
-                try await Microphone(client).speak(seconds: Double(before + speech.count) / 48_000) { index in
-                    index < before ? 0.001 * Float(sin(Double(index) / 20)) : index - before < speech.count ? speech[index - before] : 0
-                }
-                try await Task.sleep(for: .milliseconds(500))
-                let heard = try Heard(ear).samples
-                let first = try (heard.firstIndex { abs($0) > 0.02 }).orThrow() - (speech.firstIndex { abs($0) > 0.02 } ?? 0)
-                let matches = Signal.matches(speech, in: heard, window: 24_000, lags: (first - 9_600)...(first + 9_600), silence: -40)
+            // A buffer that learns of a late message has to bend the voice a little. Whether this machine sent any is measured.
+            for attempt in 1...3 {
+                let (matches, latestMs) = try await Self.roundTrip(speech)
+                guard latestMs <= 5 || attempt == 3 else { continue }
                 #expect(matches.count >= 6)
-                // A buffer that has become too long is shortened within a pause: what is before and after it then has lags of its own.
-                let cut = matches.filter { $0.value < 0.9 }
-                let shown = "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" })"
-                #expect(cut.count <= 2, "\(shown)")
-                for window in cut {
-                    let pieces = Signal.matches(
-                        Array(speech[window.start..<(window.start + 24_000)]), in: Array(heard.dropFirst(window.start)), window: 3_000,
-                        lags: (first - 9_600)...(first + 9_600), silence: -40)
-                    #expect(pieces.count { $0.value < 0.9 } <= 1, "\(shown); \(pieces.map { "\($0.start): \($0.value) at \($0.lag)" })")
-                }
-                await client.close()
-                await ear.close()
+                #expect(
+                    matches.allSatisfy { $0.value >= 0.9 },
+                    "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" }); messages were sent up to \(latestMs) ms late")
+                break
             }
         }
+    }
+
+    /// How the windows of half a second of what was said were heard, each with a lag of its own; and how late the latest message was.
+    private static func roundTrip(_ speech: [Float]) async throws -> (matches: [Signal.Match], latestMs: Double) {
+        let result = LockedList<(matches: [Signal.Match], latestMs: Double)>()
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix-bob")
+            let client = try await room.talker("ann")
+            let mic = Microphone(client)
+            // First some seconds of a room in which nobody speaks, where the buffer learns how even the input is.
+            let before = 6 * 48_000
+            try await mic.speak(seconds: Double(before + speech.count) / 48_000) { index in
+                index < before ? 0.001 * Float(sin(Double(index) / 20)) : index - before < speech.count ? speech[index - before] : 0
+            }
+            try await Task.sleep(for: .milliseconds(500))
+            let heard = try Heard(ear).samples
+            let first = try (heard.firstIndex { abs($0) > 0.02 }).orThrow() - (speech.firstIndex { abs($0) > 0.02 } ?? 0)
+            let matches = Signal.matches(speech, in: heard, window: 24_000, lags: (first - 9_600)...(first + 9_600), silence: -40)
+            result.append((matches, mic.sent.all.map(\.lateMs).max() ?? 0))
+            await client.close()
+            await ear.close()
+        }
+        return try result.all.first.orThrow()
     }
 
     /// Clicks at known times: how long after a click's message came in the message goes out that has it. The first seconds are where the

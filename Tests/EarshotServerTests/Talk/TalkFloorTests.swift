@@ -79,6 +79,31 @@ import Testing
         }
     }
 
+    /// Who speaks hears the others 18 dB down, for as long as it speaks; who listens hears them as they are.
+    @Test(.timeLimit(.minutes(1))) func speakersAreDucked() async throws {
+        try await TalkRoom.run { room in
+            let changed = try await room.server.call("PATCH", "rooms/r1/talk", #"{"ducks":true}"#)
+            #expect(changed.status == 200, "\(changed.text)")
+            let ears = try await [room.listener("mix-ben"), room.listener("mix-cat")]
+            let ann = try await room.talker("ann")
+            async let voice: Void = Microphone(ann).speak(seconds: 12, Tone.sine(500))
+            func level(_ ear: RawClient) throws -> Double {
+                let levels = try Tone.levels(Heard(ear, newest: 40).last(0.5), 500)
+                return levels.isEmpty ? -200 : levels[levels.count / 2]
+            }
+            let full = -12.0
+            try await eventually("ann, in full") { try abs(level(ears[0]) - full) < 1 }
+            let ben = try await room.talker("ben")
+            async let other: Void = Microphone(ben).speak(seconds: 3, Tone.sine(1_200))
+            try await eventually("ann to be ducked for ben") { try abs(level(ears[0]) - (full - 18)) < 1 }
+            #expect(try abs(level(ears[1]) - full) < 1)
+            try await other
+            try await eventually("ann in full again") { try abs(level(ears[0]) - full) < 1 }
+            try await voice
+            for client in ears + [ann, ben] { await client.close() }
+        }
+    }
+
     /// Rules are kept with the room; they change while people talk.
     @Test(.timeLimit(.minutes(1))) func rulesChange() async throws {
         try await TalkRoom.run { room in

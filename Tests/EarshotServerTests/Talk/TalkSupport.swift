@@ -75,6 +75,8 @@ final class Microphone: Sendable {
         /// Of the signal: where the run begins.
         let position: Int64
         let at: ContinuousClock.Instant
+        /// After it was due.
+        let lateMs: Double
     }
 
     let sent = LockedList<Sent>()
@@ -103,7 +105,8 @@ final class Microphone: Sendable {
                 last = due
                 try await Task.sleep(until: due, tolerance: .zero, clock: .continuous)
                 let timestamp = UInt32(max(0, run.position) * 1_000 / 48_000)
-                self.sent.append(Sent(position: run.position, at: ContinuousClock.now))
+                let now = ContinuousClock.now
+                self.sent.append(Sent(position: run.position, at: now, lateMs: (now - due) / .milliseconds(1)))
                 self.client.send(
                     .audio, [0xAF, 1] + Array(run.payload.readableBytesView), timestamp: timestamp, on: self.streamID)
             }
