@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func comesBackWhenTheServerDoes() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 40)
         let port = try await FreePort.take()
         let url = "rtmp://127.0.0.1:\(port)/live/cam1"
         try await pulling(url) { task, record in
