@@ -96,7 +96,8 @@ import Testing
                 file: file,
                 environment: [
                     "EARSHOT_RELAY_MAX_BEHIND": "7s", "EARSHOT_RELAY_SKIP_BEHIND": "3s", "EARSHOT_RTMP_LISTEN": "",
-                    "EARSHOT_ACCESS_PLAY_FROM": "10.0.0.0/8, 192.168.0.0/16", "EARSHOT_ACCESS_API_FROM": "none", "PATH": "/bin",
+                    "EARSHOT_ACCESS_PLAY_FROM": "10.0.0.0/8, 192.168.0.0/16", "EARSHOT_ACCESS_API_FROM": "none",
+                    "EARSHOT_ACCESS_TRUSTED_PROXIES": "10.1.0.0/16", "PATH": "/bin",
                 ],
                 flags: ["relay.maxBehind": "8s", "rtmp.listen": "127.0.0.1:0"])
             #expect(loaded.config.relay.maxBehindMs == 8_000)
@@ -104,6 +105,7 @@ import Testing
             #expect(loaded.config.log.level == .warning)
             #expect(loaded.config.access.playFrom.map(\.description) == ["10.0.0.0/8", "192.168.0.0/16"])
             #expect(loaded.config.access.apiFrom.isEmpty)
+            #expect(loaded.config.access.trustedProxies.map(\.description) == ["10.1.0.0/16"])
             #expect(loaded.origin(of: "relay.maxBehind") == .flag("relay.maxBehind"))
             #expect(loaded.origin(of: "rtmp.listen") == .flag("--rtmp"))
             #expect(loaded.origin(of: "relay.skipBehind") == .environment("EARSHOT_RELAY_SKIP_BEHIND"))

@@ -48,10 +48,11 @@ final class APIService: Sendable {
     private func answer(_ request: Request, _ body: BodyReader, _ context: APIContext) async throws -> Response {
         let path = request.uri.path
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { throw Self.noSuchCall(request) }
-        try self.checkAddress(context)
+        let client = self.core.clients.client(peer: context.remoteAddress, request.headers)
+        try Self.checkAddress(client, self.core.config.access)
         let (route, members) = try self.route(request)
         guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
-        let token = try await self.authentication.token(request.headers, from: context.remoteAddress)
+        let token = try await self.authentication.token(request.headers, from: client)
         let headers = try self.checkRate(token)
         guard token.role >= role else {
             let message = "This call needs a token of role \(role.rawValue); this one has \(token.role.rawValue)."
@@ -121,8 +122,14 @@ final class APIService: Sendable {
 
     // MARK: Checks
 
-    private func checkAddress(_ context: APIContext) throws(APIError) {
-        guard let address = context.remoteAddress, self.core.config.access.apiFrom.contains(address: address) else {
+    /// `client`: nil when a proxy that is not to be believed forwards its request.
+    static func checkAddress(_ client: SocketAddress?, _ access: ServerConfig.Access) throws(APIError) {
+        guard let client else {
+            throw APIError(
+                .forbidden, .forbidden,
+                "This request came by a proxy that the server's setting access.trustedProxies does not name; the API does not answer it.")
+        }
+        guard access.apiFrom.contains(address: client) else {
             throw APIError(
                 .forbidden, .forbidden,
                 "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")

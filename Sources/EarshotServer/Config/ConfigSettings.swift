@@ -54,6 +54,9 @@ extension ConfigSetting {
         .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
         .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
         .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token."),
+        .make(
+            "access.trustedProxies", \.access.trustedProxies, .networks,
+            "HTTP proxies that say in X-Forwarded-For for whom they ask; of others that is not believed."),
 
         .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "How others reach RTMP: the beginning of the URLs handed out."),
         .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),

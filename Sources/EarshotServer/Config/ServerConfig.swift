@@ -86,6 +86,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var playFrom = CIDR.loopback
         /// May call the API at all; a token is needed as well.
         package var apiFrom = CIDR.loopback
+        /// Proxies whose word is taken for whom they forward HTTP requests (`X-Forwarded-For`).
+        package var trustedProxies: [CIDR] = []
         package init() {}
     }
 

@@ -41,11 +41,7 @@ struct EventsEndpoint: HTTPTakeover {
     }
 
     private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
-        guard let remote = request.remote, self.core.config.access.apiFrom.contains(address: remote) else {
-            throw APIError(
-                .forbidden, .forbidden,
-                "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
-        }
+        try APIService.checkAddress(self.core.clients.client(of: request), self.core.config.access)
         let query = try EventsQuery(request.head.query ?? "")
         // Before a ticket is used up.
         if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
@@ -65,7 +61,7 @@ struct EventsEndpoint: HTTPTakeover {
     private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> TicketOffice.Holder {
         guard let ticket = query.ticket else {
             let headers = HTTPFields(request.head.headers, splitCookie: false)
-            let token = try await self.authentication.token(headers, from: request.remote)
+            let token = try await self.authentication.token(headers, from: self.core.clients.client(of: request))
             return TicketOffice.Holder(tokenID: token.id, role: token.role, room: nil)
         }
         guard let holder = self.core.tickets.redeem(ticket) else {

@@ -36,7 +36,10 @@ struct HLSEndpoint: Sendable {
         guard request.method == .get || request.method == .head else { return nil }
         var response: Response
         do throws(APIError) {
-            response = isFile ? try await self.file(request) : try await self.multivariant(request, from: context.remoteAddress)
+            response =
+                isFile
+                ? try await self.file(request)
+                : try await self.multivariant(request, from: self.core.clients.client(peer: context.remoteAddress, request.headers))
         } catch {
             response = APIService.response(error, context)
         }

@@ -33,6 +33,7 @@ package final class ServerCore: Sendable {
     let roomFlood = FloodGate()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let admission: ConnectionAdmission
+    let clients: ClientAddresses
     /// Which room each push is for.
     let activePushes = ActivePushes()
     let shownPeaks = ShownPeaks()
@@ -51,6 +52,7 @@ package final class ServerCore: Sendable {
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
+        self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         let policy = RelayPolicy(config)
         var loops: [ObjectIdentifier: LoopContext] = [:]
         for loop in group.makeIterator() {
