@@ -61,6 +61,8 @@ package final class AudioDecoder {
             case AV_SAMPLE_FMT_FLT, AV_SAMPLE_FMT_FLTP: planes.append(Self.read(bytes, count, first, step) { (sample: Float) in sample })
             case AV_SAMPLE_FMT_S16, AV_SAMPLE_FMT_S16P:
                 planes.append(Self.read(bytes, count, first, step) { (sample: Int16) in Float(sample) / 32_768 })
+            case AV_SAMPLE_FMT_U8, AV_SAMPLE_FMT_U8P:
+                planes.append(Self.read(bytes, count, first, step) { (sample: UInt8) in (Float(sample) - 128) / 128 })
             case AV_SAMPLE_FMT_S32, AV_SAMPLE_FMT_S32P:
                 planes.append(Self.read(bytes, count, first, step) { (sample: Int32) in Float(sample) / 2_147_483_648 })
             default: throw .unsupported("sample format \(format.rawValue)")

@@ -21,7 +21,10 @@ extension Track {
             let header = try reading { () throws(MediaError) in try AC3Header(body) }
             (self.sampleRate, self.channels, self.samplesPerRun) = (header.sampleRate, header.channels, codec == .ac3 ? 1_536 : nil)
             self.codecsString = codec == .ac3 ? "ac-3" : "ec-3"
-        case .g711ALaw, .g711MuLaw, .speex, .nellymoser, .nellymoser8k, .nellymoser16k: break
+        case .g711ALaw, .g711MuLaw, .speex, .nellymoser, .nellymoser8k, .nellymoser16k, .adpcm: break
+        case .linearPCM, .linearPCMPlatform:
+            // FLV 10.1 §E.4.2.1: SoundSize.
+            self.bitsPerSample = frame.payload.getInteger(at: frame.payload.readerIndex, as: UInt8.self).map { $0 & 2 == 0 ? 8 : 16 } ?? 16
         default: throw .unsupported("\(codec.name) audio")
         }
         guard (1...768_000).contains(self.sampleRate) else {
@@ -102,6 +105,7 @@ extension Track {
         switch self.codec {
         case .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw), .audio(.ac3), .audio(.eac3): true
         case .audio(.nellymoser), .audio(.nellymoser8k), .audio(.nellymoser16k): true
+        case .audio(.linearPCM), .audio(.linearPCMPlatform), .audio(.adpcm): true
         default: false
         }
     }

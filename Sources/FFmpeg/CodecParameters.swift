@@ -19,6 +19,9 @@ extension Track {
         case .audio(.nellymoser), .audio(.nellymoser8k), .audio(.nellymoser16k): AV_CODEC_ID_NELLYMOSER
         case .audio(.g711ALaw): AV_CODEC_ID_PCM_ALAW
         case .audio(.g711MuLaw): AV_CODEC_ID_PCM_MULAW
+        case .audio(.adpcm): AV_CODEC_ID_ADPCM_SWF
+        // The encoder's machine (format 0) is taken to be little-endian, as all are that still send this.
+        case .audio(.linearPCM), .audio(.linearPCMPlatform): self.bitsPerSample == 8 ? AV_CODEC_ID_PCM_U8 : AV_CODEC_ID_PCM_S16LE
         default: nil
         }
     }

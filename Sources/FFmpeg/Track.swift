@@ -18,6 +18,8 @@ package struct Track: Sendable, Equatable {
     package var sampleRate = 0
     /// 0 of video.
     package var channels = 0
+    /// Of PCM: 8 or 16; else 0.
+    var bitsPerSample = 0
     /// The codec as RFC 6381 §3.3 writes it: "avc1.64001f", "mp4a.40.2". Empty for codecs that no player of HTTP streams takes.
     package var codecsString = ""
     /// Samples that every coded run decodes to; nil where each run says itself.
@@ -48,6 +50,7 @@ package struct Track: Sendable, Equatable {
         switch frame.tag.codec {
         case .audio(.mp3), .audio(.mp3At8k), .audio(.ac3), .audio(.eac3), .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw): return true
         case .audio(.nellymoser), .audio(.nellymoser8k), .audio(.nellymoser16k): return true
+        case .audio(.linearPCM), .audio(.linearPCMPlatform), .audio(.adpcm): return true
         default: return false
         }
     }

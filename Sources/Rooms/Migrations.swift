@@ -13,6 +13,7 @@ enum Migrations {
         migrator.registerMigration("4 talk", foreignKeyChecks: .immediate) { db in try db.execute(sql: talk) }
         migrator.registerMigration("5 recording orders", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordingOrders) }
         migrator.registerMigration("6 snapshots", foreignKeyChecks: .immediate) { db in try db.execute(sql: snapshots) }
+        migrator.registerMigration("7 talk members", foreignKeyChecks: .immediate) { db in try db.execute(sql: talkMembers) }
         return migrator
     }()
 
@@ -26,6 +27,19 @@ enum Migrations {
             max_hold_ms INTEGER NOT NULL,
             preempts INTEGER NOT NULL,
             ducks INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// What calls have set for participants of talk channels.
+    private static let talkMembers = """
+        CREATE TABLE talk_members (
+            room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
+            user TEXT NOT NULL,
+            muted INTEGER NOT NULL,
+            gain_db REAL NOT NULL,
+            banned_until INTEGER,
+            set_at INTEGER NOT NULL,
+            PRIMARY KEY (room_id, user)
         ) STRICT, WITHOUT ROWID;
         """
 

@@ -10,7 +10,8 @@
 /// have passed are applied first, whatever the input; the floor that becomes free goes to whoever waits in the same call. First come first
 /// served, higher roles first.
 ///
-/// In ptt a hold ends after ``FloorSettings/maxHoldMs`` and after ``FloorSettings/idleMs`` without packets; in open neither. Who lost it
+/// In ptt a hold ends after ``FloorSettings/maxHoldMs`` and after ``FloorSettings/idleMs`` without packets; in open only that of somebody who
+/// does not publish, after the latter: who asked and never came must not keep others out. Who lost it
 /// for want of packets asks anew with the next packet, if it still publishes: a client without a control channel cannot do so otherwise.
 /// Who lost it at the end of its time, or to a moderator, has to ask. Who lost it to a higher role or to another mode waits at the head
 /// of its role.
@@ -73,8 +74,8 @@ package struct FloorRules: Sendable {
 
     /// When time ends a hold, and why.
     private func end(of holder: FloorHolder) -> (atMs: Int64, reason: FloorReason)? {
-        guard self.settings.mode == .ptt else { return nil }
         let (limit, idle) = (holder.countedMs + self.settings.maxHoldMs, holder.heardMs + self.settings.idleMs)
+        guard self.settings.mode == .ptt else { return self.publishers[holder.id] == nil ? (idle, .idle) : nil }
         return idle < limit ? (idle, .idle) : (limit, .maxHold)
     }
 

@@ -60,16 +60,26 @@ package struct TalkMembers: Sendable {
     package var limits: TalkLimits
     private var settings: [ParticipantID: Setting] = [:]
     private var speaking: [ParticipantID: Talker] = [:]
-    private var listening: [Int64: TalkAddress] = [:]
+    private var listening: [Int64: Listener] = [:]
     private var lastSession: Int64 = 0
+
+    private struct Listener: Sendable {
+        var address: TalkAddress
+        /// Whose credential it came with, when that says.
+        var user: ParticipantID?
+    }
 
     private struct Setting: Sendable, Equatable {
         var isMuted = false
         var gain: Float = 1
         var role: TalkRole?
         var forbiddenUntilMs: Int64?
+        /// Milliseconds: when it began to publish, lately.
+        var beginnings: [Int64] = []
         /// When it was last touched, in order.
         var age: Int64 = 0
+
+        var isSet: Bool { self.isMuted || self.gain != 1 || self.role != nil || self.forbiddenUntilMs != nil }
     }
 
     private struct Talker: Sendable {
@@ -86,6 +96,8 @@ package struct TalkMembers: Sendable {
     /// Takeovers within ``flappingMs`` after which the next is refused.
     private static let maxTakeovers = 3
     private static let flappingMs: Int64 = 30_000
+    /// Beginnings within ``flappingMs`` after which the next is refused: each is an event or two of the audit trail.
+    private static let maxBeginnings = 30
 
     package init(limits: TalkLimits = TalkLimits()) {
         self.limits = limits
@@ -94,10 +106,22 @@ package struct TalkMembers: Sendable {
     // MARK: Coming and going
 
     /// Lets a talker in. `identity` is what its credential says it is; a publish of the same one is taken over, and is counted as one.
+    /// `user`: whose credential that is, which counts for bans as the name does.
     package mutating func admitTalker(
-        _ id: ParticipantID, identity: String, role: TalkRole, nowMs: Int64
+        _ id: ParticipantID, identity: String, user: ParticipantID? = nil, role: TalkRole, nowMs: Int64
     ) throws(TalkRefusal) -> TalkAdmission {
         try self.requireAllowed(id, nowMs)
+        if let user { try self.requireAllowed(user, nowMs) }
+        let beginnings = (self.settings[id]?.beginnings ?? []).filter { nowMs - $0 < Self.flappingMs }
+        guard beginnings.count < Self.maxBeginnings else { throw .flapping(id) }
+        let admission = try self.takePlace(id, identity, role, nowMs)
+        self.set(id) { $0.beginnings = beginnings + [nowMs] }
+        return admission
+    }
+
+    private mutating func takePlace(
+        _ id: ParticipantID, _ identity: String, _ role: TalkRole, _ nowMs: Int64
+    ) throws(TalkRefusal) -> TalkAdmission {
         guard var talker = self.speaking[id] else {
             guard self.speaking.count < self.limits.talkers else { throw .talkersFull(max: self.limits.talkers) }
             let session = self.newSession()
@@ -115,22 +139,27 @@ package struct TalkMembers: Sendable {
         return TalkAdmission(session: talker.session, replaces: before)
     }
 
-    /// Lets a listener in; gives its session.
-    package mutating func admitListener(_ address: TalkAddress, nowMs: Int64) throws(TalkRefusal) -> Int64 {
+    /// Lets a listener in; gives its session. `user`: whose credential it has, when that says.
+    package mutating func admitListener(_ address: TalkAddress, user: ParticipantID? = nil, nowMs: Int64) throws(TalkRefusal) -> Int64 {
         if case .mixWithout(let id) = address { try self.requireAllowed(id, nowMs) }
+        if let user { try self.requireAllowed(user, nowMs) }
         guard self.listening.count < self.limits.listeners else { throw .listenersFull(max: self.limits.listeners) }
         let session = self.newSession()
-        self.listening[session] = address
+        self.listening[session] = Listener(address: address, user: user)
         return session
     }
 
-    /// Ends a session; false when it had ended before, by a takeover for example.
-    package mutating func left(session: Int64) -> Bool {
+    /// Ends a session; false when it had ended before, by a takeover for example. `earlier`: the session that it was to replace, which is
+    /// still there, and stays.
+    package mutating func left(session: Int64, keeping earlier: Int64? = nil) -> Bool {
         if self.listening.removeValue(forKey: session) != nil { return true }
         guard let id = self.speaking.first(where: { $0.value.session == session })?.key else { return false }
-        self.speaking[id] = nil
+        if let earlier { self.speaking[id]?.session = earlier } else { self.speaking[id] = nil }
         return true
     }
+
+    /// Whether it is there, or about to be.
+    package func isThere(_ id: ParticipantID) -> Bool { self.speaking[id] != nil }
 
     private func requireAllowed(_ id: ParticipantID, _ nowMs: Int64) throws(TalkRefusal) {
         if let untilMs = self.forbiddenUntil(id, nowMs: nowMs) { throw .forbidden(id, untilMs: untilMs) }
@@ -155,11 +184,19 @@ package struct TalkMembers: Sendable {
     package var listenerCount: Int { self.listening.count }
 
     /// Sessions that play an address.
-    package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value == address }.keys.sorted() }
+    package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value.address == address }.keys.sorted() }
 
-    /// What is to be ended when a participant is thrown out: its publish, and the plays of its own mix.
+    /// What is to be ended when a participant is thrown out: its publish, the plays of its own mix, and all that it plays by its credential.
     package func sessions(of id: ParticipantID) -> [Int64] {
-        (self.speaking[id].map { [$0.session] } ?? []) + self.listeners(of: .mixWithout(id))
+        let plays = self.listening.filter { $0.value.address == .mixWithout(id) || $0.value.user == id }
+        return (self.speaking[id].map { [$0.session] } ?? []) + plays.keys.sorted()
+    }
+
+    /// Who is kept out, and until when (milliseconds of the caller's clock), by name.
+    package func forbidden(nowMs: Int64) -> [(id: ParticipantID, untilMs: Int64)] {
+        self.settings.keys.compactMap { id in self.forbiddenUntil(id, nowMs: nowMs).map { (id, $0) } }.sorted {
+            $0.id.rawValue < $1.id.rawValue
+        }
     }
 
     // MARK: What is set
@@ -196,7 +233,9 @@ package struct TalkMembers: Sendable {
         setting.age = self.newSession()
         self.settings[id] = setting
         guard self.settings.count > Self.maxSettings else { return }
-        let oldest = self.settings.filter { $0.key != id && self.speaking[$0.key] == nil }.min { $0.value.age < $1.value.age }
+        // Names that only came and went go before what somebody has set.
+        let oldest = self.settings.filter { $0.key != id && self.speaking[$0.key] == nil }
+            .min { ($0.value.isSet ? 1 : 0, $0.value.age) < ($1.value.isSet ? 1 : 0, $1.value.age) }
         if let oldest { self.settings[oldest.key] = nil }
     }
 }

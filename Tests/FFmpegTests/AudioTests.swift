@@ -25,6 +25,9 @@ import Testing
         Source(name: "Nellymoser 16k", rate: 16_000, arguments: ["-c:a", "nellymoser"], noise: 0.2),
         Source(name: "G.711 A", rate: 8_000, arguments: ["-c:a", "pcm_alaw"]),
         Source(name: "G.711 u", rate: 8_000, arguments: ["-c:a", "pcm_mulaw"]),
+        Source(name: "PCM", rate: 44_100, arguments: ["-c:a", "pcm_s16le"], noise: 0.01),
+        Source(name: "PCM 5.5k", rate: 5_512, arguments: ["-c:a", "pcm_u8"], noise: 0.2),
+        Source(name: "ADPCM", rate: 44_100, arguments: ["-c:a", "adpcm_swf"], noise: 0.2),
     ]
 
     static func clip(_ source: Source, seconds: Int = 3) async throws -> Clip {

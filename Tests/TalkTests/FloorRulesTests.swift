@@ -153,7 +153,14 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
                 Step(2, .closed, "withdrawn ben closed", "revoked ann closed 2"), Step(3, .heard(ann)),
                 Step(4, .requested(ben, .guest), "granted ben free"),
-            ], holders: [ben]),
+            ], holders: [ben], deadlineMs: 2_004),
+        Case(
+            name: "open, for who asks and does not come", settings: FloorSettings(mode: .open, maxOpen: 2),
+            steps: [
+                Step(0, .requested(ann, .guest), "granted ann free"), Step(1, .requested(ben, .guest), "granted ben free"),
+                Step(2, .published(cat, .guest), "queued cat asked #1"), Step(1_000, .published(ben, .guest)),
+                Step(1_999, .tick), Step(2_000, .tick, "released ann idle 2000", "granted cat turn"), Step(90_000, .tick),
+            ], holders: [ben, cat]),
     ]
 
     @Test(arguments: cases) func table(_ row: Case) {

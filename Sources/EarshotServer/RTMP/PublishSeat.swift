@@ -13,6 +13,8 @@ protocol PublishSeat: AnyObject, Sendable {
     var isAudioOnly: Bool { get }
     /// Whether it may be silent from the start.
     var mayBeSilent: Bool { get }
+    /// Whether its end leaves alone what else the connection does.
+    var endsAlone: Bool { get }
     /// Whether what comes now is to be heard. Asked for each frame.
     var isOpen: Bool { get }
 
@@ -89,6 +91,7 @@ final class RoomSeat: PublishSeat {
     var takeover: TakeoverRule { TakeoverRule(self.core.config.rooms, app: self.grant.path.app) }
     var grace: GracePeriods { GracePeriods(self.grant.policy) }
     var isAudioOnly: Bool { false }
+    var endsAlone: Bool { false }
     var mayBeSilent: Bool { false }
     var isOpen: Bool { true }
 

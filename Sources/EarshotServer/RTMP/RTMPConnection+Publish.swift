@@ -134,7 +134,7 @@ extension RTMPConnection {
 
     /// The stream or the API let go of this publisher.
     func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
-        guard self.publishings.contains(where: { $0.streamID == streamID && $0.token == token }) else { return }
+        guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token == token }) else { return }
         let (reason, what): (CloseReason, String) =
             switch end {
             case .takenOver: (.takenOver, "The same publisher came back on another connection.")
@@ -143,6 +143,7 @@ extension RTMPConnection {
             case .roomEnded: (.roomEnded, "The room is over.")
             default: (.dropped, "The stream was dropped; it may be pushed again.")
             }
+        if publishing.admission.seat.endsAlone { return self.endRole(streamID, reason, what) }
         self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
         self.performRequests()
         self.close(reason, detail: what)

@@ -41,7 +41,7 @@ extension ServerCore {
     @discardableResult
     package func endSessions(of user: String, in room: Room) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
-        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, untilMs: nil) }
+        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, by: nil) }
         return await self.closeWhere(.kicked, "the user was thrown out of the room") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
         }

@@ -83,7 +83,8 @@ final class TalkChannel: Sendable {
             guard !state.isClosed else { throw .closed }
             let admission: TalkAdmission
             do throws(TalkRefusal) {
-                admission = try state.members.admitTalker(id, identity: pass.identity, role: role, nowMs: Self.nowMs)
+                admission = try state.members.admitTalker(
+                    id, identity: pass.identity, user: pass.participant, role: role, nowMs: Self.nowMs)
             } catch {
                 throw .refused(error)
             }
@@ -101,7 +102,7 @@ final class TalkChannel: Sendable {
             guard !state.isClosed else { throw .closed }
             let session: Int64
             do throws(TalkRefusal) {
-                session = try state.members.admitListener(target, nowMs: Self.nowMs)
+                session = try state.members.admitListener(target, user: pass.participant, nowMs: Self.nowMs)
             } catch {
                 throw .refused(error)
             }
@@ -188,10 +189,12 @@ final class TalkChannel: Sendable {
 
     func ended(_ seat: TalkSeat) {
         self.change { state in
-            _ = state.members.left(session: seat.session)
-            // Whoever took its place over stays.
-            guard state.talkers[seat.id] === seat else { return [] }
-            state.talkers[seat.id] = nil
+            // Of one that came to take a place over and went again: whoever is on air there stays.
+            let onAir = state.talkers[seat.id].flatMap { $0 === seat ? nil : $0.session }
+            _ = state.members.left(session: seat.session, keeping: onAir)
+            if onAir == nil { state.talkers[seat.id] = nil }
+            // Taken over: who comes next is the same, and has the floor if this one had.
+            guard !state.members.isThere(seat.id) else { return [] }
             state.reports[seat.id] = nil
             state.heardMs[seat.id] = nil
             return state.floor.apply(.unpublished(seat.id), nowMs: Self.nowMs)
@@ -208,27 +211,28 @@ final class TalkChannel: Sendable {
     // MARK: The floor
 
     /// Carries out a change, and tells what came of it.
+    /// `actor`: whose call it is, for the audit trail.
     @discardableResult
-    private func change(_ body: (inout State) -> [FloorEvent]) -> [FloorEvent] {
+    private func change(by actor: Actor? = nil, _ body: (inout State) -> [FloorEvent]) -> [FloorEvent] {
         self.state.withLock { state -> [FloorEvent] in
             let events = body(&state)
-            self.settle(events, &state)
+            self.settle(events, by: actor, &state)
             return events
         }
     }
 
     /// With the lock held: the audit trail must have the order of what happened.
-    private func settle(_ events: [FloorEvent], _ state: inout State) {
+    private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout State) {
         for seat in state.talkers.values { seat.setOpen(state.floor.holds(seat.id)) }
         guard !events.isEmpty else { return }
         state.toldMs = 0
         let mode = state.settings.mode.rawValue
-        self.core.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode) })
+        self.core.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
     }
 
     /// What a control channel asks for. What came of it, and how the participant stands then.
-    func floor(_ input: FloorInput, of id: ParticipantID) -> (events: [FloorEvent], standing: FloorStanding) {
-        let events = self.change { state in
+    func floor(_ input: FloorInput, of id: ParticipantID, by actor: Actor) -> (events: [FloorEvent], standing: FloorStanding) {
+        let events = self.change(by: actor) { state in
             if !state.isClosed { self.wake(&state) }
             return state.floor.apply(input, nowMs: Self.nowMs)
         }
@@ -240,21 +244,22 @@ final class TalkChannel: Sendable {
         self.state.withLock { $0.members.role(id) } ?? (owner == id.rawValue ? .host : .guest)
     }
 
-    func setMuted(_ id: ParticipantID, _ isMuted: Bool, gainDB: Double?) {
-        self.change { state in
+    /// What was set for a participant. Its ban is brought from the wall clock to ours.
+    func set(_ setting: TalkMemberSetting, of id: ParticipantID, by actor: Actor?) {
+        self.change(by: actor) { state in
             let wasMuted = state.members.isMuted(id)
-            state.members.setMuted(id, isMuted)
-            if let gainDB { state.members.setGain(id, Float(pow(10, gainDB / 20))) }
-            guard wasMuted != isMuted else { return [] }
-            return state.floor.apply(isMuted ? .muted(id, by: nil) : .unmuted(id), nowMs: Self.nowMs)
+            state.members.setMuted(id, setting.isMuted)
+            state.members.setGain(id, Float(pow(10, setting.gainDB / 20)))
+            state.members.forbid(id, untilMs: setting.bannedUntilMs.map { Self.nowMs + $0 - WallClock.ms })
+            guard wasMuted != setting.isMuted else { return [] }
+            return state.floor.apply(setting.isMuted ? .muted(id, by: nil) : .unmuted(id), nowMs: Self.nowMs)
         }
     }
 
-    /// Ends what the participant has here, and keeps it out until then. True: it had something.
-    func kick(_ id: ParticipantID, untilMs: Int64?) -> Bool {
+    /// Ends what the participant has here. True: it had something.
+    func kick(_ id: ParticipantID, by actor: Actor?) -> Bool {
         var roles: [ConnectedRole] = []
-        self.change { state in
-            if let untilMs { state.members.forbid(id, untilMs: untilMs) }
+        self.change(by: actor) { state in
             for session in state.members.sessions(of: id) {
                 if let role = state.listeners[session]?.role { roles.append(role) }
                 if let seat = state.talkers[id], seat.session == session, let role = seat.connected { roles.append(role) }

@@ -24,6 +24,12 @@ struct TalkPlace: Sendable, Equatable {
 
     static func isTalk(path: String) -> Bool { path.hasPrefix("\(Self.app)/") }
 
+    /// Whether the server makes this stream itself.
+    static func isMix(_ path: StreamPath) -> Bool {
+        guard path.app == self.app, let name = path.name.split(separator: "/").last.map(String.init) else { return false }
+        return (try? TalkAddress(name))?.isMix == true
+    }
+
     static func isTalk(_ address: StreamAddress) -> Bool { self.name(address) != nil }
 
     /// Throws what is wrong with an address that is to be talk's.

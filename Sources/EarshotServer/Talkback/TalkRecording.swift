@@ -9,8 +9,7 @@ extension ServerCore {
         do {
             let room = try await self.rooms.room(roomID.rawValue)
             guard room.allowsTalk(always: true) else { return }
-            let settings = try await self.rooms.talkSettings(roomID) ?? self.config.talk.settings
-            let channel = self.talk.use(roomID, settings: settings, core: self)
+            let channel = try await self.talkChannel(of: room)
             guard await channel.hold(for: stream) else { return }
             await self.recordings.beginBeside(Self.talkMix(of: roomID), roomID: roomID, core: self)
             // It may have ended meanwhile.

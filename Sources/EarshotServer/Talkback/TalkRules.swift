@@ -12,8 +12,8 @@ extension TalkSettings {
 }
 
 extension FloorRecord {
-    /// Nil for what only waits.
-    init?(_ event: FloorEvent, mode: String) {
+    /// Nil for what only waits. `actor`: whose call it was.
+    init?(_ event: FloorEvent, mode: String, actor: Actor?) {
         let kind: Kind
         switch event.kind {
         case .granted: kind = .granted
@@ -24,6 +24,6 @@ extension FloorRecord {
         }
         self.init(
             kind: kind, user: event.participant.rawValue, reason: "\(event.reason.rawValue)", mode: mode, heldMs: event.heldMs,
-            by: event.by?.rawValue)
+            by: event.by?.rawValue ?? actor?.name)
     }
 }

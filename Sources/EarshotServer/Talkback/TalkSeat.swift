@@ -44,6 +44,7 @@ final class TalkSeat: PublishSeat {
     var roomID: RoomID? { self.channel.roomID }
     var takeover: TakeoverRule { .sameIdentity }
     var isAudioOnly: Bool { true }
+    var endsAlone: Bool { true }
     var mayBeSilent: Bool { true }
     var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
     var counts: Counts { self.state.withLock { $0.counts } }

@@ -16,6 +16,8 @@ struct TalkSnapshot: Sendable {
     }
 
     let settings: TalkSettings
+    /// What was set for participants, there or not.
+    var set: [TalkMemberSetting] = []
     let holders: [String]
     let queue: [String]
     let members: [Member]

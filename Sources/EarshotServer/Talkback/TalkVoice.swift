@@ -56,7 +56,15 @@ struct TalkVoice {
 
     private mutating func take(_ frame: Frame, arrivalUs: Int64) {
         self.note(frame)
-        guard let sample = Sample(frame), let decoder = self.decoder else { return }
+        guard let sample = Sample(frame) else { return }
+        guard let decoder = self.decoder else {
+            self.damaged += 1
+            if self.problem == nil, case .audio(let codec)? = frame.tag.codec {
+                self.problem =
+                    Track.describes(frame) ? "\(codec.name) audio is not decoded" : "no sequence header came before its \(codec.name) audio"
+            }
+            return
+        }
         do throws(FFmpegError) {
             var timestampMs = sample.pts
             for run in try decoder.decode(sample.payload) {

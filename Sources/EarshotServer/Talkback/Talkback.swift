@@ -22,12 +22,16 @@ final class Talkback: Sendable {
 
     func find(_ roomID: RoomID) -> TalkChannel? { self.channels.withLock { $0[roomID] } }
 
-    /// The room's channel, begun when there is none. `settings`: the room's own.
-    func use(_ roomID: RoomID, settings: TalkSettings, core: ServerCore) -> TalkChannel {
+    /// The room's channel, begun when there is none. `settings` and `members`: the room's own.
+    func use(_ roomID: RoomID, settings: TalkSettings, members: [TalkMemberSetting], core: ServerCore) -> TalkChannel {
         self.channels.withLock { channels in
             if let channel = channels[roomID] { return channel }
             let clock = self.clocks.min { $0.load < $1.load } ?? self.clocks[0]
             let channel = TalkChannel(roomID, settings: settings, core: core, clock: clock)
+            for member in members {
+                // Names were checked when they were set.
+                if let id = try? ParticipantID(member.user) { channel.set(member, of: id, by: nil) }
+            }
             channels[roomID] = channel
             return channel
         }
@@ -130,21 +134,24 @@ extension ServerCore {
             throw AdmissionRefusal(reason: .forbidden, message: "\(place.path) is forbidden.")
         }
         let room: Room
-        var settings: TalkSettings?
         do throws(RegistryError) {
             room = try await self.rooms.room(place.roomID.rawValue)
-            settings = try await self.rooms.talkSettings(place.roomID)
+            if room.allowsTalk(always: self.config.talk.always) { return (try await self.talkChannel(of: room), room) }
         } catch .noSuchRoom {
             throw AdmissionRefusal(reason: .noRoom, message: "There is no room \(place.roomID); its talk channel opens with it.")
         } catch {
             throw AdmissionRefusal(reason: .registryUnavailable, message: "The room registry cannot be read at the moment; try again.")
         }
-        guard room.allowsTalk(always: self.config.talk.always) else {
-            throw AdmissionRefusal(
-                reason: room.state == .forbidden ? .forbidden : .roomClosed,
-                message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
-        }
-        return (self.talk.use(room.id, settings: settings ?? self.config.talk.settings, core: self), room)
+        throw AdmissionRefusal(
+            reason: room.state == .forbidden ? .forbidden : .roomClosed,
+            message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
+    }
+
+    /// The room's channel, with what was set for it and its participants.
+    func talkChannel(of room: Room) async throws(RegistryError) -> TalkChannel {
+        if let channel = self.talk.find(room.id) { return channel }
+        let settings = try await self.rooms.talkSettings(room.id) ?? self.config.talk.settings
+        return self.talk.use(room.id, settings: settings, members: try await self.rooms.talkMembers(room.id), core: self)
     }
 }
 
@@ -157,6 +164,11 @@ extension Room {
         case .forbidden, .expired, .closed: false
         }
     }
+}
+
+extension AdmissionPass {
+    /// Whose credential it is, as talk names people.
+    var participant: ParticipantID? { self.user.flatMap { try? ParticipantID($0) } }
 }
 
 extension TalkRole {

@@ -121,7 +121,8 @@ import Testing
     @Test(
         .timeLimit(.minutes(2)),
         arguments: [
-            ["-c:a", "libmp3lame", "-ar", "44100"], ["-c:a", "nellymoser", "-ar", "16000"], ["-c:a", "libspeex", "-ar", "16000"],
+            ["-c:a", "libmp3lame", "-ar", "44100"], ["-c:a", "nellymoser", "-ar", "16000"],
+            ["-c:a", "pcm_s16le", "-ar", "5512"], ["-c:a", "adpcm_swf", "-ar", "11025"], ["-c:a", "libspeex", "-ar", "16000"],
             ["-c:a", "pcm_alaw", "-ar", "8000"], ["-c:a", "pcm_mulaw", "-ar", "8000"], ["-c:a", "aac", "-ar", "16000"],
             ["-c:a", "aac", "-ar", "96000", "-ac", "2"], ["-c:a", "aac", "-ar", "7350"],
             ["-c:a", "libmp3lame", "-ar", "11025", "-ac", "2"],

@@ -26,6 +26,8 @@ struct FloorLife {
     var trail: [FloorEvent] = []
     var seen: Set<String> = []
 
+    private var publishing: Set<ParticipantID> = []
+
     init(_ settings: FloorSettings = FloorSettings(mode: .ptt)) { self.rules = FloorRules(settings: settings) }
 
     /// Does an input at a time; gives what is wrong, if anything is.
@@ -40,6 +42,12 @@ struct FloorLife {
             return "a tick acts without a deadline"
         }
         let events = self.rules.apply(input, nowMs: self.nowMs)
+        switch input {
+        case .published(let id, _): self.publishing.insert(id)
+        case .unpublished(let id), .kicked(let id, _): self.publishing.remove(id)
+        case .closed: self.publishing = []
+        default: break
+        }
         for event in events {
             if let wrong = self.follow(event) { return "\(event.line): \(wrong)" }
         }
@@ -78,7 +86,8 @@ struct FloorLife {
         if rules.queue.count > settings.maxQueue { return "the queue is too long" }
         if !Set(rules.queue).isDisjoint(with: rules.holders.map(\.id)) { return "a holder waits" }
         if let deadline = rules.nextDeadlineMs, deadline <= self.nowMs { return "a deadline has passed" }
-        if settings.mode == .open, rules.nextDeadlineMs != nil { return "time counts in open mode" }
+        let isAbsent = rules.holders.contains { !self.publishing.contains($0.id) }
+        if settings.mode == .open, (rules.nextDeadlineMs != nil) != isAbsent { return "in open mode time counts for who is not there" }
         if settings.mode == .ptt, rules.nextDeadlineMs == nil, !rules.holders.isEmpty { return "a hold without an end" }
         for id in rules.holders.map(\.id) where rules.standing(of: id) != .holding(sinceMs: self.open[id] ?? -1) || !rules.holds(id) {
             return "a holder that does not hold"

@@ -59,9 +59,9 @@ extension APIRoute {
         },
         APIRoute(
             .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "Cut a push; the device may push again at once.",
-            in: StreamInputs.path, answers: DropAnswer.shape
+            in: StreamInputs.path, answers: DropAnswer.shape, failures: [.conflict]
         ) { call in
-            DropAnswer(wasDropped: await call.core.cut(try call.streamPath(), .dropped, endsViewers: false))
+            DropAnswer(wasDropped: await call.core.cut(try Self.pushed(call), .dropped, endsViewers: false))
         },
         APIRoute(
             .post, "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
@@ -70,7 +70,7 @@ extension APIRoute {
         ) { call in
             let until = try Ban.end(until: call[Ban.resumeTime], seconds: call[Ban.seconds], now: call.nowMs, field: "resumeTime")
             return try await call.rooms.forbid(
-                try call.streamPath(), untilMs: until, reason: try call.value(Ban.reason), by: call.actor)
+                try Self.pushed(call), untilMs: until, reason: try call.value(Ban.reason), by: call.actor)
         },
         APIRoute(
             .post, "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, "Let a forbidden stream be pushed to again.",
@@ -86,6 +86,15 @@ extension APIRoute {
             return try await Self.standing(of: path, call)
         },
     ]
+
+    /// A stream that somebody pushes, or may.
+    private static func pushed(_ call: APICall) throws -> StreamPath {
+        let path = try call.streamPath()
+        guard TalkPlace.isMix(path) else { return path }
+        throw APIError.wrongState(
+            "\(path) is made by the server of what its talkers say; to silence somebody, mute or kick the participant.", state: "mix",
+            allowed: [])
+    }
 
     private static func filter(_ call: APICall) throws -> StreamPath? {
         switch (call[StreamInputs.appFilter], call[StreamInputs.nameFilter]) {

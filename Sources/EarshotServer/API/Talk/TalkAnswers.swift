@@ -5,6 +5,7 @@ import Talk
 struct TalkAnswer: Sendable {
     let room: RoomID
     let snapshot: TalkSnapshot
+    let nowMs: Int64
 
     static let shape = Shape<TalkAnswer>.object(
         "Talk",
@@ -20,10 +21,24 @@ struct TalkAnswer: Sendable {
             .field("holders", .list(.text), "Who may speak now.", \.snapshot.holders),
             .field("waiting", .list(.text), "Who waits for the floor, first come first.", \.snapshot.queue),
             .field("members", .list(Self.member), "Who sends a voice, by user id.", \.snapshot.members),
-            .field("listening", .count, "Who listens.", \.snapshot.listeners),
+            .field("listening", .count, "How many listen.", \.snapshot.listeners),
+            .field("muted", .list(.text), "Who is left out by a call, there or not.") { $0.snapshot.set.filter(\.isMuted).map(\.user) },
+            .field("banned", .list(Self.ban), "Who may not come, and until when.") { answer in
+                answer.snapshot.set.compactMap { setting in
+                    setting.bannedUntilMs.flatMap { $0 > answer.nowMs ? Ban(user: setting.user, untilMs: $0) : nil }
+                }
+            },
             .field("mixes", .count, "Different mixes that are listened to: each is encoded once.", \.snapshot.mixes),
             .field("encodes", .count, "Runs encoded since the channel began.", \.snapshot.encodes),
         ])
+
+    private struct Ban: Sendable {
+        let user: String
+        let untilMs: Int64
+    }
+
+    private static let ban = Shape<Ban>.object(
+        "TalkBan", [.field("userId", .text, "The participant.", \.user), .field("until", .instant, "When it may come again.", \.untilMs)])
 
     private static let member = Shape<TalkSnapshot.Member>.object(
         "TalkMember",

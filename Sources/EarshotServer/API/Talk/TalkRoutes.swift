@@ -37,8 +37,8 @@ private enum TalkInputs {
     static let user = Input("userId", .id, "The participant.").required
     static let to = Input("to", .id, "Of handOver: who gets it.")
     static let role = Input("role", .choice() as Kind<Role>, "Who goes first when several wait; without: as the participant came.")
-    static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes.").required
-    static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB.")
+    static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes; without: as before.")
+    static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB; without: as before.")
     static let ban = Input("seconds", .seconds(1_000...7 * 86_400_000), "For how long the participant may not come back; without: it may.")
     static let tokenRole = Input("role", .choice() as Kind<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
     static let lifetime = Input(
@@ -85,20 +85,21 @@ extension APIRoute {
             let role = call[TalkInputs.role]?.talk
             switch try call.value(TalkInputs.action) {
             case .request:
-                let asked = channel.floor(.requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id)
+                let asked = channel.floor(.requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id, by: call.actor)
                 if let denied = asked.events.first(where: { $0.kind == .denied && $0.participant == id }) {
                     throw APIError.wrongState(
                         "\(id) does not get the floor: \(denied.reason.rawValue).", state: denied.reason.rawValue, allowed: [])
                 }
                 return FloorAnswer(id, asked.standing)
-            case .release: return FloorAnswer(id, channel.floor(.released(id), of: id).standing)
-            case .revoke: return FloorAnswer(id, channel.floor(.revoked(id, by: nil), of: id).standing)
+            case .release: return FloorAnswer(id, channel.floor(.released(id), of: id, by: call.actor).standing)
+            case .revoke: return FloorAnswer(id, channel.floor(.revoked(id, by: nil), of: id, by: call.actor).standing)
             case .handOver:
                 guard let text = call[TalkInputs.to] else { throw APIError(FieldError("to", "", "is required with handOver")) }
                 let to = try ParticipantID(checking: text, "to")
-                let change = channel.floor(.handedOver(from: id, to: to, role ?? channel.role(of: to, owner: room.owner)), of: to)
+                let change = channel.floor(
+                    .handedOver(from: id, to: to, role ?? channel.role(of: to, owner: room.owner)), of: to, by: call.actor)
                 guard change.events.contains(where: { $0.kind == .granted && $0.participant == to }) else {
-                    throw APIError.wrongState("\(id) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
+                    throw Self.notHandedOver(id, to, change.events.first { $0.kind == .denied }?.reason)
                 }
                 return FloorAnswer(to, change.standing)
             }
@@ -111,7 +112,13 @@ extension APIRoute {
         ) { call in
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
-            channel.setMuted(id, try call.value(TalkInputs.muted), gainDB: call[TalkInputs.gain].map { Double($0) })
+            guard call[TalkInputs.muted] != nil || call[TalkInputs.gain] != nil else {
+                throw APIError(FieldError("muted", "", "or gainDb is required"))
+            }
+            try await Self.change(id, room, channel, call) { setting in
+                if let muted = call[TalkInputs.muted] { setting.isMuted = muted }
+                if let gain = call[TalkInputs.gain] { setting.gainDB = Double(gain) }
+            }
             return try await Self.answer(room.id, call)
         },
         APIRoute(
@@ -123,9 +130,18 @@ extension APIRoute {
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             let ban = call[TalkInputs.ban]
-            guard channel.kick(id, untilMs: ban.map { TalkChannel.nowMs + $0 }) || ban != nil else {
-                throw APIError.notFound("participant", id.rawValue)
-            }
+            if let ban { try await Self.change(id, room, channel, call) { $0.bannedUntilMs = call.nowMs + ban } }
+            guard channel.kick(id, by: call.actor) || ban != nil else { throw APIError.notFound("participant", id.rawValue) }
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
+            "Let a participant come back before its time is over.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
+            answers: TalkAnswer.shape
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            try await Self.change(id, room, call.core.talk.find(room.id), call) { $0.bannedUntilMs = nil }
             return try await Self.answer(room.id, call)
         },
         APIRoute(
@@ -145,9 +161,33 @@ extension APIRoute {
     ]
 
     private static func answer(_ id: RoomID, _ call: APICall) async throws -> TalkAnswer {
-        if let channel = call.core.talk.find(id) { return TalkAnswer(room: id, snapshot: channel.snapshot) }
-        let settings = try await call.rooms.talkSettings(id) ?? call.core.config.talk.settings
-        return TalkAnswer(room: id, snapshot: TalkSnapshot(settings: settings))
+        var snapshot: TalkSnapshot
+        if let channel = call.core.talk.find(id) {
+            snapshot = channel.snapshot
+        } else {
+            snapshot = TalkSnapshot(settings: try await call.rooms.talkSettings(id) ?? call.core.config.talk.settings)
+        }
+        snapshot.set = try await call.rooms.talkMembers(id)
+        return TalkAnswer(room: id, snapshot: snapshot, nowMs: call.nowMs)
+    }
+
+    /// Keeps what is set for a participant, then does it.
+    private static func change(
+        _ id: ParticipantID, _ room: Room, _ channel: TalkChannel?, _ call: APICall, _ body: (inout TalkMemberSetting) -> Void
+    ) async throws {
+        var setting = try await call.rooms.talkMembers(room.id).first { $0.user == id.rawValue } ?? TalkMemberSetting(user: id.rawValue)
+        if let until = setting.bannedUntilMs, until <= call.nowMs { setting.bannedUntilMs = nil }
+        body(&setting)
+        try await call.rooms.set(setting, of: room.id)
+        channel?.set(setting, of: id, by: call.actor)
+    }
+
+    private static func notHandedOver(_ from: ParticipantID, _ to: ParticipantID, _ reason: FloorReason?) -> APIError {
+        switch reason {
+        case .muted: .wrongState("\(to) is muted and cannot get the floor.", state: "muted", allowed: [])
+        case .notHolding: .wrongState("\(from) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
+        default: .wrongState("\(to) has the floor already.", state: "holding", allowed: [])
+        }
     }
 
     /// Of a room in which there can be talk.
@@ -158,8 +198,7 @@ extension APIRoute {
                 "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.", state: room.state.rawValue,
                 allowed: [RoomState.live, .interrupted].map(\.rawValue))
         }
-        let settings = try await call.rooms.talkSettings(room.id) ?? call.core.config.talk.settings
-        return (call.core.talk.use(room.id, settings: settings, core: call.core), room)
+        return (try await call.core.talkChannel(of: room), room)
     }
 }
 

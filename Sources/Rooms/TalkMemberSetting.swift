@@ -1,0 +1,65 @@
+import GRDB
+
+/// What calls have set for one participant of a room's talk channel, whether it is there or not. A value.
+package struct TalkMemberSetting: Sendable, Equatable {
+    package var user: String
+    /// Left out of all mixes.
+    package var isMuted = false
+    package var gainDB: Double = 0
+    /// Milliseconds of the wall clock: until when it may not come; nil: it may.
+    package var bannedUntilMs: Int64?
+
+    package init(user: String) { self.user = user }
+
+    /// As a participant of whom nothing is set.
+    package var isPlain: Bool { self == TalkMemberSetting(user: self.user) }
+
+    /// Of a room; above it those that were set first go.
+    static let mostPerRoom = 512
+}
+
+extension StoreAccess {
+    func talkMembers(_ id: RoomID) throws -> [TalkMemberSetting] {
+        try self.all("SELECT user, muted, gain_db, banned_until FROM talk_members WHERE room_id = ? ORDER BY user", [id.rawValue]) { row in
+            var setting = TalkMemberSetting(user: row.next())
+            setting.isMuted = row.next() as Int64 == 1
+            setting.gainDB = row.next()
+            setting.bannedUntilMs = row.next()
+            return setting
+        }
+    }
+
+    func set(_ setting: TalkMemberSetting, of id: RoomID, at nowMs: Int64) throws {
+        guard !setting.isPlain else {
+            return try self.run("DELETE FROM talk_members WHERE room_id = ? AND user = ?", [id.rawValue, setting.user])
+        }
+        try self.run(
+            """
+            INSERT INTO talk_members (room_id, user, muted, gain_db, banned_until, set_at) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (room_id, user) DO UPDATE SET
+            muted = excluded.muted, gain_db = excluded.gain_db, banned_until = excluded.banned_until, set_at = excluded.set_at
+            """,
+            [id.rawValue, setting.user, setting.isMuted ? 1 : 0, setting.gainDB, setting.bannedUntilMs, nowMs])
+        try self.run(
+            """
+            DELETE FROM talk_members WHERE room_id = ?1 AND user IN
+            (SELECT user FROM talk_members WHERE room_id = ?1 ORDER BY set_at DESC, user LIMIT -1 OFFSET ?2)
+            """,
+            [id.rawValue, TalkMemberSetting.mostPerRoom])
+    }
+}
+
+extension RoomRegistry {
+    /// By user. Bans that are over are among them until something else is set.
+    package nonisolated func talkMembers(_ id: RoomID) async throws(RegistryError) -> [TalkMemberSetting] {
+        try await self.store.read { try $0.talkMembers(id) }
+    }
+
+    /// Kept for as long as the room is.
+    package nonisolated func set(_ setting: TalkMemberSetting, of id: RoomID) async throws(RegistryError) {
+        try await self.perform { work in
+            guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
+            try work.store.set(setting, of: id, at: work.now)
+        }
+    }
+}

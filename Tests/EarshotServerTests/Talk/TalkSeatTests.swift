@@ -1,0 +1,161 @@
+import Foundation
+import RTMP
+import Rooms
+import Testing
+
+@testable import EarshotServer
+
+/// Places in a talk channel: who takes one over, who loses one, and what else goes on then.
+@Suite struct TalkSeatTests {
+    /// A voice that ends, whatever ends it, leaves the camera on its connection alone.
+    @Test(.timeLimit(.minutes(1)), arguments: ["takeover", "drop", "again"]) func theCameraGoesOn(_ way: String) async throws {
+        try await TalkRoom.run { room in
+            let device = room.camera
+            let (up, more) = (try await device.createStream(), try await device.createStream())
+            try await device.publish("talk/r1/dev", on: up)
+            let since = try await room.member("dev")["sinceMs"].int
+            switch way {
+            case "takeover":
+                let other = try await room.talker("dev")
+                try await eventually("the voice's end") { device.statuses.contains { $0.description.contains("[taken_over]") } }
+                #expect(try await room.member("dev")["hasFloor"].bool == true)
+                await other.close()
+            case "drop":
+                #expect(try await room.server.call("POST", "streams/talk/r1%2Fdev/drop").status == 200)
+                try await eventually("the voice's end") { try await room.talk()["members"].count == 0 }
+            default:
+                try await device.publish("talk/r1/dev", on: more)
+                #expect(try await room.member("dev")["sinceMs"].int == since)
+            }
+            device.send(.video, SyntheticTag.video(2, isKeyframe: true, bytes: 2_000))
+            try await room.server.wait("streams/live/r1") { $0["stream"]["bytesIn"].int ?? 0 > 4_000 }
+            #expect(!device.isClosed)
+            #expect(try await room.server.api("rooms/r1")["state"].string == "live")
+        }
+    }
+
+    /// A phone that comes back while it speaks goes on speaking; another credential does not get its place.
+    @Test(.timeLimit(.minutes(1))) func aTakeoverKeepsTheFloor() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            let before = try await room.talker("ann")
+            async let first: Void = Microphone(before).speak(seconds: 1, Tone.sine(500))
+            try await eventually("ann to have the floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
+            let ben = try await room.talker("ben")
+            let ann = try await room.talker("ann")
+            try await before.waitUntilClosed()
+            try await Microphone(ann).speak(seconds: 1, Tone.sine(500))
+            try await first
+            #expect(try await room.talk()["holders"].list.map(\.string) == ["ann"])
+            #expect(try await room.floorEvents() == ["granted ann free"])
+            let eve = try await room.client()
+            try await eve.createStreamAndTryToPublish("r1/ann?user=eve")
+            try await eve.waitUntilClosed()
+            #expect(eve.statuses.last?.description.contains("[name_taken]") == true, "\(eve.statuses)")
+            await ann.close()
+            try await eventually("ben's turn") { try await room.talk()["holders"].list.map(\.string) == ["ben"] }
+            await ben.close()
+        }
+    }
+
+    /// Thrown out is thrown out of all that its credential plays; the ban is kept, shown, and can be lifted.
+    @Test(.timeLimit(.minutes(1))) func bansHoldAndAreLifted() async throws {
+        try await TalkRoom.run { room in
+            let token = try await room.post("token", #"{"userId":"ann"}"#).json()["data"]["token"].string.orThrow()
+            let ear = try await room.listener("mix?token=\(token)")
+            let ann = try await room.client()
+            try await ann.publish("r1/ann?token=\(token)", on: ann.createStream())
+            #expect(try await room.post("members/ben/mute", #"{"gainDb":-6}"#).status == 200)
+            #expect(try await room.post("members/ben/mute", #"{"muted":true}"#).status == 200)
+            #expect(try await room.post("members/ben/mute", "{}").status == 400)
+            let kicked = try await room.post("members/ann/kick", #"{"seconds":600}"#)
+            #expect(kicked.status == 200, "\(kicked.text)")
+            try await ann.waitUntilClosed()
+            try await ear.waitUntilClosed()
+            func isRefused() async throws -> Bool {
+                let again = try await room.client()
+                try await again.createStreamAndTryToPlay("r1/mix?token=\(token)")
+                try await eventually("an answer") { again.isClosed || again.statuses.contains { $0.code == "NetStream.Play.Start" } }
+                await again.close()
+                return again.statuses.last?.description.contains("[forbidden]") == true
+            }
+            #expect(try await isRefused())
+            // What a restart leaves of the channel: the store's word.
+            room.server.server.core.talk.stop()
+            #expect(try await isRefused())
+            let talk = try await room.talk()
+            #expect(talk["banned"].list.map { $0["userId"].string } == ["ann"] && talk["muted"].list.map(\.string) == ["ben"])
+            let ben = try await room.talker("ben")
+            try await eventually("ben, muted and less loud") {
+                let member = try await room.member("ben")
+                return member["muted"].bool == true && member["hasFloor"].bool == false && member["gainDb"].int == -6
+            }
+            let allowed = try await room.post("members/ann/allow", "{}")
+            #expect(allowed.status == 200, "\(allowed.text)")
+            #expect(try allowed.json()["data"]["banned"].list.isEmpty)
+            #expect(try await isRefused() == false)
+            await ben.close()
+            let events = try await room.server.api("rooms/r1/events?limit=1000")["list"].list
+            let revoked = events.filter { $0["kind"].string == "talk.floor.revoked" && $0["data"]["userId"].string == "ann" }
+            #expect(revoked.map { $0["data"]["by"].string } == ["token:first"], "\(revoked)")
+        }
+    }
+
+    /// What the server makes itself cannot be dropped from under its listeners.
+    @Test(.timeLimit(.minutes(1))) func mixesAreNotDropped() async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            for action in ["drop", "forbid"] {
+                let answer = try await room.server.call("POST", "streams/talk/r1%2Fmix/\(action)", action == "forbid" ? "{}" : nil)
+                #expect(answer.status == 409 && answer.text.contains("mute or kick"), "\(answer.text)")
+            }
+            let before = ear.media().count
+            try await eventually("the mix to go on") { ear.media().count > before + 20 }
+            await ear.close()
+        }
+    }
+
+    /// A voice that cannot be decoded is counted, and said once.
+    @Test(.timeLimit(.minutes(1))) func aVoiceWithoutHeader() async throws {
+        try await TalkRoom.run { room in
+            let bad = try await room.talker("bad")
+            for number in 0..<50 { bad.send(.audio, SyntheticTag.audio(number, bytes: 200), timestamp: UInt32(number * 20)) }
+            try await eventually("its frames to be counted") { try await room.member("bad")["damagedFrames"].int == 50 }
+            #expect(room.server.lines.contains("A voice cannot be decoded", "participant=bad", "no sequence header"))
+            await bad.close()
+        }
+    }
+
+    /// Why the floor is not handed over.
+    @Test(.timeLimit(.minutes(1))) func handOversThatFail() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            func handOver(_ from: String, _ to: String) async throws -> String {
+                let answer = try await room.post("floor", #"{"action":"handOver","userId":"\#(from)","to":"\#(to)"}"#)
+                return "\(answer.status) \(try answer.json()["message"].string ?? "")"
+            }
+            let muted = try await room.post("members/mut/mute", #"{"muted":true}"#)
+            #expect(muted.status == 200, "\(muted.text)")
+            #expect(try await room.post("floor", #"{"action":"request","userId":"ann"}"#).status == 200)
+            #expect(try await handOver("ann", "mut") == "409 mut is muted and cannot get the floor.")
+            #expect(try await handOver("ann", "ann") == "409 ann has the floor already.")
+            #expect(try await handOver("ben", "cat") == "409 ben does not have the floor to hand it over.")
+        }
+    }
+
+    /// Somebody who begins again and again fills no audit trail.
+    @Test(.timeLimit(.minutes(1))) func whoBeginsAgainAndAgainIsRefused() async throws {
+        try await TalkRoom.run { room in
+            var refused = false
+            for _ in 0..<40 where !refused {
+                let client = try await room.client()
+                try await client.createStreamAndTryToPublish("r1/ann")
+                try await eventually("an answer") {
+                    client.isClosed || client.statuses.contains { $0.code == "NetStream.Publish.Start" }
+                }
+                refused = client.statuses.last?.description.contains("[flapping]") == true
+                await client.close()
+            }
+            #expect(refused)
+            #expect(try await room.floorEvents().count <= 70)
+        }
+    }
+}
