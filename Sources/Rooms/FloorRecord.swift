@@ -1,3 +1,5 @@
+import GRDB
+
 /// Who got or lost the right to speak in a room's talk channel: what its audit trail is made of.
 package struct FloorRecord: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
@@ -42,7 +44,40 @@ extension RoomRegistry {
     }
 }
 
+extension StoreAccess {
+    /// Whose last word in the room's audit trail is that they got the floor.
+    fileprivate func floorHolders(of id: RoomID) throws -> [(user: String, mode: String, sinceMs: Int64)] {
+        let kinds = [FloorRecord.Kind.granted, .released, .revoked].map(\.event.rawValue)
+        return try self.all(
+            """
+            SELECT user, mode, at FROM (
+                SELECT json_extract(data, '$.userId') AS user, json_extract(data, '$.mode') AS mode, kind, at,
+                    row_number() OVER (PARTITION BY json_extract(data, '$.userId') ORDER BY id DESC) AS place
+                FROM events WHERE room_id = ?1 AND kind IN (?2, ?3, ?4))
+            WHERE place = 1 AND kind = ?2 ORDER BY user LIMIT 64
+            """, [id.rawValue, kinds[0], kinds[1], kinds[2]]
+        ) { row in (row.next() as String? ?? "", row.next() as String? ?? "", row.next()) }
+    }
+}
+
 extension RoomWork {
+    /// The last run ended without its word: who had the floor then has it no more. Each grant in the trail has its end.
+    func closeFloor(of room: inout Room) throws {
+        let holders = try self.store.floorHolders(of: room.id)
+        guard !holders.isEmpty else { return }
+        let old = room
+        for holder in holders {
+            var data = JSONText()
+            data.add("userId", holder.user)
+            data.add("reason", "serverRestart")
+            data.add("mode", holder.mode)
+            data.add("heldMs", max(0, self.now - holder.sinceMs))
+            data.add("by", Actor.server.name)
+            try self.event(.floorReleased, of: &room, data)
+        }
+        try self.save(from: old, to: room)
+    }
+
     func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) throws {
         guard var room = try self.store.room(roomID.rawValue) else { return }
         let old = room

@@ -202,6 +202,7 @@ extension RoomWork {
         let rooms = try self.store.roomsToRestart(after: row, limit: limit)
         for (_, id) in rooms {
             guard var room = try self.store.room(id) else { continue }
+            try self.closeFloor(of: &room)
             try self.step(.serverStarted, on: &room, by: .server)
         }
         return rooms.last?.row

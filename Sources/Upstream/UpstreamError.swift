@@ -26,6 +26,8 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     case closed(while: String)
     /// The server accepted and then said nothing.
     case silent(waitingFor: String, ms: Int)
+    /// It lets the stream be played, and sends nothing of it.
+    case noMedia(ms: Int)
     /// The other end does not take what is sent.
     case stalled(ms: Int)
     /// What came breaks RTMP, or our limits.
@@ -58,7 +60,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .loop: "loop"
         case .ended: "ended"
         case .closed: "closed"
-        case .silent: "silent"
+        case .silent, .noMedia: "silent"
         case .stalled: "stalled"
         case .protocolViolation: "protocol"
         case .system: "system"
@@ -85,6 +87,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .ended(let code): "the server ended the stream (\(code))"
         case .closed(let what): "the connection was lost \(what)"
         case .silent(let what, let ms): "\(what) did not come within \(ms) ms; the server accepts connections and says nothing"
+        case .noMedia(let ms): "the server lets it be played, but no audio or video came in \(ms) ms; does anybody publish it there?"
         case .stalled(let ms): "the server took nothing for \(ms) ms; its network or the server is too slow"
         case .protocolViolation(let what): "the server broke the protocol: \(what)"
         case .system(let what): "the system refused: \(what)"

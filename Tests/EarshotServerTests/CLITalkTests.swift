@@ -33,6 +33,16 @@ import Testing
                 #expect(noFile.status == 1 && noFile.errors.contains("none.mp3"), "\(noFile.errors)")
                 let mute = try await cli("talk", "speak", "r1", "--as", "mix", tone)
                 #expect(mute.status == 1 && mute.errors.contains("mix"), "\(mute.errors)")
+                #expect(try await room.post("members/mut/mute", #"{"muted":true}"#).status == 200)
+                let unheard = try await cli("talk", "speak", "r1", "--as", "mut", tone)
+                #expect(unheard.status == 4 && unheard.errors.contains("nobody heard it: mut is muted"), "\(unheard.errors)")
+                let nobody = try await cli("talk", "listen", "r1", "--voice", "nobody", "--seconds", "1", "-o", heard)
+                #expect(nobody.status == 1 && nobody.errors.contains("does anybody speak there"), "\(nobody.errors)")
+                #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
+                let early = try await cli("talk", "listen", "early", "--seconds", "1", "-o", heard)
+                #expect(early.status == 4 && early.errors.contains("created") && !early.errors.contains("stream name"), "\(early.errors)")
+                let counters = try await room.server.api("counters")
+                #expect(counters["talkEncodes"].int ?? 0 > 50 && counters["talkUnderruns"].int != nil && counters["talkMixes"].int == 0)
             }
         }
     }

@@ -25,6 +25,15 @@ import Testing
         try await test.apply(.forbid(untilMs: test.now + 3_600_000, reason: "r"), "banned")
         _ = try await test.registry.join("live", user: "anna", nick: "Anna")
         let (token, secret) = try await test.registry.createToken(name: "ops", role: .ops)
+        test.registry.floorChanged(
+            try RoomID(checking: "live"),
+            [
+                FloorRecord(kind: .granted, user: "ann", reason: "free", mode: "ptt"),
+                FloorRecord(kind: .released, user: "ann", reason: "asked", mode: "ptt", heldMs: 5),
+                FloorRecord(kind: .granted, user: "ben", reason: "free", mode: "ptt"),
+            ])
+        // Said in order; the events are there when a later change is.
+        _ = try await test.registry.join("live", user: "ben", nick: "Ben")
         let before = test.events
         let notices = try await test.registry.notices(state: .pending, room: nil, before: nil, limit: 100)
         test.pass(1_000)
@@ -36,12 +45,14 @@ import Testing
         // Streams end in the order of their pushes, then rooms change in the order in which they were made. A push without media has no end.
         #expect(
             next.events.map { "\($0.roomID?.rawValue ?? "-") \($0.kind.rawValue)" } == [
-                "live stream.end", "paused stream.end", "live room.interrupted",
+                "live stream.end", "paused stream.end", "live talk.floor.released", "live room.interrupted",
             ])
+        let released = try fields(next.events[2])
+        #expect(released["userId"] == "ben" && released["reason"] == "serverRestart" && released["by"] == "server")
         #expect(try fields(next.events[0])["end"] == "serverRestart")
         let room = try await next.registry.room("live")
         #expect(room.state == .interrupted && room.reason == .serverRestart && room.interruptionEnds == next.now + RoomPolicy().graceMs)
-        #expect(room.members == 1)
+        #expect(room.members == 2)
         #expect(try await next.registry.room("paused").reason == .paused)
         #expect(try await next.registry.room("idle").slots[0].sequence == nil)
         #expect(try await next.registry.room("closed").state == .closed)

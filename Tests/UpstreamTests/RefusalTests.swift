@@ -252,7 +252,7 @@ import Testing
     @Test func playsNothing() async throws {
         try await ScriptedRTMP.run { server in
             let error = try await Self.failure(server.url)
-            #expect(error == .silent(waitingFor: "audio or video", ms: 500))
+            #expect(error == .noMedia(ms: 500))
         }
     }
 

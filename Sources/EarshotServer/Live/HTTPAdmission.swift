@@ -38,7 +38,9 @@ extension ServerCore {
     /// As for RTMP: credential and address, the room's state, the hook. Throws what the viewer is answered.
     func admitHTTPPlay(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
         // A listener has a place in its channel, which these viewers do not take.
-        guard !TalkPlace.isTalk(address) else { throw .notFound("stream over HTTP (talk is played over RTMP)", address.path) }
+        guard !TalkPlace.isTalk(address) else {
+            throw APIError(.notFound, .notFound, "Talk is played over RTMP; there is no \(address.path) over HTTP.")
+        }
         let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.nextSessionID())
         var answer = self.admissions.check(request, nowSeconds: WallClock.seconds)
         if case .success(let pass) = answer, self.mustWaitToPlay(request, pass) { answer = await self.admitPlay(request, pass) }

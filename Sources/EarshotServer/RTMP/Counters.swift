@@ -17,6 +17,8 @@ package final class Counters: Sendable {
         /// Attempts without success.
         package var webhookAttemptsFailed: UInt64 = 0
         package var webhooksGivenUp: UInt64 = 0
+        /// Of talk, filled in when they are asked for.
+        var talk: (mixes: Int, totals: TalkTotals) = (0, TalkTotals())
     }
 
     private let values = Mutex(Values())

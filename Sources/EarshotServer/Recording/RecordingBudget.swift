@@ -54,6 +54,17 @@ final class RecordingBudget: Sendable {
         return self.isOverDisk(bytes) ? .diskFull : nil
     }
 
+    /// What a refusal is about, for the log.
+    func words(_ refusal: RecordingEnd) -> String {
+        switch refusal {
+        case .quotaExceeded:
+            "\(self.usedBytes) of \(self.quotaBytes) bytes are used (recording.quota); delete recordings, or raise it"
+        case .diskFull:
+            "\(self.folder.path) has \(self.folder.freeBytes ?? 0) bytes left, of which \(self.minFreeBytes) are to stay free (recording.minFree)"
+        default: "\(self.folder.path)"
+        }
+    }
+
     /// Whether a second copy of so many bytes fits on the disk for a while, beside the room that it must keep.
     func hasRoomForCopy(of bytes: Int64) -> Bool {
         guard let free = self.folder.freeBytes else { return true }

@@ -129,7 +129,7 @@ final class RecordingWriter: PieceTaker {
     func made(_ piece: PieceMaker.Piece, nowMs: Int64) {
         guard self.failure == nil, let beginning = self.beginning else { return }
         let bytes = Int64(piece.fragment.bytes.readableBytes)
-        if let refusal = self.means.budget.refusal(for: bytes) { return self.fail(refusal, "\(self.means.folder.path)") }
+        if let refusal = self.means.budget.refusal(for: bytes) { return self.fail(refusal, self.means.budget.words(refusal)) }
         let part = self.current ?? self.begin(beginning, piece)
         if let file = part.file {
             guard self.write(piece.fragment.bytes, to: file, nowMs: nowMs) else { return }

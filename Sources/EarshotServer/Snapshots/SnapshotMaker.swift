@@ -68,7 +68,8 @@ extension ServerCore {
             home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
         }
         guard let found, let source = found else {
-            throw APIError(.notFound, .notFound, "\(path) shows no picture now: it is not live, or no keyframe of it is kept.")
+            throw APIError(
+                .notFound, .notFound, "\(path) shows no picture now: it is not live, has no video, or has not sent a keyframe yet.")
         }
         do throws(FFmpegError) {
             return try await self.snapshots.jpeg(of: path.description, source, width: width, nowMs: LoopSweeper.nowMs)

@@ -33,7 +33,7 @@ final class TalkChannel: Sendable {
         var outputs: [OutputKey: Output] = [:]
         var reports: [ParticipantID: VoiceReport] = [:]
         var mixes = 0
-        var encodes = 0
+        var totals = TalkTotals()
         /// What is recorded with the mix beside it.
         var held: Set<StreamPath> = []
         var isTicking = false
@@ -316,7 +316,7 @@ final class TalkChannel: Sendable {
         var told: String?
         self.change { state in
             state.mixes = report.mixes
-            state.encodes = report.encodes
+            state.totals = report.totals
             state.reports = report.voices
             told = self.telling(&state, nowMs)
             var events: [FloorEvent] = []
@@ -373,11 +373,16 @@ final class TalkChannel: Sendable {
 
     var settings: TalkSettings { self.state.withLock { $0.settings } }
 
+    /// Mixes that are listened to now, and what has become of voices and mixes since it began.
+    var totals: (mixes: Int, totals: TalkTotals) {
+        self.state.withLock { (($0.isTicking ? $0.mixes : 0), $0.totals) }
+    }
+
     var snapshot: TalkSnapshot {
         self.state.withLock { state in
             TalkSnapshot(
                 settings: state.settings, holders: state.floor.holders.map(\.id.rawValue), queue: state.floor.queue.map(\.rawValue),
-                members: self.members(state), listeners: state.members.listenerCount, mixes: state.mixes, encodes: state.encodes)
+                members: self.members(state), listeners: state.members.listenerCount, mixes: state.mixes, encodes: state.totals.encodes)
         }
     }
 

@@ -41,8 +41,7 @@ final class TalkEngine: @unchecked Sendable {
         var voices: [ParticipantID: VoiceReport] = [:]
         /// Distinct mixes that somebody listens to.
         var mixes = 0
-        /// Runs encoded since the channel began.
-        var encodes = 0
+        var totals = TalkTotals()
     }
 
     private struct Key: Hashable {
@@ -61,7 +60,8 @@ final class TalkEngine: @unchecked Sendable {
     private var toldHeaders: Set<ObjectIdentifier> = []
     private var startUs: Int64?
     private var lastTick: Int64 = -1
-    private var endedEncodes = 0
+    /// Of voices and mixes that are over.
+    private var ended = TalkTotals()
     private let log: Logger
     private var toldProblems: Set<String> = []
 
@@ -108,8 +108,11 @@ final class TalkEngine: @unchecked Sendable {
     }
 
     private func matchVoices(_ talkers: [Plan.Talker]) {
-        for id in Array(self.voices.keys) where !talkers.contains(where: { $0.id == id }) { self.voices[id] = nil }
-        for talker in talkers where self.voices[talker.id]?.inbox !== talker.inbox { self.voices[talker.id] = TalkVoice(talker.inbox) }
+        for (id, voice) in Array(self.voices) where !talkers.contains(where: { $0.id == id && $0.inbox === voice.inbox }) {
+            self.ended.add(voice)
+            self.voices[id] = nil
+        }
+        for talker in talkers where self.voices[talker.id] == nil { self.voices[talker.id] = TalkVoice(talker.inbox) }
     }
 
     private func tell(_ problem: String?, of id: ParticipantID) {
@@ -144,11 +147,13 @@ final class TalkEngine: @unchecked Sendable {
         }
         // One that has missed a tick does not go on from there: the next listener's starts anew.
         for key in Array(self.encoders.keys) where messages[key] == nil {
-            self.endedEncodes += self.encoders.removeValue(forKey: key)?.encodes ?? 0
+            self.ended.encodes += self.encoders.removeValue(forKey: key)?.encodes ?? 0
         }
         self.forget(except: wanted, plan.mixes)
         report.mixes = messages.count
-        report.encodes = self.encoders.values.reduce(self.endedEncodes) { $0 + $1.encodes }
+        report.totals = self.ended
+        for encoder in self.encoders.values { report.totals.encodes += encoder.encodes }
+        for voice in self.voices.values { report.totals.add(voice) }
     }
 
     /// Whom the mix leaves out, when that makes a difference: who does not speak hears what all hear, encoded once.
@@ -215,6 +220,31 @@ final class TalkEngine: @unchecked Sendable {
             self.likeAll[id] = nil
             self.mixer.forget(id)
         }
+    }
+}
+
+/// What has become of voices and mixes since their channels began. A plain value.
+struct TalkTotals: Sendable {
+    /// Runs encoded.
+    var encodes = 0
+    /// Times that a talker's buffer ran dry.
+    var underruns: Int64 = 0
+    /// Samples thrown away, because there were too many or they came too late.
+    var dropped: Int64 = 0
+    /// Frames that could not be decoded.
+    var damaged: UInt64 = 0
+
+    mutating func add(_ voice: TalkVoice) {
+        self.underruns += voice.jitter.counters.underruns
+        self.dropped += voice.jitter.counters.dropped
+        self.damaged += voice.damaged
+    }
+
+    mutating func add(_ other: TalkTotals) {
+        self.encodes += other.encodes
+        self.underruns += other.underruns
+        self.dropped += other.dropped
+        self.damaged += other.damaged
     }
 }
 

@@ -12,6 +12,8 @@ final class Talkback: Sendable {
     private let clocks: [TalkClock]
     private let main: StreamRegistry
     private let channels = Mutex<[RoomID: TalkChannel]>([:])
+    /// Of channels that are over.
+    private let ended = Mutex(TalkTotals())
 
     init(main: StreamRegistry, cores: Int) {
         self.main = main
@@ -41,8 +43,21 @@ final class Talkback: Sendable {
     func heed(_ events: [RoomEvent]) {
         for event in events {
             guard let roomID = event.roomID, let reason = event.kind.endOfTalk else { continue }
-            self.channels.withLock { $0.removeValue(forKey: roomID) }?.close(reason)
+            guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { continue }
+            channel.close(reason)
+            self.ended.withLock { $0.add(channel.totals.totals) }
         }
+    }
+
+    /// Mixes that are listened to now, and what has become of voices and mixes since the server started.
+    var totals: (mixes: Int, totals: TalkTotals) {
+        var sum = (mixes: 0, totals: self.ended.withLock { $0 })
+        for channel in self.channels.withLock({ Array($0.values) }) {
+            let part = channel.totals
+            sum.mixes += part.mixes
+            sum.totals.add(part.totals)
+        }
+        return sum
     }
 
     func stop() {

@@ -33,6 +33,8 @@ final class RelayLink: Sendable {
         /// A connection's number, so that a late answer does not count for the next one.
         var run = 0
         var hold: Hold?
+        /// Why the last attempt failed, as the log has it.
+        var toldError: UpstreamError?
         /// One after the other.
         var holds = 0
         var lastWantedMs: Int64 = 0
@@ -91,7 +93,24 @@ final class RelayLink: Sendable {
             "state": "\(state.word)",
         ]
         if let error, state.word != "running" { metadata["lastError"] = "\(error)" }
-        self.core.log.info("Relay task", metadata: metadata)
+        self.core.log.log(level: self.level(of: state, error), "Relay task", metadata: metadata)
+    }
+
+    /// What is the same with each attempt is told once.
+    private func level(of state: UpstreamState, _ error: UpstreamError?) -> Logger.Level {
+        switch state {
+        case .failed: return .warning
+        case .connecting: return error == nil ? .info : .debug
+        case .waiting:
+            let isNews = self.state.withLock { state in
+                defer { state.toldError = error }
+                return state.toldError != error
+            }
+            return isNews ? .info : .debug
+        default:
+            self.state.withLock { $0.toldError = nil }
+            return .info
+        }
     }
 
     private func stop(_ reason: String) {

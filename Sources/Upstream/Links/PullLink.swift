@@ -40,7 +40,7 @@ struct PullLink {
     ) throws(UpstreamError) -> Never {
         var unwrapper = TimestampUnwrapper()
         var silenceEnd = System.nowMs() + Int64(self.run.options.silenceMs)
-        let silence = UpstreamError.silent(waitingFor: "audio or video", ms: self.run.options.silenceMs)
+        let silence = UpstreamError.noMedia(ms: self.run.options.silenceMs)
         while true {
             guard let output = try wire.nextOutput() else {
                 if try !wire.fill(isStarted ? "while playing" : "before the first frame; \(LinkRun.wordless)") {

@@ -25,18 +25,25 @@ enum TalkLine {
         }
     }
 
-    /// Waits until the link runs; throws why it does not.
-    private static func wait(for task: UpstreamTask, until isReady: (UpstreamTask) -> Bool) async throws {
-        let end = ContinuousClock.now + .milliseconds(2 * self.patienceMs)
+    /// Waits until the link runs, at most so many seconds; throws why it does not. False: the time is over.
+    private static func wait(for task: UpstreamTask, seconds: Double? = nil, until isReady: (UpstreamTask) -> Bool) async throws -> Bool {
+        let end = ContinuousClock.now + .seconds(min(seconds ?? .infinity, Double(2 * self.patienceMs) / 1_000))
         while !isReady(task) {
             if case .failed(let reason, _) = task.state { throw self.refused(task.status.lastError.map { "\($0)" } ?? reason) }
-            guard ContinuousClock.now < end else { throw CommandFailure(.unreachable, "the talk channel does not answer") }
+            guard ContinuousClock.now < end else { return false }
             try await Task.sleep(for: .milliseconds(20))
         }
+        return true
     }
 
+    /// The server puts the reason's word in brackets before what it says.
     private static func refused(_ reason: String) -> CommandFailure {
-        CommandFailure(.failed, "the talk channel does not let this in: \(DisplayText.escaped(reason))")
+        let inState = ["room_closed", "no_room", "forbidden", "name_taken", "flapping", "too_many_publishers", "too_many_viewers"]
+        let status: ExitStatus =
+            inState.contains { reason.contains("[\($0)]") } ? .conflict : reason.contains("[credential_") ? .unauthorised : .failed
+        // The general advice for addresses that people have written themselves is none here.
+        let words = reason.split(separator: "; check app").first.map(String.init) ?? reason
+        return CommandFailure(status, "the talk channel does not let this in: \(DisplayText.escaped(words))")
     }
 
     // MARK: Listening
@@ -47,7 +54,10 @@ enum TalkLine {
         let task = UpstreamTask.pull(try self.url(text), options: self.options()) { ear.take($0) }
         task.start()
         defer { task.stop() }
-        try await self.wait(for: task) { _ in ear.hasBegun || ear.end != nil }
+        guard try await self.wait(for: task, seconds: seconds, until: { _ in ear.hasBegun || ear.end != nil }) else {
+            _ = ear.finish()
+            throw CommandFailure(.failed, "nothing was heard; does anybody speak there?")
+        }
         let limit = seconds.map { Int($0 * 48_000) } ?? .max
         while ear.samples < limit, ear.end == nil { try await Task.sleep(for: .milliseconds(20)) }
         return Double(ear.finish()) / 48_000
@@ -116,8 +126,8 @@ enum TalkLine {
 
     // MARK: Speaking
 
-    /// Sends the file as it would be spoken; returns the seconds that were.
-    static func speak(_ text: String, from reader: AudioFileReader) async throws -> Double {
+    /// Sends the file as it would be spoken; returns the seconds that were. `atEnd` is asked while the voice is still there.
+    static func speak(_ text: String, from reader: AudioFileReader, atEnd: (_ frames: Int) async throws -> Void) async throws -> Double {
         let encoder: AudioEncoder
         do throws(FFmpegError) { encoder = try AudioEncoder(sampleRate: 48_000, channels: 1, bitRate: 64_000) } catch {
             throw CommandFailure(.failed, "cannot encode: \(error)")
@@ -128,10 +138,12 @@ enum TalkLine {
         defer { task.stop() }
         task.offer(try self.frame(encoder.sequenceMessage, 0))
         task.start()
-        try await self.wait(for: task) { $0.state == .running }
+        guard try await self.wait(for: task, until: { $0.state == .running }) else {
+            throw CommandFailure(.unreachable, "the talk channel does not answer")
+        }
         let resampler = Resampler(channels: 1)
         let start = ContinuousClock.now
-        var spoken = 0
+        var (spoken, frames) = (0, 0)
         do {
             while let pcm = try reader.next() {
                 let pcm = try resampler.convert(pcm)
@@ -140,6 +152,7 @@ enum TalkLine {
                     let saidMs = max(0, run.position) * 1_000 / 48_000
                     try await Task.sleep(until: start + .milliseconds(saidMs + 21), clock: .continuous)
                     task.offer(try self.frame(encoder.message(run), saidMs))
+                    frames += 1
                 }
                 spoken += pcm.count
                 if case .failed(let reason, _) = task.state { throw self.refused(task.status.lastError.map { "\($0)" } ?? reason) }
@@ -149,6 +162,7 @@ enum TalkLine {
         }
         // What is on its way is to arrive before the goodbye.
         try await Task.sleep(for: .milliseconds(200))
+        try await atEnd(frames)
         return Double(spoken) / 48_000
     }
 

@@ -103,8 +103,23 @@ struct TalkCommand: AsyncParsableCommand {
             guard let publish = urls["publish"].string else {
                 throw CommandFailure(.failed, "a listener cannot speak; take another --role")
             }
-            let spoken = try await TalkLine.speak(publish, from: reader)
+            let spoken = try await TalkLine.speak(publish, from: reader) { frames in
+                try Self.checkHeard(try await api.get(["rooms", self.room, "talk"]), self.user, frames)
+            }
             if !self.options.quiet { Console.complain(String(format: "%.1f seconds spoken", spoken)) }
+        }
+
+        /// Who does not have the floor is let in and not heard; RTMP does not tell it so.
+        private static func checkHeard(_ talk: JSONValue, _ user: String, _ frames: Int) throws {
+            let member = talk["members"].list.first { $0["userId"].string == user }
+            guard let unheard = member?["mutedFrames"].integer, frames > 0, unheard > 0 else { return }
+            let holders = talk["holders"].list.compactMap(\.string).map(DisplayText.escaped).joined(separator: ", ")
+            let why =
+                member?["muted"].bool == true
+                ? "\(user) is muted" : holders.isEmpty || holders == user ? "\(user) did not have the floor" : "\(holders) had the floor"
+            let share = min(100, Int(unheard) * 100 / frames)
+            guard share < 90 else { throw CommandFailure(.conflict, "nobody heard it: \(why)") }
+            if share > 5 { Console.complain("earshot: \(share) % of it was not heard: \(why)") }
         }
     }
 

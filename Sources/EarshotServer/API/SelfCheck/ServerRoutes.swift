@@ -6,7 +6,9 @@ extension APIRoute {
     static let server: [APIRoute] = [
         APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: Counters.Values.shape) {
             call in
-            call.core.counters.current
+            var values = call.core.counters.current
+            values.talk = call.core.talk.totals
+            return values
         },
         APIRoute(
             .get, "/selfcheck", "checkSelf", .server, .ops, "Hold the counters against what they count.", answers: SelfCheck.shape
@@ -35,5 +37,10 @@ extension Counters.Values {
             .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),
             .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.webhookAttemptsFailed),
             .field("webhooksGivenUp", .count, "Notices that were given up.", \.webhooksGivenUp),
+            .field("talkMixes", .count, "Different mixes of talk that are listened to now.", \.talk.mixes),
+            .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
+            .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
+            .field("talkDroppedMs", .count, "Talk left out because it came in a burst, or too late.") { $0.talk.totals.dropped / 48 },
+            .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
         ])
 }
