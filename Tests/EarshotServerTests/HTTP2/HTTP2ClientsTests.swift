@@ -111,6 +111,34 @@ import Testing
         }
     }
 
+    /// A recording, whole and in pieces, and a picture of what is live: the same bytes as over HTTP/1.1.
+    @Test func filesAndPictures() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
+        try await TestServer.runSecure({ $0.recording.apps = ["live"] }) { server in
+            let key = "authorization: Bearer \(server.token)"
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                let picture = try await ClientProcess.run(Self.curl("--http2", "-H", key, "\(server.https)/api/v1/rooms/cam1/snapshot.jpg"))
+                #expect(picture.output.prefix(3) == Data([0xFF, 0xD8, 0xFF]) && picture.output.suffix(2) == Data([0xFF, 0xD9]))
+                _ = try await push.outcome(within: 20)
+            }
+            let recording = try await server.recordings(1, "finished")[0]
+            let file = try Data(contentsOf: URL(fileURLWithPath: try server.recordingPath(recording)))
+            let url = "\(server.https)/api/v1/recordings/\(try recording["recordingId"].string.orThrow())/file"
+            for (range, status, expected) in [
+                ("", "200", file), ("0-99", "206", file[..<100]), ("1000-70000", "206", file[1_000...70_000]),
+                ("-500", "206", file.suffix(500)),
+                ("\(file.count)-", "416", nil),
+            ] {
+                let asked = range.isEmpty ? [] : ["-r", range]
+                let answer = try await ClientProcess.run(
+                    ["curl", "-sSk", "--http2", "-H", key, "-w", "%{stderr}%{http_code} %{http_version}", url] + asked)
+                #expect(answer.errors == "\(status) 2", "\(range): \(answer.errors)")
+                if let expected { #expect(answer.output == expected, "\(range)") }
+            }
+        }
+    }
+
     /// Hashes of decoded frames.
     private static func pictures(_ file: String) async throws -> [String] {
         let made = try await ClientProcess.run(
@@ -197,6 +225,43 @@ import Testing
                 await client.close()
                 try await server.wait("sessions?role=player") { $0["total"].int == 0 }
             }
+        }
+    }
+
+    /// One that takes nothing any more, of a connection with several viewers and a file: they are let go, and then the connection is.
+    @Test func aConnectionThatIsNotRead() async throws {
+        let source = try await Fixture.flv(
+            video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
+        try await TestServer.runSecure({
+            $0.relay.maxBehindMs = 1_500
+            $0.limits.httpIdleMs = 1_000
+            $0.limits.httpConnections = 20
+        }) { server in
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                let deaf = try await HTTP2Client.open(server.secure, window: 1 << 24)
+                try await deaf.send([1, 3, 5].flatMap { HTTP2Client.request("/live/cam1.\($0 == 5 ? "mp4" : "flv")", on: $0) })
+                try await server.wait("sessions?role=player") { $0["total"].int == 3 }
+                try await deaf.reads(false)
+                try await eventually("their ends") {
+                    server.lines.all.count { $0.contains("reason=too_slow") && $0.contains("https-") } == 3
+                }
+                #expect(try await server.api("sessions?role=player")["total"].int == 0)
+                // What there was is thrown away, and the place is free.
+                try await eventually("the connection's end", within: 30) {
+                    try await server.api("selfcheck")["ok"].bool == true && Self.connections(to: server.secure) == 0
+                }
+                await deaf.close()
+            }
+        }
+    }
+
+    /// Established connections whose own end, in this process, is this port: Linux's /proc/net/tcp.
+    private static func connections(to port: Int) throws -> Int {
+        let own = ":" + String(format: "%04X", port)
+        return try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8).split(separator: "\n").count { line in
+            let fields = line.split(separator: " ")
+            return fields.count > 3 && fields[1].hasSuffix(own) && fields[3] == "01"
         }
     }
 

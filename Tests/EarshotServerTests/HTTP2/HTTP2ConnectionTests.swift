@@ -59,6 +59,27 @@ import Testing
         }
     }
 
+    /// Whose a request is, and what it may do, is decided as on any other connection.
+    @Test func whoAsks() async throws {
+        try await TestServer.runSecure({ $0.access.trustedProxies = CIDR.loopback }) { server in
+            let client = try await HTTP2Client.open(server.secure)
+            let token = ("authorization", "Bearer \(server.token)")
+            let cases: [(String, [(String, String)], Int)] = [
+                ("/api/v1/streams", [token], 200), ("/api/v1/streams", [], 401),
+                ("/api/v1/streams", [token, ("x-forwarded-for", "127.0.0.1")], 200),
+                ("/api/v1/streams", [token, ("x-forwarded-for", "203.0.113.9")], 403),
+                ("/live/none.flv", [], 404), ("/live/none.flv", [("x-forwarded-for", "203.0.113.9")], 403),
+                ("/live/none.m3u8", [("x-forwarded-for", "203.0.113.9")], 403),
+            ]
+            for (index, (path, headers, status)) in cases.enumerated() {
+                try await client.get(path, on: 2 * index + 1, headers)
+                let answer = try await client.answer(2 * index + 1)
+                #expect(answer.status == status, "\(path) \(headers.count): \(answer.text)")
+            }
+            await client.close()
+        }
+    }
+
     /// What HTTP/2 does not allow in a request is an error of its stream, and of no other.
     @Test(arguments: [
         [(":method", "GET"), (":scheme", "https"), (":path", "/healthz"), ("upgrade", "websocket"), ("connection", "upgrade")],
@@ -220,6 +241,8 @@ import Testing
         #expect(deaf.goAways.map(\.last) == [0x7FFF_FFFF, 3], "\(deaf.goAways)")
     }
 
+    private static let rounds = ProcessInfo.processInfo.environment["EARSHOT_HTTP2_ROUNDS"].flatMap(Int.init) ?? 120
+
     /// Whatever comes after the choice of HTTP/2, the process stays.
     @Test func garbage() async throws {
         try await Fixture.withDirectory { directory in
@@ -232,7 +255,7 @@ import Testing
             try await EarshotProcess.serve(data: directory, ["--config", config.path], under: ["SWIFT_BACKTRACE=enable=no"]) { earshot in
                 let port = try earshot.https.orThrow()
                 var random = SeededGenerator(seed: 20_261_121)
-                for round in 0..<120 {
+                for round in 0..<Self.rounds {
                     let client = try await HTTP2Client.open(port, greets: round % 3 > 0)
                     // The end may come before all is sent.
                     try? await client.send(HTTP2Garbage.make(round, &random))
