@@ -93,6 +93,9 @@ import Testing
                     earshot.process.send(SIGHUP)
                     try await eventually("the reload") { earshot.process.errorsSoFar.contains("certificate reloaded") }
                     #expect(try await Certificate.presented(on: port).contains("CN = second"))
+                    let https = try await ClientProcess.run(
+                        ["curl", "-ksv", "--http2", "https://127.0.0.1:\(try earshot.https.orThrow())/healthz", "-w", "%{http_version}"])
+                    #expect(https.text == "ok\n2" && https.errors.contains("CN=second"), "\(https.errors)")
                     try "broken".write(toFile: files.certificate, atomically: true, encoding: .utf8)
                     earshot.process.send(SIGHUP)
                     try await eventually("the refusal") { earshot.process.errorsSoFar.contains("the old one stays") }

@@ -13,6 +13,10 @@ import Foundation
 enum WebSocketHandshake {
     /// Nil: the request is as it must be.
     static func refusal(of head: HTTPRequestHead) -> APIError? {
+        guard head.version.major < 2 else {
+            // RFC 8441 is not offered; who wants a WebSocket opens a connection for it, as browsers do.
+            return APIError(.upgradeRequired, .invalid, "This is a WebSocket: open it over HTTP/1.1, not over HTTP/2.")
+        }
         guard head.list("upgrade", contains: "websocket"), head.list("connection", contains: "upgrade"), head.version == .http1_1 else {
             var error = APIError(
                 .upgradeRequired, .invalid, "This is a WebSocket: expected the headers Upgrade: websocket and Connection: Upgrade.")

@@ -47,17 +47,17 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// For an answer that may still be in our buffers.
     private static let drainMs: Int64 = 10_000
 
-    /// `isRefused`: there are too many connections; this one gets an answer that says so.
+    /// `openedMs`: when the connection began. `isRefused`: there are too many connections; this one gets an answer that says so.
     init(
         sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
-        isRefused: Bool, isSecure: Bool
+        openedMs: Int64, isRefused: Bool, isSecure: Bool
     ) {
         self.sweeper = sweeper
         self.takeovers = takeovers
         self.codec = codec
         self.isRefused = isRefused
         self.isSecure = isSecure
-        self.state = HTTPConnectionState(limits: limits, nowMs: LoopSweeper.nowMs)
+        self.state = HTTPConnectionState(limits: limits, nowMs: openedMs)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {

@@ -5,7 +5,6 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
-import NIOSSL
 import Synchronization
 
 /// One port for the router and for what takes connections out of HTTP: Hummingbird's part of a connection behind ``HTTPConnectionHandler``.
@@ -14,8 +13,6 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
     let responder: HTTPChannelHandler.Responder
     let shared: Shared
-    /// For HTTPS.
-    let certificate: CertificateStore?
 
     /// What the server's connections have in common. Any thread.
     final class Shared: Sendable {
@@ -35,39 +32,48 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
         }
 
         /// False: too many. Pair with `leave` either way.
-        func enter() -> Bool {
+        private func enter() -> Bool {
             if self.connections.add(1, ordering: .relaxed).newValue <= self.limits.connections { return true }
             self.counters.update { $0.httpConnectionsRefused += 1 }
             return false
         }
 
-        func leave() { self.connections.subtract(1, ordering: .relaxed) }
-    }
+        private func leave() { self.connections.subtract(1, ordering: .relaxed) }
 
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        let shared = self.shared
-        let certificate = self.certificate
-        return channel.eventLoop.makeCompletedFuture {
-            let isAdmitted = shared.enter()
-            channel.closeFuture.whenComplete { _ in shared.leave() }
+        /// Counts the connection until it closes, and sets its socket up. False: there are too many. On its loop.
+        func admit(_ channel: any Channel) throws -> Bool {
+            let isAdmitted = self.enter()
+            channel.closeFuture.whenComplete { _ in self.leave() }
             try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
             try channel.syncOptions?.setOption(.socketOption(.so_keepalive), value: 1)
-            if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
+            return isAdmitted
+        }
+
+        /// HTTP/1.1 on a connection whose bytes are the client's. On its loop.
+        func speakHTTP1(on channel: any Channel, since openedMs: Int64, isRefused: Bool, isSecure: Bool) throws -> Value {
             var decoding = NIOHTTPDecoderLimitConfiguration()
-            decoding.maxHeaderFieldSize = shared.limits.headBytes
-            decoding.maxHeaderListSize = shared.limits.headBytes
-            decoding.maxHeaderFieldCount = shared.limits.headerFields
+            decoding.maxHeaderFieldSize = self.limits.headBytes
+            decoding.maxHeaderListSize = self.limits.headBytes
+            decoding.maxHeaderFieldCount = self.limits.headerFields
             let encoder = HTTPResponseEncoder()
             let decoder = ByteToMessageHandler(
                 HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding),
                 // After a request for an upgrade the decoder keeps what it gets, unread.
-                maximumBufferSize: shared.limits.headBytes + (64 << 10))
-            let types = HTTP1ToHTTPServerCodec(secure: certificate != nil)
+                maximumBufferSize: self.limits.headBytes + (64 << 10))
+            let types = HTTP1ToHTTPServerCodec(secure: isSecure)
             let connection = HTTPConnectionHandler(
-                sweeper: shared.sweepers.of(channel.eventLoop), limits: shared.limits, takeovers: shared.takeovers,
-                codec: [types, encoder, decoder], isRefused: !isAdmitted, isSecure: certificate != nil)
+                sweeper: self.sweepers.of(channel.eventLoop), limits: self.limits, takeovers: self.takeovers,
+                codec: [types, encoder, decoder], openedMs: openedMs, isRefused: isRefused, isSecure: isSecure)
             try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
             return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+        }
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let shared = self.shared
+        return channel.eventLoop.makeCompletedFuture {
+            let isAdmitted = try shared.admit(channel)
+            return try shared.speakHTTP1(on: channel, since: LoopSweeper.nowMs, isRefused: !isAdmitted, isSecure: false)
         }
     }
 

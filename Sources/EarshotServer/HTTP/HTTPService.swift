@@ -50,7 +50,10 @@ final class HTTPService: Service, Sendable {
         let certificate = self.certificate
         let application = Application(
             router: APIRouter(core: self.core, service: shared.api).router(),
-            server: HTTPServerBuilder { HTTPServerChannel(responder: $0, shared: shared, certificate: certificate) },
+            server: HTTPServerBuilder { responder in
+                guard let certificate else { return HTTPServerChannel(responder: responder, shared: shared) }
+                return HTTPSServerChannel(responder: responder, shared: shared, certificate: certificate)
+            },
             configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
             onServerRunning: { channel in bound.succeed(channel.localAddress?.port ?? address.port) },
             eventLoopGroupProvider: .shared(self.group), logger: quiet)

@@ -17,11 +17,17 @@ struct HTTPTakeoverRequest: Sendable {
     let remote: SocketAddress?
     /// Over TLS.
     let isSecure: Bool
+
+    /// Over HTTP/2: the request has a stream of its own, and the connection has others.
+    var isMultiplexed: Bool { self.head.version.major >= 2 }
 }
 
 enum HTTPTakeoverDecision: Sendable {
     /// Send this head, then put the handlers in HTTP's place. They are made on the connection's loop, get `handlerAdded` when the head
     /// has been written, and deal in ByteBuffers from there on. When the connection is gone already, none are made.
+    ///
+    /// The head is HTTP/1.1's, and so is the body if it is sent in chunks, whatever the client speaks: all viewers of a stream are sent
+    /// the same bytes, and ``HTTP2BodyWriter`` takes the chunks' framing off.
     case take(HTTPResponseHead, handlers: @Sendable () -> [any ChannelHandler])
     /// An ordinary answer, after which the connection closes.
     case refuse(APIError)

@@ -70,7 +70,7 @@ struct LiveEndpoint: HTTPTakeover {
             client: head.headers.first(name: "user-agent"))
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type)
         let core = self.core
-        return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure)] }
+        return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
     }
 
     /// Sees to it that the stream is remuxed, and waits until it is known to what.

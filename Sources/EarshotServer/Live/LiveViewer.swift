@@ -30,6 +30,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private let play: Play
     private let core: ServerCore
     private let isSecure: Bool
+    /// Its channel is a stream of an HTTP/2 connection, whose socket is its parent's.
+    private let isMultiplexed: Bool
     private(set) var context: ChannelHandlerContext?
     private var loop: LoopContext?
     private var writer: SocketWriter?
@@ -51,11 +53,12 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private static let frameLimit = 100_000
     private static let longestClient = 200
 
-    init(_ play: Play, core: ServerCore, isSecure: Bool) {
+    init(_ play: Play, core: ServerCore, isSecure: Bool, isMultiplexed: Bool) {
         self.id = play.request.session
         self.play = play
         self.core = core
         self.isSecure = isSecure
+        self.isMultiplexed = isMultiplexed
     }
 
     private var log: Logger {
@@ -78,14 +81,15 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        self.remote = context.remoteAddress?.hostAndPort ?? "unknown"
+        self.remote = context.channel.remoteAddress?.hostAndPort ?? "unknown"
         guard let loop = self.core.context(of: context.eventLoop), context.channel.isActive else {
             context.close(promise: nil)
             return
         }
         self.loop = loop
         // Where the system does not know them, slow viewers are found later.
-        for (option, value) in Self.socketOptions { try? context.channel.syncOptions?.setOption(option, value: value) }
+        let socket = self.isMultiplexed ? context.channel.parent : context.channel
+        for (option, value) in Self.socketOptions { try? socket?.syncOptions?.setOption(option, value: value) }
         var descriptor: CInt?
         if !self.isSecure {
             descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }

@@ -8,6 +8,8 @@ struct EarshotProcess: Sendable {
     /// Nil without a certificate.
     let rtmps: String?
     let http: String
+    /// The port; nil without a certificate.
+    let https: Int?
     /// Of its first start.
     let token: String
 
@@ -46,6 +48,7 @@ struct EarshotProcess: Sendable {
             return try await body(
                 try EarshotProcess(
                     process: process, rtmp: address("rtmp").orThrow(), rtmps: address("rtmps"), http: address("http").orThrow(),
+                    https: address("https")?.split(separator: ":").last.flatMap { Int($0) },
                     token: TokenFile.read(directory)))
         }
     }

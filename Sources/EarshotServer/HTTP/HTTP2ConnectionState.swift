@@ -1,0 +1,106 @@
+/// Where an HTTP/2 connection stands, and until when it may stand there. `nowMs` is any steady clock.
+///
+/// ```
+/// serving --quiesce--> announced --heard, or overdue--> leaving --last stream closed, or overdue--> closing --overdue--> cut
+/// serving --no stream for too long; quiesce without streams; broken rules----------------------------^
+/// ```
+struct HTTP2ConnectionState: Equatable {
+    enum Phase: Equatable {
+        case serving
+        /// GOAWAY without a last stream was sent (RFC 9113 §6.8).
+        case announced(untilMs: Int64)
+        /// GOAWAY with the last stream that is served.
+        case leaving
+        case closing(untilMs: Int64)
+        case cut
+    }
+
+    enum Action: Equatable {
+        case nothing
+        /// GOAWAY that refuses nothing yet, and a PING whose answer says that the client has read it.
+        case announce
+        /// GOAWAY with this last stream.
+        case goAway(last: Int)
+        /// The same, and then the connection's end.
+        case goAwayAndClose(last: Int)
+        case close
+        /// Close without waiting for anybody.
+        case cut
+    }
+
+    private(set) var phase = Phase.serving
+    /// Open at present.
+    private(set) var streams = 0
+    /// The highest that was opened.
+    private var last = 0
+    /// Of a connection without streams.
+    private var idleUntilMs: Int64
+    private var leaveUntilMs = Int64.max
+    private let limits: HTTPLimits
+
+    init(limits: HTTPLimits, openedMs: Int64) {
+        self.limits = limits
+        self.idleUntilMs = openedMs + limits.headMs
+    }
+
+    mutating func streamOpened(_ id: Int) {
+        self.streams += 1
+        self.last = max(self.last, id)
+    }
+
+    mutating func streamClosed(nowMs: Int64) -> Action {
+        self.streams = max(0, self.streams - 1)
+        guard self.streams == 0 else { return .nothing }
+        self.idleUntilMs = nowMs + self.limits.idleMs
+        return self.phase == .leaving ? self.end(.close, nowMs: nowMs) : .nothing
+    }
+
+    /// The server goes.
+    mutating func quiesce(nowMs: Int64) -> Action {
+        guard self.phase == .serving else { return .nothing }
+        guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
+        self.phase = .announced(untilMs: nowMs + HTTP2Limits.announceMs)
+        self.leaveUntilMs = nowMs + HTTP2Limits.leaveMs
+        return .announce
+    }
+
+    /// The client knows that the server goes, or had time to.
+    mutating func announcementHeard(nowMs: Int64) -> Action {
+        guard case .announced = self.phase else { return .nothing }
+        guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
+        self.phase = .leaving
+        return .goAway(last: self.last)
+    }
+
+    /// The client broke the protocol's rules and was told so, or has gone.
+    mutating func broken(nowMs: Int64) -> Action {
+        switch self.phase {
+        case .closing, .cut: return .nothing
+        case .serving, .announced, .leaving:
+            self.phase = .closing(untilMs: nowMs + HTTP2Limits.brokenMs)
+            return .close
+        }
+    }
+
+    mutating func sweep(nowMs: Int64) -> Action {
+        switch self.phase {
+        case .serving where self.streams == 0 && nowMs >= self.idleUntilMs:
+            return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs)
+        case .announced(let untilMs) where nowMs >= untilMs:
+            return self.announcementHeard(nowMs: nowMs)
+        case .leaving where nowMs >= self.leaveUntilMs:
+            self.phase = .cut
+            return .cut
+        case .closing(let untilMs) where nowMs >= min(untilMs, self.leaveUntilMs):
+            self.phase = .cut
+            return .cut
+        case .serving, .announced, .leaving, .closing, .cut:
+            return .nothing
+        }
+    }
+
+    private mutating func end(_ action: Action, nowMs: Int64) -> Action {
+        self.phase = .closing(untilMs: nowMs + HTTP2Limits.drainMs)
+        return action
+    }
+}

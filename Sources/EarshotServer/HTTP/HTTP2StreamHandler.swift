@@ -1,0 +1,241 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOHTTPTypesHTTP2
+
+/// A request's conduct below the router, on an HTTP/2 stream of its own: what ``HTTPConnectionHandler`` is to a connection of HTTP/1.1.
+///
+/// ```
+/// http --a takeover's request--> claimed --its end--> deciding --take--> taken
+///                                                     deciding --refuse--> answered
+/// ```
+/// Loop-bound.
+final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private enum Mode {
+        case http
+        /// Waits for the request's end.
+        case claimed(any HTTPTakeover, HTTPRequestHead)
+        case deciding
+        /// Others write the body.
+        case taken
+        /// The whole answer was written from here; what else comes is dropped.
+        case answered
+    }
+
+    private let sweeper: LoopSweeper
+    private let limits: HTTPLimits
+    private let takeovers: [any HTTPTakeover]
+    private var mode = Mode.http
+    private var context: ChannelHandlerContext?
+    private var hasHead = false
+    private var hasEnd = false
+    private var isQuiescing = false
+    private var hasAnswered = false
+    private var deadlineMs: Int64
+
+    init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover]) {
+        self.sweeper = sweeper
+        self.limits = limits
+        self.takeovers = takeovers
+        self.deadlineMs = LoopSweeper.nowMs + limits.requestMs
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.sweeper.add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.sweeper.remove(self)
+        self.context = nil
+    }
+
+    func sweep(nowMs: Int64) {
+        guard nowMs >= self.deadlineMs, let context = self.context else { return }
+        if case .taken = self.mode { return }
+        guard self.hasAnswered, !self.hasEnd else { return context.close(promise: nil) }
+        // RFC 9113 §8.1: the answer is whole, and the rest of the request is not wanted.
+        self.deadlineMs = .max
+        context.triggerUserOutboundEvent(NIOHTTP2FramePayloadToHTTPEvent.reset(code: .noError), promise: nil)
+    }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let part = self.unwrapInboundIn(data)
+        if case .end = part { self.hasEnd = true }
+        switch self.mode {
+        case .http:
+            guard case .head(let head) = part else {
+                // A body whose head was none.
+                if self.hasHead { context.fireChannelRead(data) }
+                return
+            }
+            self.hasHead = true
+            self.headArrived(head, context)
+        case .claimed(let takeover, let head):
+            // A body is of no use to a takeover.
+            if self.hasEnd { self.decide(takeover, head, context) }
+        case .deciding, .taken, .answered:
+            break
+        }
+    }
+
+    private func headArrived(_ head: HTTPRequest, _ context: ChannelHandlerContext) {
+        var head = head
+        if self.isTooLarge(head) {
+            return self.answer(APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large."), context)
+        }
+        guard head.method != .connect else {
+            // RFC 9113 §8.5, and RFC 8441, which the settings do not offer.
+            return self.answer(APIError(.notImplemented, .invalid, "CONNECT is not served; open WebSockets over HTTP/1.1."), context)
+        }
+        // Whatever the client says.
+        head.scheme = "https"
+        let old: HTTPRequestHead
+        do {
+            var request = try HTTPRequestHead(head)
+            request.version = .http2
+            old = request
+        } catch {
+            return self.answer(Self.noRequest, context)
+        }
+        if let takeover = self.takeovers.first(where: { $0.claims(old) }) {
+            self.mode = .claimed(takeover, old)
+            return
+        }
+        // RFC 9110 §10.1.1; some clients wait a second before they send the body without it.
+        if old.list("expect", contains: "100-continue") {
+            context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+        }
+        context.fireChannelRead(self.wrapInboundOut(.head(head)))
+    }
+
+    /// By the measure of HTTP/1.1's heads.
+    private func isTooLarge(_ head: HTTPRequest) -> Bool {
+        let lines = head.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 4 }
+        let first = (head.path?.utf8.count ?? 0) + (head.authority?.utf8.count ?? 0)
+        return lines + first > self.limits.headBytes || head.headerFields.count > self.limits.headerFields
+    }
+
+    private static let noRequest = APIError(.badRequest, .invalid, "This is not an HTTP request.")
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent { self.isQuiescing = true }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch (self.mode, error) {
+        case (.http, is any NIOHTTP2Error),
+            (.http, _) where self.hasHead:
+            context.fireErrorCaught(error)
+        case (.taken, is NIOHTTP2Errors.StreamClosed):
+            // The client has enough; the channel closes next.
+            break
+        case (.taken, _):
+            context.fireErrorCaught(error)
+        case (.http, _) where !self.hasAnswered:
+            // Fields that are none.
+            self.answer(Self.noRequest, context)
+        case (.http, _), (.claimed, _), (.deciding, _), (.answered, _):
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: Out
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch self.mode {
+        case .http, .taken:
+            switch self.unwrapOutboundIn(data) {
+            case .head(let head):
+                context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: promise)
+            case .body:
+                self.deadlineMs = LoopSweeper.nowMs + self.limits.requestMs
+                context.write(data, promise: promise)
+            case .end:
+                context.write(data, promise: promise)
+                self.answerEnded()
+            }
+        case .claimed, .deciding, .answered:
+            promise?.fail(ChannelError.ioOnClosedChannel)
+        }
+    }
+
+    /// What is in the buffers has its time too, and so has what is left of the request.
+    private func answerEnded() {
+        self.hasAnswered = true
+        self.deadlineMs = LoopSweeper.nowMs + (self.hasEnd ? self.limits.idleMs : HTTP2Limits.bodyMs)
+    }
+
+    private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
+        let answer = HTTPPlainAnswer(error)
+        self.mode = .answered
+        guard let head = try? HTTPResponse(answer.head) else { return context.close(promise: nil) }
+        context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(ByteBuffer(string: answer.body))), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        self.answerEnded()
+    }
+
+    // MARK: Taking over
+
+    private func decide(_ takeover: any HTTPTakeover, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        self.mode = .deciding
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let request = HTTPTakeoverRequest(head: head, remote: context.channel.remoteAddress, isSecure: true)
+        Task {
+            let decision = await takeover.decide(request)
+            bound.eventLoop.execute { bound.value.decided(decision) }
+        }
+    }
+
+    private func decided(_ decision: HTTPTakeoverDecision) {
+        // Gone meanwhile: by its client, or its deadline.
+        guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
+        switch decision {
+        case .refuse(let error):
+            self.answer(error, context)
+        case .take where self.isQuiescing:
+            self.answer(.unavailable("The server is shutting down."), context)
+        case .take(let head, let handlers):
+            self.take(head, handlers(), context)
+        }
+    }
+
+    private func take(_ head: HTTPResponseHead, _ handlers: [any ChannelHandler], _ context: ChannelHandlerContext) {
+        do {
+            let isChunked = head.list("transfer-encoding", contains: "chunked")
+            let answer = try HTTPResponse(head)
+            self.mode = .taken
+            context.writeAndFlush(self.wrapOutboundOut(.head(answer.withoutConnectionFields)), promise: nil)
+            // One after the other: they write as soon as they are there.
+            let writer = HTTP2BodyWriter(isChunked: isChunked)
+            try context.pipeline.syncOperations.addHandler(writer, position: .after(self))
+            try context.pipeline.syncOperations.addHandlers(handlers, position: .after(writer))
+        } catch {
+            context.close(promise: nil)
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// RFC 9113 §8.2.2: what is said of a connection is not said on a stream.
+    fileprivate var withoutConnectionFields: HTTPResponse {
+        var head = self
+        for name in Self.connectionFields where head.headerFields.contains(name) { head.headerFields[name] = nil }
+        return head
+    }
+
+    private static let connectionFields: [HTTPField.Name] =
+        [.connection, .transferEncoding, .upgrade] + ["Keep-Alive", "Proxy-Connection"].compactMap { HTTPField.Name($0) }
+}

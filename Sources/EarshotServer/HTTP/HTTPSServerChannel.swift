@@ -1,0 +1,98 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP2
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP2
+import NIOSSL
+
+/// The same over TLS: HTTP/1.1 as on the plain port, or HTTP/2 where the client wants it, each request of it a channel of its own.
+struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
+    /// A connection whose protocol is known once TLS is done.
+    struct Value: ServerChildChannelValue {
+        let channel: any Channel
+        let conversation: EventLoopFuture<Conversation>
+    }
+
+    enum Conversation: Sendable {
+        case http1(HTTPServerChannel.Value)
+        /// Its requests as they come.
+        case http2(AsyncStream<HTTPServerChannel.Value>)
+    }
+
+    let responder: HTTPChannelHandler.Responder
+    let shared: HTTPServerChannel.Shared
+    let certificate: CertificateStore
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let (shared, certificate) = (self.shared, self.certificate)
+        let begun = channel.eventLoop.makePromise(of: Conversation.self)
+        return channel.eventLoop.makeCompletedFuture {
+            do {
+                let openedMs = LoopSweeper.nowMs
+                let isAdmitted = try shared.admit(channel)
+                // One too many is not offered HTTP/2, so that it gets its answer in HTTP/1.1.
+                let tls = NIOSSLServerHandler(context: isAdmitted ? certificate.currentForHTTP : certificate.current)
+                let negotiation = TLSNegotiation(
+                    sweeper: shared.sweepers.of(channel.eventLoop), deadlineMs: openedMs + shared.limits.headMs, begun: begun
+                ) { channel, chosen in
+                    guard chosen == CertificateStore.http2 else {
+                        return Conversation.http1(
+                            try shared.speakHTTP1(on: channel, since: openedMs, isRefused: !isAdmitted, isSecure: true))
+                    }
+                    return .http2(try Self.speakHTTP2(on: channel, since: openedMs, shared))
+                }
+                try channel.pipeline.syncOperations.addHandlers([tls, negotiation])
+                return Value(channel: channel, conversation: begun.futureResult)
+            } catch {
+                begun.fail(error)
+                throw error
+            }
+        }
+    }
+
+    private static func speakHTTP2(
+        on channel: any Channel, since openedMs: Int64, _ shared: HTTPServerChannel.Shared
+    ) throws -> AsyncStream<HTTPServerChannel.Value> {
+        let (requests, continuation) = AsyncStream.makeStream(of: HTTPServerChannel.Value.self)
+        let sweeper = shared.sweepers.of(channel.eventLoop)
+        let connection = HTTP2ConnectionHandler(sweeper: sweeper, limits: shared.limits, openedMs: openedMs)
+        let bound = NIOLoopBound((connection, sweeper), eventLoop: channel.eventLoop)
+        let limits = HTTP2Limits.configuration(shared.limits)
+        // NIO's own sequence of streams ends at the first error of the connection, and what it holds then is lost: ours ends with the
+        // connection, so that each channel that was made is read to its end.
+        _ = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
+            mode: .server, streamDelegate: nil, frameDelegate: connection, configuration: limits
+        ) { stream in
+            stream.eventLoop.makeCompletedFuture {
+                let (connection, sweeper) = bound.value
+                let handler = HTTP2StreamHandler(sweeper: sweeper, limits: shared.limits, takeovers: shared.takeovers)
+                try stream.pipeline.syncOperations.addHandlers([HTTP2FramePayloadToHTTPServerCodec(), handler])
+                try connection.opened(stream)
+                continuation.yield(try NIOAsyncChannel(wrappingChannelSynchronously: stream))
+            }
+        }
+        try channel.pipeline.syncOperations.addHandler(connection)
+        channel.closeFuture.whenComplete { _ in continuation.finish() }
+        return requests
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        let conversation: Conversation
+        do {
+            conversation = try await value.conversation.get()
+        } catch {
+            logger.trace("TLS failed", metadata: ["error": "\(error)"])
+            return
+        }
+        switch conversation {
+        case .http1(let channel): await self.handleHTTP(asyncChannel: channel, logger: logger)
+        case .http2(let requests):
+            await withDiscardingTaskGroup { group in
+                // Reads on until the stream is over: to close it before would cut what is not sent yet.
+                for await request in requests { group.addTask { await self.handleHTTP(asyncChannel: request, logger: logger) } }
+            }
+        }
+    }
+}
