@@ -1,11 +1,22 @@
-import EarshotServer
 import Foundation
 import Testing
+
+@testable import EarshotServer
 
 /// The HTTP port below the router: time limits, sizes, what comes before a request and offers of other protocols.
 @Suite struct HTTPConnectionTests {
     private static func get(_ path: String, _ headers: String...) -> String {
         (["GET \(path) HTTP/1.1", "Host: h"] + headers).joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    /// A large file for a slow client: a minute is for what does not move.
+    @Test func anAnswerHasTimeAsLongAsItMoves() {
+        var state = HTTPConnectionState(limits: HTTPLimits(), nowMs: 0)
+        state.headArrived(nowMs: 1_000)
+        state.requestEnded()
+        for second in stride(from: Int64(30), through: 300, by: 30) { state.answerProgressed(nowMs: second * 1_000) }
+        #expect(!state.isOverdue(nowMs: 359_999) && state.isOverdue(nowMs: 360_000))
+        #expect(state.answerEnded(nowMs: 301_000) == false && state.deadlineMs == 361_000)
     }
 
     @Test func aConnectionServesManyRequests() async throws {

@@ -7,7 +7,7 @@ import Testing
 /// Addresses of relay tasks in the store: nobody reads them there.
 @Suite struct RelayVaultTests {
     private static let path = StreamPath(app: "live", name: "cam1")
-    private static let url = "rtmp://127.0.0.1:9/live/hush-hush-key?token=hush-hush-token"
+    private static let url = "rtmp://localhost:9/live/hush-hush-key?token=hush-hush-token"
 
     /// All that is in the data directory but key files.
     private static func stored(_ data: String) throws -> Data {
@@ -51,7 +51,7 @@ import Testing
             }
             try await TestServer.run(data: data) { server in
                 try await server.wait("relay-tasks") { $0["list"].count == 2 }
-                #expect(try await server.api("relay-tasks/\(plain)")["target"].string?.hasPrefix("rtmp://127.0.0.1:9/live/hush***") == true)
+                #expect(try await server.api("relay-tasks/\(plain)")["target"].string?.hasPrefix("rtmp://localhost:9/live/hush***") == true)
                 #expect(try await server.server.core.rooms.relayTasks().allSatisfy { RelayVault.isSealed($0.url) })
             }
             #expect(try Self.stored(data).range(of: Data("hush-hush".utf8)) == nil)

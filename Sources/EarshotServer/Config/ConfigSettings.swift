@@ -48,7 +48,7 @@ extension ConfigSetting {
         .make("http.allowOrigin", \.http.allowOrigin, .origin, "Whose pages may play: * for all, one origin, or nothing for none."),
         .make(
             "https.listen", \.https.listen, .optional(.address),
-            "Where to listen for the same over TLS; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
+            "Where to listen for the same over TLS, HTTP/2 included; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
         .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),
 
         .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),

@@ -31,8 +31,10 @@ struct HLSEndpoint: Sendable {
 
     /// Nil: the request is not for HLS.
     func respond(to request: Request, _ context: APIContext) async -> Response? {
+        if request.method == .options, LivePath.format(of: request.uri.path) != nil || Self.isHLS(request.uri.path) != nil {
+            return self.finished(Response(status: .noContent, headers: Self.preflight))
+        }
         guard let isFile = Self.isHLS(request.uri.path) else { return nil }
-        if request.method == .options { return self.finished(Response(status: .noContent, headers: Self.preflight)) }
         guard request.method == .get || request.method == .head else { return nil }
         var response: Response
         do throws(APIError) {

@@ -63,6 +63,11 @@ final class HLSSession: LiveConnection, Sendable {
 
     func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
 
+    /// From any thread.
+    func end(_ reason: CloseReason) {
+        self.loop.relay.eventLoop.execute { self.close(reason, detail: nil) }
+    }
+
     func close(_ reason: CloseReason, detail: String?) {
         let wasOpen = self.state.withLock { state in
             defer { state.isOver = true }
@@ -118,4 +123,9 @@ final class HLSSessions: Sendable {
     func find(_ token: String) -> HLSSession? { self.rows.withLock { $0[token] } }
     func add(_ session: HLSSession) { self.rows.withLock { $0[session.token] = session } }
     func remove(_ session: HLSSession) { self.rows.withLock { $0[session.token] = nil } }
+
+    /// Ends all that play the stream, each on its loop.
+    func end(_ path: String, _ reason: CloseReason) {
+        for session in self.rows.withLock({ rows in rows.values.filter { $0.path == path } }) { session.end(reason) }
+    }
 }

@@ -190,7 +190,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 if self.closesAfterAnswer { head.headers.replaceOrAdd(name: "connection", value: "close") }
                 if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
                 context.write(self.wrapOutboundOut(.head(head)), promise: promise)
-            case .head, .body:
+            case .head:
+                context.write(data, promise: promise)
+            case .body:
+                self.state.answerProgressed(nowMs: LoopSweeper.nowMs)
                 context.write(data, promise: promise)
             case .end:
                 context.write(data, promise: promise)

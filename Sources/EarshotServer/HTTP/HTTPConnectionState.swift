@@ -2,7 +2,7 @@
 struct HTTPLimits: Sendable, Equatable {
     /// From the connection's beginning to the end of its first request's head: against those who send it byte by byte.
     var headMs: Int64 = 10_000
-    /// From the end of a request's head to the end of its answer, as far as both sides' buffers take it.
+    /// From the end of a request's head to its answer, and from one part of that to the next, as far as both sides' buffers take it.
     var requestMs: Int64 = 60_000
     /// From an answer to the end of the next request's head.
     var idleMs: Int64 = 60_000
@@ -49,6 +49,9 @@ struct HTTPConnectionState: Equatable {
     }
 
     mutating func requestEnded() { self.isReading = false }
+
+    /// A part of an answer was written, for which those before it had to leave: a long download has its time as long as it moves.
+    mutating func answerProgressed(nowMs: Int64) { self.deadlineMs = max(self.deadlineMs, nowMs + self.limits.requestMs) }
 
     /// True: the connection is to be closed now, since the server goes.
     mutating func answerEnded(nowMs: Int64) -> Bool {

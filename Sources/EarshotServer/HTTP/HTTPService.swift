@@ -15,7 +15,6 @@ final class HTTPService: Service, Sendable {
     private let group: any EventLoopGroup
     private let log: Logger
     private let running = Mutex<Running?>(nil)
-    private let bound: EventLoopPromise<Int>
 
     /// With a certificate: HTTPS.
     init(
@@ -28,7 +27,6 @@ final class HTTPService: Service, Sendable {
         self.shared = shared
         self.group = group
         self.log = log
-        self.bound = group.any().makePromise(of: Int.self)
     }
 
     /// What all HTTP ports have in common: the API, and limits above all.
@@ -42,7 +40,7 @@ final class HTTPService: Service, Sendable {
 
     /// Hummingbird binds as it runs: its task starts here and is joined by `run`.
     func bind() async throws -> HostPort {
-        let bound = self.bound
+        let bound = self.group.any().makePromise(of: Int.self)
         let address = self.address
         var quiet = self.log
         if self.log.logLevel > .debug { quiet.logLevel = .warning }
@@ -61,6 +59,8 @@ final class HTTPService: Service, Sendable {
         let task = Task {
             do {
                 try await group.run()
+                // Ended before it began.
+                bound.fail(CancellationError())
             } catch {
                 bound.fail(ListenError(scheme: certificate == nil ? "http" : "https", address: address, cause: error))
                 throw error

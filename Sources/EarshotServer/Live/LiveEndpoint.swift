@@ -43,6 +43,10 @@ struct LiveEndpoint: HTTPTakeover {
         let isWebSocket = head.list("upgrade", contains: "websocket")
         if isWebSocket {
             if let refusal = WebSocketHandshake.refusal(of: head) { throw refusal }
+            guard self.core.config.http.lets(pageOf: head.headers.first(name: "origin"), at: head.headers.first(name: "host")) else {
+                throw APIError(
+                    .forbidden, .forbidden, "Pages of this origin may not play here; the server's setting http.allowOrigin says which may.")
+            }
         } else if head.version == .http1_0 {
             throw APIError(.httpVersionNotSupported, .invalid, "Streams without an end are sent in chunks, which HTTP/1.0 does not know.")
         }

@@ -321,7 +321,7 @@ extension LiveViewer: ViewerSink {
 
     func tell(_ viewer: Viewer, _ notice: StreamNotice) {
         // What a player over HTTP understands is the end.
-        if notice == .left { self.close(.streamEnded, detail: nil) }
+        if notice == .left { self.close(self.core.endOfPlay(self.play.request.address.path), detail: nil) }
     }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {

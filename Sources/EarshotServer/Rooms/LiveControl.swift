@@ -25,8 +25,18 @@ extension ServerCore {
                 return done(false)
             }
             let evicted = home.evict(stream, endsViewers: endsViewers)
+            if endsViewers { self.hlsSessions.end(path.description, self.endOfPlay(path.description)) }
             if let evicted { (evicted.delegate as? any SeatedPublisher)?.end(evicted.token, end) }
             done(evicted != nil)
+        }
+    }
+
+    /// Why a stream's viewers are let go, when it is not that the stream is over.
+    func endOfPlay(_ path: String) -> CloseReason {
+        switch self.rooms.playRefusal(path) {
+        case .forbidden: .forbidden
+        case .none: .streamEnded
+        default: .roomEnded
         }
     }
 

@@ -38,6 +38,14 @@ extension APIRoute {
             } catch {
                 throw APIError(FieldError("url", "", "\(error)"))
             }
+            if let address = IPText.v4(url.hostText) ?? IPText.v6(url.hostText),
+                let why = TargetRules(allowPrivate: call.core.config.outbound.allowPrivate).objection(to: address)
+            {
+                throw APIError(FieldError("url", "", "\(UpstreamError.forbidden(host: url.hostText, address: url.hostText, why: why))"))
+            }
+            if direction == .pull, path.app == TalkPlace.app {
+                throw APIError(FieldError("app", path.app, "is for the talk channels of rooms, into which nothing is pulled"))
+            }
             let links = call.core.relayTasks.all
             let known = links.map(\.task)
             // However they are written.
