@@ -38,6 +38,8 @@ package struct BodyEncoder: FrameEncoder {
     package func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int {
         let count = self.bodyLength(frame)
         let start = self.framing.begin(count, into: bytes)
+        // RFC 6455 §5.2: text, which of payloads alone is the data that is told of them.
+        if self.framing == .webSocket, self.body == .payload, frame.kind == .data { bytes[0] = 0x81 }
         let body = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + count])
         switch self.body {
         case .flvTag: Self.writeTag(frame, into: body)
@@ -57,6 +59,11 @@ package struct BodyEncoder: FrameEncoder {
             UnsafeMutableRawBufferPointer(rebasing: bytes[Self.tagHeader..<Self.tagHeader + count]).copyMemory(from: $0)
         }
         bytes.put(UInt32(truncatingIfNeeded: Self.tagHeader + count), at: Self.tagHeader + count)
+    }
+
+    /// A body of payloads has no place for data: it tells of what follows that it is something else.
+    package func notice(of frame: Frame) -> StreamNotice? {
+        frame.kind == .data && self.body == .payload && self.framing == .httpChunk ? .changed : nil
     }
 
     /// HTTP and FLV have no message streams.

@@ -24,6 +24,12 @@ package protocol FrameEncoder: Sendable {
     func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int
     /// Changes the message stream id in a header that `encode` wrote.
     func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer)
+    /// What viewers are told in place of the frame, of which nothing is written then. Asked of data alone.
+    func notice(of frame: Frame) -> StreamNotice?
+}
+
+extension FrameEncoder {
+    package func notice(of frame: Frame) -> StreamNotice? { nil }
 }
 
 /// One whose messages can be taken apart again: other packagings are made from it.
@@ -40,6 +46,8 @@ package enum StreamNotice: UInt8, Sendable {
     case left
     /// The publisher is there but sends nothing.
     case dried
+    /// What follows is of another type than what was. Only of packagings that cannot say so by a message.
+    case changed
 }
 
 /// One message as every viewer gets it, and what the relay must know to skip it. Immutable; shared by all loops.
@@ -82,6 +90,14 @@ package struct EncodedMessage: @unchecked Sendable {
     }
 
     init(_ frame: Frame, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64) {
+        if frame.kind == .data, let notice = encoder.notice(of: frame) {
+            self.init(notice: notice, timestamp: frame.timestamp, arrivalMs: arrivalMs)
+            return
+        }
+        self.init(coded: frame, encoder: encoder, allocator: &allocator, arrivalMs: arrivalMs)
+    }
+
+    private init(coded frame: Frame, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64) {
         let length = encoder.encodedLength(frame)
         let (slab, bytes) = allocator.take(length, nowMs: arrivalMs)
         self.headerLength = UInt8(truncatingIfNeeded: encoder.encode(frame, into: bytes))

@@ -43,7 +43,7 @@ final class WindowTaker: PieceTaker {
         self.format = format
         self.lacksPart = false
         _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
-        self.pieces?.begin(beginning.initialization)
+        self.pieces?.begin(beginning.initialization, mimeType: beginning.mimeType)
     }
 
     func made(_ piece: PieceMaker.Piece, nowMs: Int64) {

@@ -66,8 +66,8 @@ struct LiveEndpoint: HTTPTakeover {
             type = try await self.mimeType(path.address.path)
             packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
             transport = isWebSocket ? (request.isSecure ? .wssMP4 : .wsMP4) : (request.isSecure ? .httpsMP4 : .httpMP4)
-            // What a page gives to MediaSource.addSourceBuffer; over HTTP it is the content type.
-            preface = isWebSocket ? WebSocketWriter.text("{\"mimeType\":\(JSONValue.string(type).text)}") : ByteBuffer()
+            // The type is in the stream, for WebSockets, and in the answer.
+            preface = ByteBuffer()
         }
         let viewer = LiveViewer.Play(
             request: play.request, consent: play.consent, packaging: packaging, transport: transport, preface: preface,

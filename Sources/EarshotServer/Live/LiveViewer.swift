@@ -322,6 +322,8 @@ extension LiveViewer: ViewerSink {
     func tell(_ viewer: Viewer, _ notice: StreamNotice) {
         // What a player over HTTP understands is the end.
         if notice == .left { self.close(self.core.endOfPlay(self.play.request.address.path), detail: nil) }
+        // A body has one type, which its head named: the player asks again.
+        if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
     }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {

@@ -108,6 +108,8 @@ extension RTMPConnection: ViewerSink {
         case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)
         case .dried: self.session.streamDried(viewer.streamID)
+        // In RTMP's packaging there is none.
+        case .changed: break
         }
         self.performRequests()
         self.writer?.flush()

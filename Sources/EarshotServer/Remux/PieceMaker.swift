@@ -3,50 +3,10 @@ import Media
 import NIOCore
 import Relay
 
-/// Decides where pieces end, and takes them. On its ``PieceMaker``'s thread.
-protocol PieceTaker: AnyObject {
-    /// Before a frame of the leading kind (video, if there is any): whether the piece that has `pendingMs` ends here.
-    func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
-    /// From how many milliseconds on that may be said of a piece, of other frames and of keyframes, when frames are `frameMs` apart. What is
-    /// said too early costs some work, what is said too late delays the piece.
-    func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
-    /// A new beginning: other tracks, or another publisher.
-    func began(_ beginning: PieceMaker.Beginning, nowMs: Int64)
-    func made(_ piece: PieceMaker.Piece, nowMs: Int64)
-    /// What comes next is a new beginning.
-    func interrupted(nowMs: Int64)
-    /// Asked when a piece has ended before a frame of the leading kind: whether a container of its own, from zero, begins there.
-    func takesSplit() -> Bool
-}
-
-extension PieceTaker {
-    func takesSplit() -> Bool { false }
-}
-
 /// Makes pieces of fragmented MP4 (or MPEG-TS) of a stream's frames.
 ///
 /// Owned by one taker's actor, on its thread. No clock: `nowMs` is steady, `wallMs` is since 1970.
 final class PieceMaker {
-    /// What stands before the pieces that follow.
-    struct Beginning {
-        let initialization: ByteBuffer
-        /// `video/mp4; codecs="…"`
-        let mimeType: String
-        let codecs: String
-        let tracks: [Track]
-        /// Milliseconds of the stream's timeline that are the container's zero. The same as before, with the same initialization: what
-        /// follows may stand behind what was.
-        let originMs: Int64
-    }
-
-    struct Piece {
-        let fragment: Fragment
-        /// Somewhere in it, not only at its beginning.
-        let holdsKeyframe: Bool
-        /// When its first frame came: milliseconds since 1970.
-        let wallMs: Int64
-    }
-
     private unowned let taker: any PieceTaker
     let format: FragmentMuxer.Format
     /// Other tracks, and times that do not go on from those before, begin at zero again.
@@ -58,8 +18,9 @@ final class PieceMaker {
     /// Sound that could not be transcoded: the pictures go on without it.
     private var refusedAudio: Track?
     /// What came before it was known which tracks there are.
-    private var held: [Frame] = []
-    private var heldBytes = 0
+    private var held = HeldFrames()
+    private var pictures = TrackPresence()
+    private var sounds = TrackPresence()
     /// Milliseconds of the stream's timeline that are the muxers' zero.
     private var originMs: Int64?
     private var lastTracks: [Track] = []
@@ -87,13 +48,15 @@ final class PieceMaker {
     /// What could not be remuxed, told once each.
     private(set) var problems: [String] = []
 
-    /// How much is waited for a second kind of media, by timestamps.
+    /// How much is waited for a second kind of media, by timestamps. A header is not enough: a track without samples holds up players.
     private static let settleMs: Int64 = 800
-    /// After so much audio without a picture a stream is one of audio, whatever its headers say.
-    private static let noPictureMs: Int64 = 3_000
-    private static let heldLimit = (frames: 4_000, bytes: 24 << 20)
-    /// After so much sound, by timestamps and in samples, a stream goes on without its pictures until they come again.
+    /// The same for pictures that a header announces: some cameras take their time.
+    private static let noPictureMs: Int64 = 2_000
+    /// After so much sound, by timestamps and in samples, pieces end with the sound.
     private static let away = (ms: Int64(1_000), samples: 32)
+    /// A kind of media that has been away for so long, and for much longer than it ever was, is no track any more. Players of a track
+    /// that brings nothing stand still; of a file it is a pause, and another file is worth it only after a long one.
+    private var trackAwayMs: Int64 { self.rebases ? 30_000 : 2_000 }
     private static let problemLimit = 16
     /// Times further from those before than this do not go on from them.
     private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
@@ -146,11 +109,17 @@ final class PieceMaker {
         do throws(FFmpegError) {
             try self.noteTrack(frame, nowMs: nowMs)
             guard let sample = Sample(frame) else { return }
-            if self.muxer != nil, self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
+            if self.isInRun(sample.kind), self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
                 self.leap(nowMs: nowMs)
             }
+            self.notePresence(sample)
             if self.muxer == nil {
-                try self.hold(frame, sample, nowMs: nowMs)
+                try self.hold(frame, nowMs: nowMs)
+            } else if let (hasVideo, hasAudio) = self.otherTracks(from: sample) {
+                self.cut(before: sample, nowMs: nowMs)
+                self.interrupt(nowMs: nowMs)
+                self.held.add(frame)
+                try self.begin(hasVideo: hasVideo, hasAudio: hasAudio, nowMs: nowMs)
             } else {
                 try self.write(sample, nowMs: nowMs)
             }
@@ -165,6 +134,8 @@ final class PieceMaker {
     /// The times do not go on: what was written ends here, and the next keyframe begins anew.
     private func leap(nowMs: Int64) {
         self.interrupt(nowMs: nowMs)
+        self.pictures.forgetTime()
+        self.sounds.forgetTime()
         self.hasLeapt = true
         self.wallOffsetMs = self.newWallOffsetMs
     }
@@ -174,7 +145,38 @@ final class PieceMaker {
         return ms < last - Self.leapMs.back || ms > last + Self.leapMs.ahead
     }
 
-    /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe.
+    private func isInRun(_ kind: Frame.Kind) -> Bool { self.muxer?.tracks.contains { $0.kind == kind } ?? false }
+
+    private func notePresence(_ sample: Sample) {
+        let newestMs = max(self.pictures.newestMs ?? .min, self.sounds.newestMs ?? .min)
+        if newestMs > .min, sample.dts - newestMs >= self.trackAwayMs {
+            self.pictures.skip(sample.dts - newestMs)
+            self.sounds.skip(sample.dts - newestMs)
+        }
+        if sample.kind == .video {
+            self.pictures.note(sample.dts, beside: self.sounds.newestMs)
+            self.soundsSincePicture = 0
+        } else {
+            self.sounds.note(sample.dts, beside: self.pictures.newestMs)
+            self.soundsSincePicture += 1
+        }
+    }
+
+    /// Which tracks there are from this sample on, if others than the run has: a camera or a microphone was switched on or off. Pictures
+    /// come with a keyframe, and so does sound to them.
+    private func otherTracks(from sample: Sample) -> (hasVideo: Bool, hasAudio: Bool)? {
+        let hadVideo = self.isInRun(.video)
+        if sample.kind == .video {
+            guard sample.isKeyframe, self.video != nil else { return nil }
+            let hasAudio = self.audio != nil && self.sounds.isThere(at: sample.dts, awayMs: self.trackAwayMs)
+            return hadVideo && hasAudio == self.isInRun(.audio) ? nil : (true, hasAudio)
+        }
+        guard hadVideo, self.audio != nil, self.soundsSincePicture >= Self.away.samples else { return nil }
+        return self.pictures.isThere(at: sample.dts, awayMs: self.trackAwayMs) ? nil : (false, true)
+    }
+
+    /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe. One of a kind that the run does not
+    /// have changes nothing yet.
     private func noteTrack(_ frame: Frame, nowMs: Int64) throws(FFmpegError) {
         let known = frame.kind == .video ? self.video : self.audio
         // Of codecs without headers every frame describes the track: one is enough.
@@ -184,42 +186,37 @@ final class PieceMaker {
         let isCarried = track.needsTranscode || track.isSupported(in: self.format)
         if !isCarried { self.note("\(track.codecsString) is not carried in \(self.format)") }
         if frame.kind == .video { self.video = isCarried ? track : nil } else { self.audio = isCarried ? track : nil }
-        if self.muxer != nil { self.interrupt(nowMs: nowMs) }
+        if self.isInRun(frame.kind) { self.interrupt(nowMs: nowMs) }
     }
 
-    private func hold(_ frame: Frame, _ sample: Sample, nowMs: Int64) throws(FFmpegError) {
-        self.held.append(frame)
-        self.heldBytes += frame.payload.readableBytes
-        if self.held.count > Self.heldLimit.frames || self.heldBytes > Self.heldLimit.bytes { self.dropHeld() }
-        guard let first = self.held.first else { return }
-        let spanMs = frame.timestamp - first.timestamp
-        let isSettled = (self.video != nil && self.audio != nil) || spanMs >= Self.settleMs || spanMs < 0
-        guard isSettled else { return }
-        if self.video != nil {
-            let start = self.held.firstIndex { $0.isKeyframe }
-            if start == nil, !(self.audio != nil && spanMs >= Self.noPictureMs && !self.held.contains { $0.kind == .video }) { return }
-            self.held.removeFirst(start ?? 0)
-            try self.begin(hasVideo: start != nil, nowMs: nowMs)
-        } else if self.audio != nil {
-            try self.begin(hasVideo: false, nowMs: nowMs)
+    private func hold(_ frame: Frame, nowMs: Int64) throws(FFmpegError) {
+        self.held.add(frame)
+        guard let firstMs = self.held.firstMs else { return }
+        let spanMs = frame.timestamp - firstMs
+        let isSettled = spanMs >= Self.settleMs || spanMs < 0
+        let hasSound = self.audio != nil && self.held.hasSound(near: frame.timestamp)
+        if self.video != nil, let keyframe = self.held.firstKeyframe {
+            guard hasSound || isSettled else { return }
+            self.held.removeFirst(keyframe)
+            try self.begin(hasVideo: true, hasAudio: hasSound, nowMs: nowMs)
+        } else if hasSound {
+            let withoutPicturesMs = frame.timestamp - (self.held.newestPictureMs ?? firstMs)
+            guard self.video == nil ? isSettled : withoutPicturesMs >= Self.noPictureMs else { return }
+            try self.begin(hasVideo: false, hasAudio: true, nowMs: nowMs)
         }
-    }
-
-    private func dropHeld() {
-        self.held = []
-        self.heldBytes = 0
     }
 
     // MARK: Pieces
 
-    private func begin(hasVideo: Bool, nowMs: Int64) throws(FFmpegError) {
-        let held = self.held
-        self.dropHeld()
+    /// A run of what is held.
+    private func begin(hasVideo: Bool, hasAudio: Bool, nowMs: Int64) throws(FFmpegError) {
+        let held = self.held.frames
+        self.held = HeldFrames()
         guard let first = held.first else { return }
         self.transcoder = nil
         var tracks: [Track] = []
         if hasVideo, let video = self.video { tracks.append(video) }
-        if let audio = self.audio {
+        if hasAudio, let audio = self.audio {
             if audio.needsTranscode {
                 if let transcoder = self.transcoder(for: audio) { tracks.append(transcoder.track) }
             } else {
@@ -287,10 +284,12 @@ final class PieceMaker {
     }
 
     private func write(_ sample: Sample, nowMs: Int64) throws(FFmpegError) {
-        guard let tracks = self.muxer?.tracks else { return }
+        guard let tracks = self.muxer?.tracks, self.isInRun(sample.kind) else { return }
         let leads = self.noteLead(sample, tracks)
+        // Sound can begin anywhere, but not what pictures belong to.
+        let isKeyframe = sample.kind == .video ? sample.isKeyframe : tracks.count == 1
         if leads {
-            self.cutIfDue(sample, nowMs: nowMs)
+            self.cutIfDue(sample, isKeyframe: isKeyframe, nowMs: nowMs)
             if self.muxer != nil, self.pieceStartMs == nil, self.taker.takesSplit() {
                 try self.begin(tracks, originMs: sample.dts, nowMs: nowMs)
             }
@@ -299,7 +298,7 @@ final class PieceMaker {
         guard try self.put(sample, into: muxer, nowMs: nowMs) else { return }
         guard leads else { return }
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
-        if sample.kind == .video ? sample.isKeyframe : tracks.count == 1 { self.hasKeyframe = true }
+        if isKeyframe { self.hasKeyframe = true }
         self.leadStepMs = max(0, sample.dts - (self.lastLeadMs ?? sample.dts))
         self.lastLeadMs = sample.dts
         self.leadKind = sample.kind
@@ -334,19 +333,17 @@ final class PieceMaker {
     private func noteLead(_ sample: Sample, _ tracks: [Track]) -> Bool {
         if sample.kind == .video {
             self.newestPictureMs = sample.dts
-            self.soundsSincePicture = 0
             return true
         }
         self.newestSoundMs = sample.dts
         guard tracks.contains(where: { $0.kind == .video }) else { return true }
-        self.soundsSincePicture += 1
         guard let last = self.newestPictureMs, self.soundsSincePicture >= Self.away.samples else { return false }
         return sample.dts - last >= Self.away.ms
     }
 
-    private func cutIfDue(_ sample: Sample, nowMs: Int64) {
+    private func cutIfDue(_ sample: Sample, isKeyframe: Bool, nowMs: Int64) {
         guard let start = self.pieceStartMs, let last = self.lastLeadMs else { return }
-        let isDue = self.taker.isDue(pendingMs: sample.dts - start, frameMs: max(0, sample.dts - last), isKeyframe: sample.isKeyframe)
+        let isDue = self.taker.isDue(pendingMs: sample.dts - start, frameMs: max(0, sample.dts - last), isKeyframe: isKeyframe)
         if isDue { self.cut(before: sample, nowMs: nowMs) }
     }
 
@@ -356,7 +353,9 @@ final class PieceMaker {
             let hadKeyframe = self.hasKeyframe
             self.pieceStartMs = nil
             self.hasKeyframe = false
-            guard let fragment = try muxer.flush(before: next) else { return }
+            guard var fragment = try muxer.flush(before: next) else { return }
+            // It ends with its pictures, unless the sound has gone on alone.
+            if let next, next.kind == .audio, self.isInRun(.video) { fragment.endMs = max(fragment.endMs, next.dts) }
             self.nextSequenceNumber = muxer.nextSequenceNumber
             self.taker.made(
                 Piece(
@@ -371,7 +370,7 @@ final class PieceMaker {
         self.cut(before: nil, nowMs: nowMs)
         self.muxer = nil
         self.transcoder = nil
-        self.dropHeld()
+        self.held = HeldFrames()
         self.taker.interrupted(nowMs: nowMs)
     }
 
@@ -380,7 +379,7 @@ final class PieceMaker {
         self.note("\(error)")
         self.muxer = nil
         self.transcoder = nil
-        self.dropHeld()
+        self.held = HeldFrames()
         self.taker.interrupted(nowMs: nowMs)
     }
 

@@ -8,14 +8,24 @@ import NIOCore
 /// Owned by one ``StreamRemuxer``.
 final class PieceStream {
     private let stream: DerivedStream
+    /// Of the newest beginning.
+    private var mimeType: String?
 
     init(_ stream: DerivedStream) { self.stream = stream }
 
     var viewers: Int { self.stream.viewers }
 
-    /// What every piece from now on builds on.
-    func begin(_ initialization: ByteBuffer) {
-        self.stream.publish([Frame(kind: .video, timestamp: 0, payload: initialization, tag: TagInfo(flags: .sequenceHeader))])
+    /// What every piece from now on builds on. Before it viewers are told of another type as WebSocket text, `{"mimeType": …}`, which is
+    /// the first they get; over HTTP, where one body has one type, it ends the body.
+    func begin(_ initialization: ByteBuffer, mimeType: String) {
+        var frames: [Frame] = []
+        if mimeType != self.mimeType {
+            self.mimeType = mimeType
+            let text = ByteBuffer(string: "{\"mimeType\":\(JSONValue.string(mimeType).text)}")
+            frames.append(Frame(kind: .data, timestamp: 0, payload: text, tag: TagInfo(flags: .metadata)))
+        }
+        frames.append(Frame(kind: .video, timestamp: 0, payload: initialization, tag: TagInfo(flags: .sequenceHeader)))
+        self.stream.publish(frames)
     }
 
     func publish(_ fragment: Fragment) {

@@ -232,7 +232,8 @@ actor StreamRemuxer {
         }
         let pieces = PieceStream(opened)
         // Of the newest, should that have changed meanwhile.
-        pieces.begin((self.taker.beginning ?? beginning).initialization)
+        let newest = self.taker.beginning ?? beginning
+        pieces.begin(newest.initialization, mimeType: newest.mimeType)
         for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }
         self.taker.pieces = pieces
         self.drain()

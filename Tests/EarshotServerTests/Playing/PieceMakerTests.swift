@@ -9,56 +9,16 @@ import Testing
 
 /// Pieces of streams whose times do not go on evenly.
 @Suite struct PieceMakerTests {
-    /// Pieces of 200 ms, as HLS has them, and what was said in between.
-    private final class Taker: PieceTaker {
-        var beginnings: [PieceMaker.Beginning] = []
-        var pieces: [PieceMaker.Piece] = []
-        /// How many pieces there were when it was interrupted.
-        var breaks: [Int] = []
-
-        func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool { pendingMs + frameMs / 2 >= 200 }
-        func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (200 - frameMs / 2, 0) }
-        func began(_ beginning: PieceMaker.Beginning, nowMs: Int64) { self.beginnings.append(beginning) }
-        func made(_ piece: PieceMaker.Piece, nowMs: Int64) { self.pieces.append(piece) }
-        func interrupted(nowMs: Int64) { self.breaks.append(self.pieces.count) }
-
-        /// Milliseconds of the container, of each piece's start.
-        var starts: [Int64] {
-            self.pieces.compactMap { piece in
-                // moof, mfhd, traf, tfhd and then tfdt: ISO/IEC 14496-12 §8.8.12.
-                let bytes = piece.fragment.bytes.readableBytesView
-                guard let at = bytes.firstRange(of: Array("tfdt".utf8)) else { return nil }
-                return piece.fragment.bytes.getInteger(at: at.upperBound + 4, as: UInt64.self).map { Int64($0) / 90 }
-            }
-        }
-
-        var samples: Int { self.pieces.reduce(0) { $0 + $1.fragment.samples } }
-    }
-
-    private static func frames(_ tags: [Tag], by ms: Int64 = 0, skippingHeaders: Bool = false) throws -> [TapItem] {
-        try tags.compactMap { tag in
-            if tag.kind == .data || skippingHeaders && tag.isSequenceHeader { return nil }
-            return .frame(try Frame(kind: tag.kind, timestamp: Int64(tag.timestamp) + ms, payload: ByteBuffer(bytes: tag.payload)))
-        }
-    }
-
-    private static func clip(audio: Bool = true, rate: Int = 25) async throws -> [Tag] {
-        try FLVFile.read(
-            try await Fixture.flv(
-                video: ["-c:v", "libx264", "-profile:v", "baseline", "-g", "\(rate)"], audio: audio ? Fixture.aac : nil, seconds: 4,
-                rate: rate))
-    }
-
     /// Hours ahead, and back behind the first frame: the container's times go on, at a discontinuity, and no picture is lost.
     @Test(arguments: [Int64(7_200_000), -3_000_000, -30_000, 90_000]) func timesThatLeapGoOn(_ leapMs: Int64) async throws {
-        let clip = try await Self.clip()
+        let clip = try await PieceList.clip()
         let pictures = clip.count { $0.kind == .video && $0.payload.count > 5 && $0.payload[1] == 1 }
-        let taker = Taker()
+        let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
-        maker.take(try Self.frames(clip, by: 3_600_000), nowMs: 0, wallMs: 1_000_000)
+        maker.take(try PieceList.frames(clip, by: 3_600_000), nowMs: 0, wallMs: 1_000_000)
         let before = taker.pieces.count
         #expect(before > 15)
-        maker.take(try Self.frames(clip, by: 3_604_000 + leapMs, skippingHeaders: true), nowMs: 4_000, wallMs: 1_004_000)
+        maker.take(try PieceList.frames(clip, by: 3_604_000 + leapMs, skippingHeaders: true), nowMs: 4_000, wallMs: 1_004_000)
         maker.finish(nowMs: 8_000)
         #expect(taker.beginnings.count == 2, "\(maker.problems)")
         #expect(taker.pieces.count > 2 * before - 3)
@@ -74,16 +34,16 @@ import Testing
 
     /// A sound that leaps by itself ends the run and is heard again; the pictures that were written are not lost.
     @Test func aTrackThatLeapsAlone() async throws {
-        let clip = try await Self.clip()
-        let taker = Taker()
+        let clip = try await PieceList.clip()
+        let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
         let late = clip.map { tag -> Tag in
             var tag = tag
             if tag.kind == .audio, tag.timestamp > 2_000 { tag.timestamp += 3_600_000 }
             return tag
         }
-        maker.take(try Self.frames(late), nowMs: 0, wallMs: 0)
-        maker.take(try Self.frames(clip, by: 4_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
+        maker.take(try PieceList.frames(late), nowMs: 0, wallMs: 0)
+        maker.take(try PieceList.frames(clip, by: 4_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
         maker.finish(nowMs: 4_000)
         #expect(taker.beginnings.count >= 2)
         let pictures = taker.pieces.count { $0.holdsKeyframe }
@@ -92,9 +52,9 @@ import Testing
 
     /// With two pictures a second each is a piece, closed when no next one has come for a while, and lasts as long as it does.
     @Test func slowPicturesLastAsLongAsTheyDo() async throws {
-        let taker = Taker()
+        let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
-        for item in try Self.frames(try await Self.clip(audio: false, rate: 2)) {
+        for item in try PieceList.frames(try await PieceList.clip(audio: false, rate: 2)) {
             maker.take([item], nowMs: 0, wallMs: 0)
             maker.closeStalled(nowMs: 0)
         }
@@ -102,31 +62,14 @@ import Testing
         #expect(durations.count >= 5 && durations.dropFirst().allSatisfy { $0 == 500 }, "\(durations)")
     }
 
-    /// A camera that is turned off: the sound goes on in pieces of its own, and the pictures come back.
-    @Test func soundGoesOnWithoutPictures() async throws {
-        let clip = try await Self.clip()
-        let taker = Taker()
-        let maker = PieceMaker(.fmp4, for: taker)
-        maker.take(try Self.frames(clip), nowMs: 0, wallMs: 0)
-        let before = taker.pieces.count
-        maker.take(try Self.frames(clip.filter { $0.kind == .audio }, by: 4_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
-        let withoutPictures = taker.pieces[before...].filter { !$0.holdsKeyframe }
-        #expect(withoutPictures.count > 10, "\(taker.pieces.count - before) pieces")
-        let patience = try maker.patience.orThrow()
-        #expect(patience.leads == .audio && patience.dueMs - patience.newestMs <= 200)
-        maker.take(try Self.frames(clip, by: 8_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
-        #expect(taker.pieces.last(where: { $0.holdsKeyframe })?.fragment.endMs ?? 0 > 11_000)
-        #expect(taker.breaks.isEmpty && taker.beginnings.count == 1)
-    }
-
     /// What it asks to be woken for is the frame that ends the piece, or the one before that; never a later one.
     @Test func patienceEndsWithThePiece() async throws {
-        let taker = Taker()
+        let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
         var wakes = 0
         var pending: [TapItem] = []
         var made = 0
-        for item in try Self.frames(try await Self.clip()) {
+        for item in try PieceList.frames(try await PieceList.clip()) {
             pending.append(item)
             guard case .frame(let frame) = item, frame.tag.flags.contains(.coded) else { continue }
             let isNews = maker.patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true

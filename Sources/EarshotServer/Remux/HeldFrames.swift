@@ -1,0 +1,39 @@
+import Media
+import NIOCore
+
+/// Coded frames that wait until it is known which tracks they belong to. Bounded: who would hold more forgets all. A plain value.
+struct HeldFrames {
+    private(set) var frames: [Frame] = []
+    private var bytes = 0
+    /// Where among them a run with pictures can begin.
+    private(set) var firstKeyframe: Int?
+    /// Milliseconds of the stream's timeline.
+    private(set) var newestPictureMs: Int64?
+    private var newestSoundMs: Int64?
+
+    private static let limit = (frames: 4_000, bytes: 24 << 20)
+    /// Sound whose times are further from the pictures' is not of their time. Milliseconds.
+    private static let nearMs: Int64 = 10_000
+
+    /// Milliseconds of the stream's timeline.
+    var firstMs: Int64? { self.frames.first?.timestamp }
+
+    func hasSound(near ms: Int64) -> Bool { self.newestSoundMs.map { abs(ms - $0) <= Self.nearMs } ?? false }
+
+    mutating func add(_ frame: Frame) {
+        self.bytes += frame.payload.readableBytes
+        guard self.frames.count < Self.limit.frames, self.bytes <= Self.limit.bytes else {
+            self = HeldFrames()
+            return
+        }
+        if frame.kind == .video { self.newestPictureMs = frame.timestamp } else { self.newestSoundMs = frame.timestamp }
+        if self.firstKeyframe == nil, frame.isKeyframe { self.firstKeyframe = self.frames.count }
+        self.frames.append(frame)
+    }
+
+    /// Leaves out what came before the run.
+    mutating func removeFirst(_ count: Int) {
+        self.frames.removeFirst(count)
+        self.firstKeyframe = self.firstKeyframe.flatMap { $0 >= count ? $0 - count : nil }
+    }
+}

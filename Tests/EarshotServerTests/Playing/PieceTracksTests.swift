@@ -1,0 +1,191 @@
+import FFmpeg
+import Foundation
+import Media
+import Relay
+import Testing
+
+@testable import EarshotServer
+
+/// Pieces of streams whose cameras and microphones are switched on and off.
+@Suite struct PieceTracksTests {
+    /// What players get, and what files do.
+    enum Use: String, CaseIterable { case playing, files }
+
+    private static func maker(_ taker: PieceList, _ use: Use) -> PieceMaker { PieceMaker(.fmp4, for: taker, rebases: use == .files) }
+
+    /// A clip's parts, without the end of sequence, from its first picture on, which is its zero.
+    private struct Parts {
+        let headers: [Tag]
+        let pictures: [Tag]
+        let sounds: [Tag]
+        /// Pictures and sounds as they came.
+        let coded: [Tag]
+
+        init() async throws {
+            let clip = try await PieceList.clip()
+            self.headers = clip.filter(\.isSequenceHeader)
+            let coded = clip.filter { !$0.isSequenceHeader && $0.kind != .data && !($0.kind == .video && $0.payload[1] == 2) }
+            let first = try coded.first { $0.kind == .video }.orThrow().timestamp
+            self.coded = coded.filter { $0.timestamp >= first }.map {
+                Tag(kind: $0.kind, timestamp: $0.timestamp - first, payload: $0.payload)
+            }
+            self.pictures = self.coded.filter { $0.kind == .video }
+            self.sounds = self.coded.filter { $0.kind == .audio }
+        }
+    }
+
+    private static func feed(_ tags: [Tag], by ms: Int64 = 0, to maker: PieceMaker) throws {
+        maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
+    }
+
+    /// Pictures that come after seconds of sound are in, from the first on, and so is all the sound. Whether their header comes early or late.
+    @Test(arguments: Use.allCases, [true, false]) func cameraIsTurnedOnLate(_ use: Use, _ isAnnounced: Bool) async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, use)
+        try Self.feed(parts.headers.filter { isAnnounced || $0.kind == .audio }, to: maker)
+        try Self.feed(parts.sounds, to: maker)
+        try Self.feed(parts.headers, by: 4_000, to: maker)
+        try Self.feed(parts.coded, by: 4_000, to: maker)
+        maker.finish(nowMs: 8_000)
+        #expect(taker.runs == ["a", "va"])
+        #expect(taker.samples == parts.sounds.count + parts.coded.count)
+        #expect(taker.pieces.count { $0.holdsKeyframe && $0.fragment.startMs >= 4_000 } >= 4)
+        #expect(maker.problems.isEmpty, "\(maker.problems)")
+        let origins = taker.beginnings.map(\.originMs)
+        // Sound's header comes first: it is from its first sample on.
+        #expect(use == .playing ? origins[1] == origins[0] : origins[1] == 4_000, "\(origins)")
+    }
+
+    /// Sound that comes late joins at the next keyframe; until then the pictures do not wait for it.
+    @Test(arguments: Use.allCases) func microphoneIsTurnedOnLate(_ use: Use) async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, use)
+        try Self.feed(parts.headers, to: maker)
+        try Self.feed(parts.pictures.filter { $0.timestamp < 1_000 }, to: maker)
+        #expect(taker.runs == ["v"] && !taker.pieces.isEmpty, "less than a second was waited for it")
+        try Self.feed(parts.pictures.filter { $0.timestamp >= 1_000 }, to: maker)
+        try Self.feed(parts.coded, by: 4_000, to: maker)
+        maker.finish(nowMs: 8_000)
+        #expect(taker.runs == ["v", "va"])
+        // The first keyframe of those comes before its sound; the next one is a second later.
+        let lost = parts.pictures.count + parts.coded.count - taker.samples
+        #expect((0...50).contains(lost), "\(lost) of \(parts.sounds.count) sounds")
+    }
+
+    /// A camera that is turned off for four seconds: players get a run of sound alone, soon, and the pictures again from their first on. A
+    /// file just has a pause. Nowhere sound passes for a keyframe between pictures.
+    @Test(arguments: Use.allCases) func cameraIsTurnedOff(_ use: Use) async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, use)
+        try Self.feed(parts.headers + parts.coded, to: maker)
+        let asked = taker.keyframes
+        #expect(asked == 3, "keyframes behind the first: \(asked)")
+        let before = taker.pieces.count
+        try Self.feed(parts.sounds.filter { $0.timestamp < 1_900 }, by: 4_000, to: maker)
+        #expect(taker.runs == ["va"] && taker.keyframes == asked)
+        let patience = try maker.patience.orThrow()
+        #expect(patience.leads == .audio && patience.dueMs - patience.newestMs <= 200)
+        try Self.feed(parts.sounds.filter { $0.timestamp >= 1_900 }, by: 4_000, to: maker)
+        #expect(taker.runs == (use == .playing ? ["va", "a"] : ["va"]))
+        if use == .files { #expect(taker.keyframes == asked) }
+        let pieces = taker.pieces[before...].dropFirst()
+        #expect(pieces.count >= 12, "\(pieces.count) pieces")
+        #expect(pieces.count { $0.fragment.durationMs < 150 } <= 1, "\(pieces.map(\.fragment.durationMs))")
+        try Self.feed(parts.coded, by: 8_000, to: maker)
+        maker.finish(nowMs: 12_000)
+        #expect(taker.runs == (use == .playing ? ["va", "a", "va"] : ["va"]))
+        #expect(taker.samples == 2 * parts.coded.count + parts.sounds.count)
+        #expect(taker.pieces.last(where: { $0.holdsKeyframe })?.fragment.endMs ?? 0 > 11_000)
+        // Each run goes on where the one before it ended.
+        for (last, next) in zip(taker.pieces, taker.pieces.dropFirst()) {
+            let stepMs = next.fragment.startMs - last.fragment.endMs
+            #expect((-100...100).contains(stepMs), "\(stepMs) ms at \(next.fragment.startMs)")
+        }
+    }
+
+    /// After half a minute without pictures a file ends, and the sound goes on in another one, which can be split anywhere.
+    @Test func filesGoOnWithSoundAlone() async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .files)
+        try Self.feed(parts.headers + parts.coded, to: maker)
+        for index in 1...9 { try Self.feed(parts.sounds, by: Int64(index) * 4_000, to: maker) }
+        #expect(taker.runs == ["va", "a"])
+        #expect((33_000...36_000).contains(taker.beginnings[1].originMs), "\(taker.beginnings[1].originMs)")
+        #expect(taker.keyframes > 50)
+        try Self.feed(parts.coded, by: 40_000, to: maker)
+        maker.finish(nowMs: 44_000)
+        #expect(taker.runs == ["va", "a", "va"])
+        #expect(taker.samples == 2 * parts.coded.count + 9 * parts.sounds.count)
+    }
+
+    /// A microphone that is switched off in the middle is no track any more, at the next keyframe, and is again when it comes back.
+    @Test func microphoneIsTurnedOff() async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .playing)
+        try Self.feed(parts.headers + parts.coded, to: maker)
+        try Self.feed(parts.pictures, by: 4_000, to: maker)
+        #expect(taker.runs == ["va", "v"])
+        #expect(taker.pieces[taker.breaks[0]].fragment.startMs == 6_000)
+        for index in 2...3 { try Self.feed(parts.coded, by: Int64(index) * 4_000, to: maker) }
+        maker.finish(nowMs: 16_000)
+        #expect(taker.runs == ["va", "v", "va"])
+    }
+
+    /// A picture every five seconds is one that comes seldom, not a camera that is turned off and on: the tracks change once.
+    @Test func rarePicturesDoNotFlap() async throws {
+        let parts = try await Parts()
+        let keyframe = try parts.pictures.first.orThrow()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .playing)
+        try Self.feed(parts.headers, to: maker)
+        for second in stride(from: Int64(0), to: 60, by: 1) {
+            if second % 5 == 0 { try Self.feed([keyframe], by: second * 1_000, to: maker) }
+            try Self.feed(parts.sounds.filter { $0.timestamp < 1_000 }, by: second * 1_000, to: maker)
+        }
+        #expect(taker.runs == ["va", "a", "va"])
+    }
+
+    /// A camera that comes and goes every few seconds changes the tracks a few times, then no more.
+    @Test func aFlappingCameraIsGotUsedTo() async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .playing)
+        try Self.feed(parts.headers, to: maker)
+        for index in stride(from: Int64(0), to: 80, by: 8) {
+            try Self.feed(parts.coded, by: index * 1_000, to: maker)
+            try Self.feed(parts.sounds, by: (index + 4) * 1_000, to: maker)
+        }
+        #expect(taker.runs == ["va", "a", "va"])
+    }
+
+    /// The publisher sends nothing for a while, of no kind, and goes on: the tracks are the same.
+    @Test(arguments: [Int64(4_000), 30_000]) func aPauseOfAllIsNobodysAbsence(_ pauseMs: Int64) async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .playing)
+        try Self.feed(parts.headers + parts.coded, to: maker)
+        try Self.feed(parts.coded, by: 4_000 + pauseMs, to: maker)
+        maker.finish(nowMs: 0)
+        #expect(taker.runs == ["va"] && taker.samples == 2 * parts.coded.count)
+    }
+
+    /// Sound that is sent in batches of three seconds, ahead of its pictures, is no camera that was turned off.
+    @Test func soundInBatches() async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .playing)
+        try Self.feed(parts.headers, to: maker)
+        for index in 0..<8 {
+            let ms = Int64(index) * 4_000
+            try Self.feed(parts.sounds, by: ms, to: maker)
+            try Self.feed(parts.pictures, by: ms, to: maker)
+        }
+        // It may take one change to learn it.
+        #expect(taker.runs.count <= 3 && taker.runs.last == "va", "\(taker.runs)")
+    }
+}

@@ -1,0 +1,62 @@
+import Media
+import NIOCore
+import Testing
+
+@testable import Relay
+
+/// Data that is told of payloads: what type they have from now on.
+@Suite struct PayloadDataTests {
+    private static func type(_ text: String) -> Frame {
+        Frame(kind: .data, timestamp: 0, payload: ByteBuffer(string: text), tag: TagInfo(flags: .metadata))
+    }
+
+    private static func header(_ text: String) -> Frame {
+        Frame(kind: .video, timestamp: 0, payload: ByteBuffer(string: text), tag: TagInfo(flags: .sequenceHeader))
+    }
+
+    private static func piece(_ text: String, at timestamp: Int64) -> Frame {
+        Frame(kind: .video, timestamp: timestamp, payload: ByteBuffer(string: text), tag: TagInfo(flags: [.coded, .keyframe]))
+    }
+
+    /// Over a WebSocket it is text before what it tells of, for who joins and for who is there. Over HTTP nothing is written: who is there is
+    /// told, at the same place, and who joins later is not.
+    @Test func typeChanges() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await relay.publish([Self.type("T1"), Self.header("I1"), Self.piece("P1", at: 0)], to: live)
+            var early: [FakeSink] = []
+            for loop in relay.loops { early.append(try await relay.join(live.stream, on: loop, .payloadOverWebSocket)) }
+            for loop in relay.loops { early.append(try await relay.join(live.stream, on: loop, .payloadOverHTTP)) }
+            try await relay.publish([Self.type("T2"), Self.header("I2"), Self.piece("P2", at: 40)], to: live)
+            let late = [
+                try await relay.join(live.stream, on: relay.other, .payloadOverWebSocket),
+                try await relay.join(live.stream, on: relay.other, .payloadOverHTTP),
+            ]
+            for (index, sink) in (early + late).enumerated() {
+                let bytes = try await relay.with(sink) { $0.bytes }
+                let told = try await relay.with(sink) { $0.told.filter { $0.notice == .changed }.map(\.at) }
+                let isHTTP = index == 2 || index == 3 || index == 5
+                let words = index >= 4 ? ["T2", "I2", "P2"] : ["T1", "I1", "P1", "T2", "I2", "P2"]
+                if isHTTP {
+                    let body = words.filter { !$0.hasPrefix("T") }.map { "2\r\n\($0)\r\n" }
+                    #expect(String(decoding: bytes, as: UTF8.self) == body.joined())
+                    #expect(told == (index >= 4 ? [] : [14]), "behind two chunks of 7 bytes")
+                } else {
+                    #expect(bytes == words.flatMap { [$0.hasPrefix("T") ? 0x81 : 0x82, 2] + Array($0.utf8) })
+                    #expect(told.isEmpty)
+                }
+            }
+        }
+    }
+
+    /// Of FLV data is a tag like any other.
+    @Test(arguments: [Packaging.flvOverHTTP, .flvOverWebSocket]) func flvKeepsIt(_ packaging: Packaging) async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.other, packaging)
+            try await relay.publish([try Make.metadata(1)], to: live)
+            #expect(try await relay.with(sink) { $0.bytes }.contains(18))
+            #expect(try await relay.notices(sink).contains(.changed) == false)
+        }
+    }
+}
