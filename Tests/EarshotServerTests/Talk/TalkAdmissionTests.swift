@@ -40,6 +40,34 @@ import Testing
         }
     }
 
+    /// Talk outlasts a camera that is away, and may come before it; what is forbidden is forbidden to talk in.
+    @Test(.timeLimit(.minutes(1))) func talkInEveryState() async throws {
+        try await TalkRoom.run({ $0.talk.always = true }) { room in
+            #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
+            let early = try await room.client()
+            try await early.publish("early/ann", on: early.createStream())
+            let ann = try await room.talker("ann")
+            // Without a goodbye, as a network loses it.
+            try await room.camera.reset()
+            try await room.server.wait("rooms/r1") { $0["state"].string == "interrupted" }
+            async let speech: Void = Microphone(ann).speak(seconds: 2, Tone.sine(500))
+            let ear = try await room.listener("mix")
+            try await eventually("ann's voice") { try Heard(ear).levels(of: 500).last ?? -100 > -20 }
+            try await speech
+            #expect(try await room.server.call("POST", "rooms/r1/forbid", "{}").status == 200)
+            for client in [ann, ear] {
+                try await client.waitUntilClosed()
+                #expect(client.statuses.last?.description.contains("[forbidden]") == true, "\(client.statuses)")
+            }
+            let again = try await room.client()
+            try await again.createStreamAndTryToPublish("r1/ann")
+            try await again.waitUntilClosed()
+            #expect(again.statuses.last?.description.contains("[forbidden]") == true, "\(again.statuses)")
+            #expect(!early.isClosed)
+            await early.close()
+        }
+    }
+
     /// The room's state rules: no room, no live room, the room's end.
     @Test(.timeLimit(.minutes(1))) func theRoomRules() async throws {
         try await TalkRoom.run { room in
