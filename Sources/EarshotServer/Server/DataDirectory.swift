@@ -21,10 +21,11 @@ package enum DataDirectory {
             }
             made += "/"
         }
-        var isFolder = stat()
-        guard stat(path, &isFolder) == 0, isFolder.st_mode & S_IFMT == S_IFDIR else {
+        // Not by stat, whose module is another one in some builds.
+        guard let folder = opendir(path) else {
             throw DataDirectoryError(description: "the data directory \(path) is no folder (setting data.directory)")
         }
+        closedir(folder)
         guard access(path, W_OK | X_OK) == 0 else {
             throw DataDirectoryError(description: "the data directory \(path) is not writable (setting data.directory)")
         }
