@@ -25,7 +25,9 @@ extension ServerCore {
                 return done(false)
             }
             let evicted = home.evict(stream, endsViewers: endsViewers)
-            if endsViewers { self.hlsSessions.end(path.description, self.endOfPlay(path.description)) }
+            // Of a stream that is merely over HLS's players read the end in its playlist.
+            let reason = self.endOfPlay(path.description)
+            if endsViewers, reason != .streamEnded { self.hlsSessions.end(path.description, reason) }
             if let evicted { (evicted.delegate as? any SeatedPublisher)?.end(evicted.token, end) }
             done(evicted != nil)
         }
