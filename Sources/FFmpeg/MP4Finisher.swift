@@ -68,6 +68,7 @@ package enum MP4Finisher {
         var finished = Finished(bytes: 0, durationMs: 0, packets: 0, lostBytes: input.fileBytes - input.wholeBytes)
         var reported: Int64 = 0
         var last = [Int64?](repeating: nil, count: count)
+        var steps = [Int64](repeating: .max, count: count)
         while true {
             let code = av_read_frame(input.context, packet.pointer)
             if code == earshot_error_eof { break }
@@ -75,9 +76,11 @@ package enum MP4Finisher {
             let index = Int(packet.pointer.pointee.stream_index)
             guard index < count, let from = input.context.pointee.streams[index]?.pointee.time_base else { continue }
             // FFmpeg 5.1 does not tell the durations of samples with a composition time, which are in the fragments. Decode times say all
-            // but the last one's, for which the one before stands in.
+            // but the last one's, for which the one before stands in. What stands behind a pause is not as long as that.
             let dts = packet.pointer.pointee.dts
-            if packet.pointer.pointee.duration <= 0 { packet.pointer.pointee.duration = last[index].map { max(0, dts &- $0) } ?? 0 }
+            let step = last[index].map { max(0, dts &- $0) } ?? 0
+            if packet.pointer.pointee.duration <= 0 { packet.pointer.pointee.duration = min(step, steps[index]) }
+            if step > 0 { steps[index] = step }
             last[index] = dts
             let end = dts &+ packet.pointer.pointee.duration
             finished.durationMs = max(finished.durationMs, av_rescale_q(end, from, AVRational(num: 1, den: 1_000)))
