@@ -107,7 +107,7 @@ final class PieceMaker {
     private func take(_ frame: Frame, nowMs: Int64) {
         guard frame.kind != .data else { return }
         do throws(FFmpegError) {
-            try self.noteTrack(frame, nowMs: nowMs)
+            self.noteTrack(frame, nowMs: nowMs)
             guard let sample = Sample(frame) else { return }
             if self.isInRun(sample.kind), self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
                 self.leap(nowMs: nowMs)
@@ -177,11 +177,19 @@ final class PieceMaker {
 
     /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe. One of a kind that the run does not
     /// have changes nothing yet.
-    private func noteTrack(_ frame: Frame, nowMs: Int64) throws(FFmpegError) {
+    private func noteTrack(_ frame: Frame, nowMs: Int64) {
         let known = frame.kind == .video ? self.video : self.audio
         // Of codecs without headers every frame describes the track: one is enough.
         guard frame.isSequenceHeader || known == nil || known?.codec != frame.tag.codec, Track.describes(frame) else { return }
-        let track = try Track(frame)
+        let track: Track
+        do throws(FFmpegError) {
+            track = try Track(frame)
+        } catch {
+            // What was written is good; what follows a header that cannot be read is not. FFmpeg sends an empty one before AV1's.
+            self.note("\(error)")
+            if self.isInRun(frame.kind) { self.interrupt(nowMs: nowMs) }
+            return
+        }
         guard track != known, track != self.refusedAudio else { return }
         let isCarried = track.needsTranscode || track.isSupported(in: self.format)
         if !isCarried { self.note("\(track.codecsString) is not carried in \(self.format)") }

@@ -174,6 +174,19 @@ import Testing
         #expect(taker.runs == ["va"] && taker.samples == 2 * parts.coded.count)
     }
 
+    /// FFmpeg sends an empty header before AV1's own. What was written before it is not lost, and the next keyframe goes on.
+    @Test func aHeaderThatCannotBeRead() async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, .files)
+        let first = parts.coded.filter { $0.timestamp < 2_900 }
+        try Self.feed(parts.headers + first + [.video(2_900, [0x90] + Array("av01".utf8))], to: maker)
+        #expect(taker.samples == first.count)
+        try Self.feed(parts.coded.filter { $0.timestamp >= 2_900 }, to: maker)
+        maker.finish(nowMs: 4_000)
+        #expect(taker.pieces.last?.fragment.endMs ?? 0 > 3_900 && maker.problems.count == 1, "\(maker.problems)")
+    }
+
     /// Sound that is sent in batches of three seconds, ahead of its pictures, is no camera that was turned off.
     @Test func soundInBatches() async throws {
         let parts = try await Parts()
