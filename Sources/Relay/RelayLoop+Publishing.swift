@@ -49,6 +49,15 @@ extension RelayLoop {
         self.spareItems = items
     }
 
+    /// What joiners were given so far is nothing to begin with any more: they wait for the next keyframe. Any thread, in order with
+    /// ``publish(_:to:token:)``.
+    package static func dropGOP(of stream: Stream, token: StreamState.Token) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
+            loop.perform([.dropGOP], for: home)
+        }
+    }
+
     /// `@clearDataFrame`.
     package static func clearMetadata(of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in

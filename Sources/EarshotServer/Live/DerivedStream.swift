@@ -17,6 +17,9 @@ final class DerivedStream: Sendable {
 
     func publish(_ frames: [Frame]) { RelayLoop.publish(frames, to: self.stream, token: self.token) }
 
+    /// Viewers who come begin with the next keyframe.
+    func dropGOP() { RelayLoop.dropGOP(of: self.stream, token: self.token) }
+
     /// Its viewers are told that it is over. Once.
     func end() {
         let stream = self.stream

@@ -21,6 +21,8 @@ final class PieceStream {
         var frames: [Frame] = []
         if mimeType != self.mimeType {
             self.mimeType = mimeType
+            // Whose answer names the new type must not be sent pieces of the old one.
+            self.stream.dropGOP()
             let text = ByteBuffer(string: "{\"mimeType\":\(JSONValue.string(mimeType).text)}")
             frames.append(Frame(kind: .data, timestamp: 0, payload: text, tag: TagInfo(flags: .metadata)))
         }
