@@ -57,17 +57,33 @@ import Testing
         }
     }
 
-    @Test func gstreamerPlays() async throws {
+    /// What gstreamer is given, and how it takes it apart.
+    enum Output: String, CaseIterable {
+        case hls, hlsTS, mp4
+
+        var ending: String { self == .mp4 ? "mp4" : "m3u8" }
+        var demuxers: [String] {
+            switch self {
+            case .hls: ["hlsdemux", "!", "qtdemux"]
+            case .hlsTS: ["hlsdemux", "!", "tsdemux"]
+            case .mp4: ["qtdemux"]
+            }
+        }
+    }
+
+    @Test(arguments: Output.allCases) func gstreamerPlays(_ output: Output) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.run({
-            $0.rooms.policy.cleanStopMs = 500; $0.hls.container = .ts; $0.hls.segmentMs = 1_000
+            $0.rooms.policy.cleanStopMs = 500
+            $0.hls.container = output == .hlsTS ? .ts : .fmp4
+            $0.hls.segmentMs = 1_000
         }) { server in
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
-                let player = try ClientProcess([
-                    "gst-launch-1.0", "-v", "souphttpsrc", "location=\(server.http)/live/cam1.m3u8", "!", "hlsdemux", "!", "tsdemux", "!",
-                    "h264parse", "!", "avdec_h264", "!", "identity", "silent=false", "!", "fakesink", "sync=false",
-                ])
+                let player = try ClientProcess(
+                    ["gst-launch-1.0", "-v", "souphttpsrc", "location=\(server.http)/live/cam1.\(output.ending)", "!"] + output.demuxers + [
+                        "!", "h264parse", "!", "avdec_h264", "!", "identity", "silent=false", "!", "fakesink", "sync=false",
+                    ])
                 defer { player.send(SIGKILL) }
                 _ = try await push.outcome(within: 20)
                 let ended = try await player.outcome(within: 20)

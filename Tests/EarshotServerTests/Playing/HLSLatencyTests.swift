@@ -13,7 +13,8 @@ import Testing
             .filter { $0.kind != .data && !($0.kind == .video && $0.payload.count > 1 && $0.payload[1] == 2) }
     }
 
-    /// A part is in the playlist 300 ms after its last picture came, or sooner; so is the last one before the publisher falls silent.
+    /// A part is in the playlist 300 ms after its last picture came, or sooner, but for what the machine is late with everything; so is the
+    /// last one before the publisher falls silent.
     @Test func partsAreListedInTime() async throws {
         let tags = try await Self.media(12)
         try await TestServer.run({
@@ -27,6 +28,9 @@ import Testing
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let live = try await LiveHLS(server, "cam1")
             var text = try await live.playlist().text
+            let noise = Noise()
+            let listening = Task { try await noise.listen(to: server) }
+            defer { listening.cancel() }
             let begin = Int64(try await publisher.sentAt.first.orThrow().ms)
             var late: [Int64] = []
             while true {
@@ -36,15 +40,36 @@ import Testing
                 text = answer.text
                 let endMs = begin + LiveHLS.listedMs(text)
                 let sent = try await publisher.sent(before: endMs).orThrow()
-                late.append(Int64((now - sent) / .milliseconds(1)))
+                late.append(max(0, Int64((now - sent) / .milliseconds(1)) - (await noise.worstMs(from: sent, to: now))))
                 if endMs >= 11_800 { break }
             }
             try await pushed
             late.sort()
             #expect(late.count > 30, "\(late.count) parts")
-            let inTime = late.count { $0 <= 300 }
-            // On a machine that does a hundred other things a few may come late; most may not.
-            #expect(inTime * 10 >= late.count * 8 && late[late.count / 2] <= 300, "milliseconds: \(late)")
+            // On a machine that does a hundred other things a few may come late; most may not, and none by much.
+            #expect(late[late.count / 2] <= 250 && late[late.count * 9 / 10] <= 300, "milliseconds: \(late)")
+            #expect(late.last ?? .max <= 1_000, "milliseconds: \(late)")
+        }
+    }
+
+    /// How late this machine is with everything: what a short sleep and a small request take longer than they should.
+    private actor Noise {
+        private var found: [(begin: ContinuousClock.Instant, end: ContinuousClock.Instant, ms: Int64)] = []
+
+        /// Until it is cancelled.
+        func listen(to server: TestServer) async throws {
+            while !Task.isCancelled {
+                let begin = ContinuousClock.now
+                try await Task.sleep(for: .milliseconds(20))
+                _ = try await HTTPAnswer.get("\(server.http)/healthz")
+                let end = ContinuousClock.now
+                self.found.append((begin, end, max(0, Int64((end - begin) / .milliseconds(1)) - 25)))
+            }
+        }
+
+        /// Milliseconds.
+        func worstMs(from begin: ContinuousClock.Instant, to end: ContinuousClock.Instant) -> Int64 {
+            self.found.filter { $0.end >= begin && $0.begin <= end }.map(\.ms).max() ?? 0
         }
     }
 

@@ -1,0 +1,84 @@
+import EarshotServer
+import Foundation
+import HLSCheck
+import Media
+import Rooms
+import Testing
+
+/// A publisher that turns its camera on late, off and on again, as all outputs have it.
+@Suite struct CameraTests {
+    /// Three seconds of sound, four of both, four of sound, two of both.
+    @Test func comesAndGoes() async throws {
+        if let why = await NewFFmpeg.missing() { return print("left out: \(why)") }
+        let file = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
+        let clip = try Tag.media(of: file)
+        let (headers, coded) = (clip.filter(\.isSequenceHeader), clip.filter { !$0.isSequenceHeader })
+        let sounds = coded.filter { $0.kind == .audio }
+        let tags =
+            headers + sounds.filter { $0.timestamp < 3_000 } + coded.map { $0.later(by: 3_000) } + sounds.map { $0.later(by: 7_000) }
+            + coded.filter { $0.timestamp < 2_000 }.map { $0.later(by: 11_000) }
+        let once = try await Captured.pictures(of: file)
+        let pushed = once + once.prefix(tags.count { $0.kind == .video } - 1 - once.count)
+        try await Fixture.withDirectory { directory in
+            try await TestServer.run({
+                $0.rooms.policy.graceMs = 500
+                $0.recording.apps = ["live"]
+                $0.hls.always = true
+                $0.hls.segmentMs = 1_000
+                $0.hls.windowMs = 60_000
+            }) { server in
+                let client = try await TagClient.publish(to: server, "live/cam1")
+                let publisher = PacedPublisher(client)
+                async let publishing: Void = publisher.send(tags)
+                try await server.wait("streams") { $0["list"][0]["audio"]["codec"].string != nil }
+                async let bodies = Captured.bodies(server, "cam1", in: directory)
+                async let messages = Captured.messages(server, "cam1", in: directory)
+                let live = try await LiveHLS(server, "cam1")
+                let violations = try await Self.follow(live)
+                #expect(violations.isEmpty, "\(violations)")
+                try await publishing
+                await client.close()
+
+                // A file has a pause where the camera is away.
+                let recorded = try await Captured.recordings(server, 2)
+                let kept = Captured.difference(try await recorded.pictures(), from: pushed)
+                #expect(kept == nil)
+                #expect(try await Captured.codecs(of: recorded.runs[0].file) == "aac")
+                #expect(try await Captured.codecs(of: recorded.runs[1].file) == "aac h264")
+                let durations = try await [ProbedFile(recorded.runs[0].file).durationMs, ProbedFile(recorded.runs[1].file).durationMs]
+                #expect((2_800...3_300).contains(durations[0]) && (9_700...10_300).contains(durations[1]), "\(durations)")
+                // Players have a run for each state.
+                for (name, captured) in [("mp4", try await bodies), ("fmp4", try await messages)] {
+                    let types = captured.runs.map { $0.mimeType.split(separator: ";")[0] }
+                    #expect(types == ["audio/mp4", "video/mp4", "audio/mp4", "video/mp4"], "\(name)")
+                    let shown = Captured.difference(try await captured.pictures(), from: pushed)
+                    #expect(shown == nil, "\(name)")
+                }
+                let segments = try await Captured.segments(live, server, "cam1", in: directory)
+                #expect(segments.runs.count == 4)
+                let listed = Captured.difference(try await segments.pictures(), from: pushed)
+                #expect(listed == nil)
+            }
+        }
+    }
+
+    /// What the checker has against the playlist, until it ends.
+    private static func follow(_ live: LiveHLS) async throws -> [Violation] {
+        var history = PlaylistHistory()
+        let begin = ContinuousClock.now
+        var wanted: (msn: Int, part: Int)?
+        while ContinuousClock.now - begin < .seconds(40) {
+            let answer = try await live.playlist(wanted)
+            guard answer.status == 200 else {
+                wanted = nil
+                continue
+            }
+            let violations = history.check(answer.text, atMs: Int64((ContinuousClock.now - begin) / .milliseconds(1)))
+            if !violations.isEmpty { return violations }
+            let listedMs = LiveHLS.listedMs(answer.text)
+            if answer.text.contains("#EXT-X-ENDLIST") || listedMs > 12_500 { return [] }
+            wanted = LiveHLS.next(after: answer.text)
+        }
+        throw TimedOut(description: "the playlist goes no further")
+    }
+}

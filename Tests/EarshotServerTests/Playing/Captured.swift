@@ -1,0 +1,154 @@
+import Foundation
+import Media
+import NIOCore
+
+@testable import EarshotServer
+
+/// What one output gave of a stream: a file for each run of it that has one type.
+struct Captured: Sendable {
+    struct Run: Sendable {
+        /// As the output named it; empty where outputs name none.
+        let mimeType: String
+        let file: String
+    }
+
+    var runs: [Run] = []
+
+    /// Decoded pictures of all runs, as hashes.
+    func pictures() async throws -> [String] {
+        var all: [String] = []
+        for run in self.runs { all += try await Self.pictures(of: run.file) }
+        return all
+    }
+
+    /// By an ffmpeg that knows Enhanced FLV; pictures as they are decoded, whatever their times.
+    static func pictures(of file: String) async throws -> [String] {
+        let outcome = try await ClientProcess.run(
+            [
+                try await NewFFmpeg.path(), "-v", "error", "-i", file, "-map", "0:v?", "-an", "-fps_mode", "passthrough", "-f", "framehash",
+                "-hash", "md5", "-",
+            ], within: 60)
+        return outcome.text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
+            $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    /// Nil when they are the same; otherwise where they part.
+    static func difference(_ shown: [String], from pushed: some Collection<String>) -> String? {
+        if shown.elementsEqual(pushed) { return nil }
+        let same = zip(shown, pushed).prefix { $0.0 == $0.1 }.count
+        return "\(shown.count) pictures, expected \(pushed.count); the first \(same) are the same"
+    }
+
+    /// What the file's tracks are: "aac av1".
+    static func codecs(of file: String) async throws -> String {
+        try await ProbedFile(file).codecs.joined(separator: " ")
+    }
+
+    // MARK: Outputs
+
+    /// `.mp4` over HTTP, asked for again whenever its body ends, until the stream is over. A body that does not end as it should throws.
+    static func bodies(_ server: TestServer, _ name: String, in directory: URL) async throws -> Captured {
+        var captured = Captured()
+        while true {
+            let answer = try await HTTPAnswer.get("\(server.http)/live/\(name).mp4")
+            guard answer.status == 200 else { return captured }
+            let file = directory.appendingPathComponent("body\(captured.runs.count).mp4")
+            try answer.body.write(to: file)
+            captured.runs.append(Run(mimeType: answer.contentType ?? "", file: file.path))
+        }
+    }
+
+    /// `.fmp4` over a WebSocket, to its end: what stands behind each text is of that type.
+    static func messages(_ server: TestServer, _ name: String, in directory: URL) async throws -> Captured {
+        let socket = try await WebSocketClient.open(server.addresses.http.port, "/live/\(name).fmp4")
+        try await eventually("the end of \(name).fmp4", within: 60) { try socket.closeCode != nil }
+        guard try socket.closeCode == 1000 else { throw TimedOut(description: "closed with \(try socket.closeCode ?? 0)") }
+        var captured = Captured()
+        var runs: [(type: String, bytes: Data)] = []
+        for frame in try socket.all {
+            switch frame.opcode {
+            case 1:
+                let type = JSON(try JSONSerialization.jsonObject(with: Data(frame.payload)))["mimeType"].string
+                runs.append((try type.orThrow(), Data()))
+            case 2 where runs.isEmpty: throw TimedOut(description: "the first message is no type")
+            case 2: runs[runs.count - 1].bytes.append(contentsOf: frame.payload)
+            default: break
+            }
+        }
+        for (index, run) in runs.enumerated() {
+            let file = directory.appendingPathComponent("messages\(index).mp4")
+            try run.bytes.write(to: file)
+            captured.runs.append(Run(mimeType: run.type, file: file.path))
+        }
+        await socket.close()
+        return captured
+    }
+
+    /// HTTP-FLV to its end; what is of another codec is a file of its own.
+    static func tags(_ url: String, in directory: URL) async throws -> Captured {
+        let answer = try await HTTPAnswer.get(url)
+        guard answer.status == 200 else { throw TimedOut(description: "\(url): \(answer.status)") }
+        let id = UUID().uuidString
+        let whole = directory.appendingPathComponent("\(id).flv")
+        try answer.body.write(to: whole)
+        var parts: [[Tag]] = [[]]
+        var codec: TagInfo.Codec?
+        for tag in try FLVFile.read(whole.path) {
+            let frame = try Frame(kind: tag.kind, timestamp: 0, payload: ByteBuffer(bytes: tag.payload))
+            if tag.kind == .video, let next = frame.tag.codec {
+                if let codec, next != codec { parts.append([]) }
+                codec = next
+            }
+            parts[parts.count - 1].append(tag)
+        }
+        var captured = Captured()
+        for (index, part) in parts.enumerated() {
+            let file = directory.appendingPathComponent("\(id).\(index).flv").path
+            try FLVFile.write(part, to: file)
+            captured.runs.append(Run(mimeType: "", file: file))
+        }
+        return captured
+    }
+
+    /// All that a media playlist lists: a file for each initialization section.
+    static func segments(_ live: LiveHLS, _ server: TestServer, _ name: String, in directory: URL) async throws -> Captured {
+        let text = try await live.playlist().text
+        guard text.contains("#EXT-X-ENDLIST") else { throw TimedOut(description: "the playlist has no end: \(text)") }
+        var runs: [Data] = []
+        for line in text.split(separator: "\n") {
+            let isMap = line.hasPrefix("#EXT-X-MAP:")
+            guard isMap || !line.hasPrefix("#") else { continue }
+            let uri = isMap ? line.split(separator: "\"")[1] : line
+            let bytes = try await HTTPAnswer.get("\(server.http)/live/\(name).hls/\(uri)")
+            guard bytes.status == 200 else { throw TimedOut(description: "\(uri): \(bytes.status)") }
+            if isMap { runs.append(bytes.body) } else { runs[runs.count - 1].append(bytes.body) }
+        }
+        var captured = Captured()
+        for (index, run) in runs.enumerated() {
+            let file = directory.appendingPathComponent("segments\(index).mp4")
+            try run.write(to: file)
+            captured.runs.append(Run(mimeType: "", file: file.path))
+        }
+        return captured
+    }
+
+    /// The files of a recording that is over, in order.
+    static func recordings(_ server: TestServer, _ count: Int) async throws -> Captured {
+        let all = try await server.recordings(count, "finished")
+        return Captured(runs: try all.map { Run(mimeType: "", file: try server.recordingPath($0)) })
+    }
+}
+
+extension Tag {
+    /// A file's headers and coded media; no script data, and no end of sequence, behind which more would be a surprise.
+    static func media(of file: String) throws -> [Tag] {
+        try FLVFile.read(file).filter { tag in
+            let flags = try Frame(kind: tag.kind, timestamp: 0, payload: ByteBuffer(bytes: tag.payload)).tag.flags
+            return tag.kind != .data && !flags.contains(.endOfSequence)
+        }
+    }
+
+    /// The same, later.
+    func later(by ms: UInt32) -> Tag { Tag(kind: self.kind, timestamp: self.timestamp &+ ms, payload: self.payload) }
+}
