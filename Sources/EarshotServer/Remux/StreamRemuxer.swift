@@ -27,6 +27,8 @@ actor StreamRemuxer {
     private var waiters: [Waiter] = []
     /// Milliseconds of the steady clock.
     private var piecesAskedMs: Int64 = 0
+    /// The stream of pieces is being made.
+    private var opening: Task<Void, Never>?
     private var toldProblems = 0
     private var toldRefusal: String?
     private var seenVersion = -1
@@ -217,27 +219,31 @@ actor StreamRemuxer {
         self.touch()
         guard self.maker.format == .fmp4 else { return nil }
         _ = await self.wait(ms: waitMs) { _ in self.taker.beginning != nil }
-        guard let beginning = self.taker.beginning, self.phase == .running else { return nil }
-        let mimeType = beginning.mimeType
+        guard self.taker.beginning != nil, self.phase == .running else { return nil }
         self.piecesAskedMs = LoopSweeper.nowMs
-        if self.taker.pieces != nil {
-            self.drain()
-            return mimeType
+        if self.taker.pieces == nil {
+            // Of several who come at once each waits for the same.
+            let opening = self.opening ?? Task { await self.makePieces() }
+            self.opening = opening
+            await opening.value
         }
+        self.drain()
+        // Of the newest, should that have changed meanwhile.
+        return self.taker.pieces == nil ? nil : self.taker.beginning?.mimeType
+    }
+
+    private func makePieces() async {
         let opened = await DerivedStream.open(self.path, by: "remuxer", in: self.core.pieces, on: self.stream.home)
-        // Somebody else was quicker, or the stream ended meanwhile.
-        guard self.taker.pieces == nil, self.phase == .running, let opened else {
+        self.opening = nil
+        // The stream may have ended meanwhile.
+        guard self.taker.pieces == nil, self.phase == .running, let beginning = self.taker.beginning, let opened else {
             opened?.end()
-            return self.taker.pieces == nil ? nil : mimeType
+            return
         }
         let pieces = PieceStream(opened)
-        // Of the newest, should that have changed meanwhile.
-        let newest = self.taker.beginning ?? beginning
-        pieces.begin(newest.initialization, mimeType: newest.mimeType)
+        pieces.begin(beginning.initialization, mimeType: beginning.mimeType)
         for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }
         self.taker.pieces = pieces
-        self.drain()
-        return mimeType
     }
 
     // MARK: HLS

@@ -117,6 +117,28 @@ import Testing
         }
     }
 
+    /// The first players come at the same moment: all of them are served.
+    @Test func theFirstComeTogether() async throws {
+        let tags = try Tag.media(of: try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 10))
+        try await TestServer.run { server in
+            let client = try await TagClient.publish(to: server, "live/cam1")
+            let pushing = Task { try await PacedPublisher(client).send(tags) }
+            defer { pushing.cancel() }
+            try await server.wait("streams") { $0["list"][0]["video"]["width"].int != nil }
+            try await withThrowingTaskGroup(of: Void.self) { players in
+                for _ in 0..<16 {
+                    players.addTask {
+                        let player = try await WebSocketClient.open(server.addresses.http.port, "/live/cam1.fmp4")
+                        try await eventually("pieces") { try player.all.count > 3 }
+                        await player.close()
+                    }
+                }
+                try await players.waitForAll()
+            }
+            await client.close()
+        }
+    }
+
     /// Debian's ffprobe does not know Enhanced FLV.
     private static func codecs(of run: Captured.Run) async throws -> String {
         guard run.file.hasSuffix(".flv") else { return try await Captured.codecs(of: run.file) }

@@ -6,10 +6,15 @@ struct LiveHLS {
     /// The media playlist, with its session.
     let url: String
 
-    /// Opens a session.
+    /// Opens a session, as soon as there is something to be played.
     init(_ server: TestServer, _ name: String) async throws {
-        let first = try await HTTPAnswer.get("\(server.http)/live/\(name).m3u8")
-        let media = try first.text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
+        var first = ""
+        try await eventually("\(name)'s playlist") {
+            let answer = try await HTTPAnswer.get("\(server.http)/live/\(name).m3u8")
+            first = answer.text
+            return answer.status == 200
+        }
+        let media = try first.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
         self.url = "\(server.http)/live/\(media)"
     }
 
