@@ -130,7 +130,7 @@ import Testing
         try Self.feed(parts.headers + parts.coded, to: maker)
         try Self.feed(parts.pictures, by: 4_000, to: maker)
         #expect(taker.runs == ["va", "v"])
-        #expect(taker.pieces[taker.breaks[0]].fragment.startMs == 6_000)
+        #expect(taker.pieces[try taker.breaks.first.orThrow()].fragment.startMs == 6_000)
         for index in 2...3 { try Self.feed(parts.coded, by: Int64(index) * 4_000, to: maker) }
         maker.finish(nowMs: 16_000)
         #expect(taker.runs == ["va", "v", "va"])
