@@ -70,6 +70,44 @@ rooms_up() { # COUNT: rooms with four talkers each
     done
     sleep 6
 }
+# A clock on the clients' core, which tells when that stood still: senders do then, too, and no server can make up for what was not sent.
+watch_load_core() { # writes a line for each stop: seconds since 1970, and for how many milliseconds
+    "${on_load_core[@]}" python3 -u -c 'import time
+while True:
+    before = time.monotonic()
+    time.sleep(0.002)
+    late = (time.monotonic() - before - 0.002) * 1000
+    if late > 15: print("%.3f %.0f" % (time.time(), late))' >"$work/stops" &
+    clients+=($!)
+}
+# When the sum of underruns changes: seconds since 1970, and by how many.
+watch_underruns() { # ROOMS
+    python3 -u - "$http" "$(cat "$work/data/admin-token")" "$1" >"$work/underruns" <<'END' &
+import json, sys, time, urllib.request
+url, token, rooms = sys.argv[1], sys.argv[2], int(sys.argv[3])
+known = None
+while True:
+    total = 0
+    for room in range(1, rooms + 1):
+        request = urllib.request.Request("%s/api/v1/rooms/room%d/talk" % (url, room), headers={"Authorization": "Bearer " + token})
+        total += sum(member["underruns"] for member in json.load(urllib.request.urlopen(request))["data"]["members"])
+    if known is not None and total != known: print("%.1f %d" % (time.time(), total - known))
+    known = total
+    time.sleep(1)
+END
+    clients+=($!)
+}
+explain() { # how many underruns fell into seconds in which the clients' core stood still
+    python3 - "$work/stops" "$work/underruns" <<'END' >&2
+import sys
+stops = [tuple(map(float, line.split())) for line in open(sys.argv[1])]
+moments = [tuple(map(float, line.split())) for line in open(sys.argv[2])]
+print("bench: the clients' core stood still for over 15 ms %d times, at most for %.0f ms" % (len(stops), max([ms for _, ms in stops] or [0])))
+for at, count in moments:
+    near = [ms for when, ms in stops if at - 2.5 <= when <= at + 0.5]
+    print("bench: %d underruns at %.1f; the clients' core stood still for %s" % (count, at, "%.0f ms" % max(near) if near else "no time"))
+END
+}
 measure() { # LABEL ROOMS SECONDS
     local before after encodes=0 underruns=0 room
     for room in $(seq "$2"); do
@@ -105,5 +143,8 @@ for room in $(seq 8); do
     for tone in 300 500 800 1300; do listen "talk/room$room/mix-t$tone"; done
 done
 sleep 5
+watch_load_core
+watch_underruns 8
 measure "8 rooms, 32 talkers that listen" 8 "$long"
+explain
 [[ ! -s $work/clients.log ]] || { say "what clients said:"; sort "$work/clients.log" | uniq -c | head -5 >&2; }
