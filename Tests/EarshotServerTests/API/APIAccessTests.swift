@@ -63,7 +63,7 @@ import Testing
                 "joinRoom",
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
                 "listRoomEvents",
-                "makeEventTicket", "getTalk", "changeTalk", "changeFloor", "muteTalker", "kickTalker", "makeTalkToken",
+                "makeEventTicket", "getTalk", "changeTalk", "changeFloor", "muteTalker", "kickTalker", "allowTalker", "makeTalkToken",
             ])
         #expect(APIRoute.all.filter { $0.role == nil }.map(\.name) == ["getOpenAPI"])
     }

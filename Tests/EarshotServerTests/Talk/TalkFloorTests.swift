@@ -62,6 +62,8 @@ import Testing
             #expect(try await floor(#"{"action":"revoke","userId":"ben"}"#).status == 200)
             try await eventually("cat's turn") { try await room.talk()["holders"].list.map(\.string) == ["cat"] }
             #expect(try await floor(#"{"action":"release","userId":"cat"}"#).json()["data"]["state"].string == "none")
+            // Events are kept after the call is answered.
+            try await eventually("the last event") { try await room.floorEvents().last?.hasPrefix("released cat") == true }
             let events = try await room.floorEvents()
             #expect(
                 events == [
