@@ -34,7 +34,8 @@ for tone in 300 500 800 1300; do
     # Long enough not to be begun again: what is missing between the end and the beginning would count as a gap.
     ffmpeg -v error -f lavfi -i "sine=$tone:r=48000" -t $((long + 4 * seconds + 120)) -ac 1 -c:a aac -b:a 64k "$work/$tone.flv"
 done
-ffmpeg -v error -f lavfi -i testsrc=s=160x90:r=5 -t 30 -c:v libx264 -preset ultrafast -g 5 "$work/camera.flv"
+# As long: eight cameras that begin anew at once keep all clients of their core waiting.
+ffmpeg -v error -f lavfi -i testsrc=s=160x90:r=5 -t $((long + 4 * seconds + 120)) -c:v libx264 -preset ultrafast -g 5 "$work/camera.flv"
 
 EARSHOT_TALK_LISTENERS=1000 "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$work/data" \
     >"$work/server.log" 2>&1 &
