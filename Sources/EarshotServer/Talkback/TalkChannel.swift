@@ -395,10 +395,3 @@ final class TalkChannel: Sendable {
         }.sorted { $0.userID < $1.userID }
     }
 }
-
-/// Why somebody does not get into a talk channel.
-enum TalkDenial: Error, Equatable {
-    case refused(TalkRefusal)
-    /// The room is over.
-    case closed
-}

@@ -27,3 +27,10 @@ extension FloorRecord {
             by: event.by?.rawValue ?? actor?.name)
     }
 }
+
+/// Why somebody does not get into a talk channel.
+enum TalkDenial: Error, Equatable {
+    case refused(TalkRefusal)
+    /// The room is over.
+    case closed
+}
