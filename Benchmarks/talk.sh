@@ -55,14 +55,6 @@ listen() { # NAME
     "${on_load_core[@]}" rtmpdump -q -v --live -r "$rtmp/$1" -o /dev/null 2>>"$work/clients.log" &
     clients+=($!)
 }
-ticks() { awk '{ print $14 + $15 }' "/proc/$server/stat"; }
-talk() { # ROOM FIELD: a figure of the room's channel; of members the sum
-    curl -sS -H "Authorization: Bearer $(cat "$work/data/admin-token")" "$http/api/v1/rooms/$1/talk" |
-        python3 -c 'import json, sys
-data = json.load(sys.stdin)["data"]
-field = sys.argv[1]
-print(data[field] if field in data else sum(member[field] for member in data["members"]))' "$2"
-}
 rooms_up() { # COUNT: rooms with four talkers each
     for room in $(seq "$1"); do push camera "live/room$room"; done
     sleep 3
@@ -81,47 +73,46 @@ while True:
     if late > 15: print("%.3f %.0f" % (time.time(), late))' >"$work/stops" &
     clients+=($!)
 }
-# When the sum of underruns changes: seconds since 1970, and by how many.
-watch_underruns() { # ROOMS
-    python3 -u - "$http" "$(cat "$work/data/admin-token")" "$1" >"$work/underruns" <<'END' &
-import json, sys, time, urllib.request
-url, token, rooms = sys.argv[1], sys.argv[2], int(sys.argv[3])
-known = None
-while True:
-    total = 0
+# One process asks for every figure, on the clients' core and in turn: to start others while talk runs would keep the senders waiting.
+measure() { # LABEL ROOMS SECONDS
+    "${on_load_core[@]}" python3 - "$http" "$work/data/admin-token" "$server" "$work/stops" "$@" <<'END'
+import json, os, sys, time, urllib.request
+url, token, server, stops, label = sys.argv[1:6]
+rooms, seconds, token = int(sys.argv[6]), float(sys.argv[7]), open(token).read().strip()
+
+def figures():
+    encodes = underruns = 0
     for room in range(1, rooms + 1):
         request = urllib.request.Request("%s/api/v1/rooms/room%d/talk" % (url, room), headers={"Authorization": "Bearer " + token})
-        total += sum(member["underruns"] for member in json.load(urllib.request.urlopen(request))["data"]["members"])
-    if known is not None and total != known: print("%.1f %d" % (time.time(), total - known))
-    known = total
-    time.sleep(1)
+        channel = json.load(urllib.request.urlopen(request))["data"]
+        encodes += channel["encodes"]
+        underruns += sum(member["underruns"] for member in channel["members"])
+    return encodes, underruns
+
+def cpu():
+    fields = open("/proc/%s/stat" % server).read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+figures()
+time.sleep(3)
+began, used, first = time.time(), cpu(), figures()
+last, moments = first, []
+while time.time() < began + seconds:
+    time.sleep(max(0, min(1, began + seconds - time.time())))
+    now = figures()
+    if now[1] != last[1]: moments.append((time.time(), now[1] - last[1]))
+    last = now
+lasted = time.time() - began
+print("%-38s %6.1f %% of a core  %7.1f encodes/s  %d underruns" %
+      (label, (cpu() - used) / lasted * 100, (last[0] - first[0]) / lasted, last[1] - first[1]), flush=True)
+if os.path.exists(stops):
+    stood = [tuple(map(float, line.split())) for line in open(stops)]
+    say = lambda line: print("bench: " + line, file=sys.stderr)
+    say("the clients' core stood still for over 15 ms %d times, at most for %.0f ms" % (len(stood), max([ms for _, ms in stood] or [0])))
+    for at, count in moments:
+        near = [ms for when, ms in stood if at - 2.5 <= when <= at + 0.5]
+        say("%d underruns after %.0f s; the clients' core stood still for %s" % (count, at - began, "%.0f ms" % max(near) if near else "no time"))
 END
-    clients+=($!)
-}
-explain() { # how many underruns fell into seconds in which the clients' core stood still
-    python3 - "$work/stops" "$work/underruns" <<'END' >&2
-import sys
-stops = [tuple(map(float, line.split())) for line in open(sys.argv[1])]
-moments = [tuple(map(float, line.split())) for line in open(sys.argv[2])]
-print("bench: the clients' core stood still for over 15 ms %d times, at most for %.0f ms" % (len(stops), max([ms for _, ms in stops] or [0])))
-for at, count in moments:
-    near = [ms for when, ms in stops if at - 2.5 <= when <= at + 0.5]
-    print("bench: %d underruns at %.1f; the clients' core stood still for %s" % (count, at, "%.0f ms" % max(near) if near else "no time"))
-END
-}
-measure() { # LABEL ROOMS SECONDS
-    local before after encodes=0 underruns=0 room
-    for room in $(seq "$2"); do
-        ((encodes -= $(talk "room$room" encodes), underruns -= $(talk "room$room" underruns), 1))
-    done
-    before=$(ticks)
-    sleep "$3"
-    after=$(ticks)
-    for room in $(seq "$2"); do
-        ((encodes += $(talk "room$room" encodes), underruns += $(talk "room$room" underruns), 1))
-    done
-    awk -v label="$1" -v ticks=$((after - before)) -v hz="$(getconf CLK_TCK)" -v seconds="$3" -v encodes="$encodes" -v underruns="$underruns" \
-        'BEGIN { printf "%-38s %6.1f %% of a core  %7.1f encodes/s  %d underruns\n", label, ticks / hz / seconds * 100, encodes / seconds, underruns }'
 }
 
 say "one room of four talkers"
@@ -145,7 +136,5 @@ for room in $(seq 8); do
 done
 sleep 5
 watch_load_core
-watch_underruns 8
 measure "8 rooms, 32 talkers that listen" 8 "$long"
-explain
 [[ ! -s $work/clients.log ]] || { say "what clients said:"; sort "$work/clients.log" | uniq -c | head -5 >&2; }

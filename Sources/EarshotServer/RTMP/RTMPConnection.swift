@@ -40,7 +40,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         /// Whether the frame is for the stream; its seat is told when not.
         func isWelcome(_ frame: Frame) -> Bool {
             let seat = self.admission.seat
-            if frame.kind == .video, seat.isAudioOnly {
+            if frame.kind != .audio, seat.isAudioOnly {
                 seat.leftOut(false)
                 return false
             }
@@ -81,6 +81,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var handshakeDoneMs: Int64?
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
+    private var receivedAtPing: UInt64 = 0
     var bytesReceived: UInt64 = 0
     /// Frames of this read turn, all for one stream.
     var batch: [Frame] = []
@@ -229,9 +230,14 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         } else {
             self.lastRoleMs = nowMs
         }
-        // Not to judge the peer by its pongs, but so that a dead one is noticed: TCP_USER_TIMEOUT needs something on its way.
+        // Not to judge the peer by its pongs, but so that a dead one is noticed: TCP_USER_TIMEOUT needs something on its way. Who pushes is
+        // heard anyway, and would hold its next frame back behind the pong: Nagle's algorithm lets a second small piece wait for the
+        // first one's acknowledgement, which the kernel here delays by 40 ms.
         if nowMs - self.lastPingMs > Self.pingIntervalMs {
             self.lastPingMs = nowMs
+            let isPushing = !self.publishings.isEmpty && self.bytesReceived != self.receivedAtPing
+            self.receivedAtPing = self.bytesReceived
+            guard !isPushing else { return }
             self.session.ping(UInt32(truncatingIfNeeded: nowMs))
             self.performRequests()
             self.writer?.flush()
