@@ -55,11 +55,18 @@ extension RoomRegistry {
         try await self.store.read { try $0.talkMembers(id) }
     }
 
-    /// Kept for as long as the room is.
-    package nonisolated func set(_ setting: TalkMemberSetting, of id: RoomID) async throws(RegistryError) {
+    /// Changes what is set for a participant, between any two other changes, and returns it. Kept for as long as the room is; a ban that is
+    /// over is none.
+    package nonisolated func changeTalkMember(
+        _ user: String, of id: RoomID, _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void
+    ) async throws(RegistryError) -> TalkMemberSetting {
         try await self.perform { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
+            var setting = try work.store.talkMembers(id).first { $0.user == user } ?? TalkMemberSetting(user: user)
+            if let until = setting.bannedUntilMs, until <= work.now { setting.bannedUntilMs = nil }
+            change(&setting)
             try work.store.set(setting, of: id, at: work.now)
+            return setting
         }
     }
 }

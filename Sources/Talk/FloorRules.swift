@@ -117,7 +117,6 @@ package struct FloorRules: Sendable {
             self.request(id, publisher.role)
         case .kicked(let id, let by):
             self.publishers[id] = nil
-            self.mutedOnes.remove(id)
             self.leave(id, .revoked, .kicked, by: by)
         case .settings(let settings):
             self.change(settings)

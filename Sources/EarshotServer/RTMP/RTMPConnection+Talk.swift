@@ -56,12 +56,16 @@ extension RTMPConnection {
         case .success(let admitted) where admitted.listening.isOver:
             admitted.listening.end()
             self.refusePlay(streamID, "The room's talk channel is over.", .roomEnded, request.address)
+        case .success(let admitted) where !admitted.listening.mayPlay:
+            admitted.listening.end()
+            self.refusePlay(streamID, "The participant was thrown out of the talk channel.", .kicked, request.address)
         case .success(let admitted): self.play(streamID, request, admitted.pass, admitted.listening)
         }
         self.decided()
     }
 
-    /// Name, address and credential. A push to the room on this connection is credential enough.
+    /// Name, address and credential. A camera's push to the room on this connection is credential enough; a voice is not, which is one
+    /// participant's only.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
     ) throws(AdmissionRefusal) -> (TalkPlace, AdmissionRequest, AdmissionPass) {
@@ -71,7 +75,7 @@ extension RTMPConnection {
         }
         let request = AdmissionRequest(
             action: action, address: TalkPlace.canonical(address), remote: self.remoteAddress, session: self.id)
-        let push = self.publishings.first { $0.token != nil && $0.admission.seat.roomID == place.roomID }
+        let push = self.publishings.first { $0.token != nil && $0.admission.seat is RoomSeat && $0.admission.seat.roomID == place.roomID }
         return (place, request, try self.core.checkTalk(request, carried: push?.admission.pass).get())
     }
 

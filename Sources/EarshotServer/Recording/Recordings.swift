@@ -141,6 +141,8 @@ package final class Recordings: Sendable {
 
     /// Of what the server makes itself to go with another recording.
     func beginBeside(_ path: StreamPath, roomID: RoomID, core: ServerCore) async {
+        // Another recording's end stopped it, nobody's call; its stream may be the same.
+        self.state.withLock { $0.stopped[path.description] = nil }
         await self.beginByPolicy(path, roomID: roomID, slot: 0, isByCall: false, core: core, isRetry: false)
     }
 

@@ -22,43 +22,16 @@ final class TalkChannel: Sendable {
     let core: ServerCore
     private let clock: TalkClock
     private let engine: TalkEngine
-    private let state: Mutex<State>
-
-    private struct State {
-        var settings: TalkSettings
-        var members: TalkMembers
-        var floor: FloorRules
-        var talkers: [ParticipantID: TalkSeat] = [:]
-        var listeners: [Int64: TalkListening] = [:]
-        var outputs: [OutputKey: Output] = [:]
-        var reports: [ParticipantID: VoiceReport] = [:]
-        var mixes = 0
-        var totals = TalkTotals()
-        /// What is recorded with the mix beside it.
-        var held: Set<StreamPath> = []
-        var isTicking = false
-        var isClosed = false
-        var emptySinceMs: Int64?
-        var toldMs: Int64 = 0
-        var toldText = ""
-        var heardMs: [ParticipantID: Int64] = [:]
-    }
-
-    private struct OutputKey: Hashable {
-        let target: TalkAddress
-        let codec: TalkCodec
-    }
-
-    private enum Output {
-        case opening(Task<Void, Never>)
-        case open(DerivedStream)
-    }
+    private let state: Mutex<TalkChannelState>
 
     /// So long nobody: it stops ticking.
     private static let lingerMs: Int64 = 1_000
     /// Between two tellings of who speaks.
     private static let tellMs: Int64 = 500
     private static let heardMs: Int64 = 100
+    /// Tries to hold a mix whose name is not free yet, and milliseconds between them.
+    private static let holdTries = 5
+    private static let holdRetryMs = 150
 
     init(_ roomID: RoomID, settings: TalkSettings, core: ServerCore, clock: TalkClock) {
         self.roomID = roomID
@@ -68,10 +41,12 @@ final class TalkChannel: Sendable {
         log[metadataKey: "room"] = "\(roomID)"
         self.engine = TalkEngine(log: log)
         self.state = Mutex(
-            State(settings: settings, members: TalkMembers(limits: settings.limits), floor: FloorRules(settings: settings.floor)))
+            TalkChannelState(settings: settings, members: TalkMembers(limits: settings.limits), floor: FloorRules(settings: settings.floor))
+        )
     }
 
     static var nowMs: Int64 { TalkClock.nowUs / 1_000 }
+    private static let thrownOut = "The participant was thrown out of the talk channel."
 
     // MARK: Coming and going
 
@@ -88,7 +63,7 @@ final class TalkChannel: Sendable {
             } catch {
                 throw .refused(error)
             }
-            let seat = TalkSeat(self, id, role: role, session: admission.session, connection: connection)
+            let seat = TalkSeat(self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
             self.wake(&state)
             return seat
         }
@@ -109,8 +84,7 @@ final class TalkChannel: Sendable {
             let codec = target.isMix ? codec : .aac
             let listening = TalkListening(self, target, codec: codec, session: session, role: role)
             state.listeners[session] = listening
-            let key = OutputKey(target: target, codec: codec)
-            if target.isMix { self.open(key, &state) }
+            if target.isMix { self.open(listening.output, &state) }
             self.wake(&state)
             return listening
         }
@@ -118,17 +92,22 @@ final class TalkChannel: Sendable {
 
     /// Keeps the mix of all going for a stream's recording, whoever is there; returns when it is there to be recorded. False: the channel is over.
     func hold(for stream: StreamPath) async -> Bool {
-        let key = OutputKey(target: .mix, codec: .aac)
-        let opening = self.state.withLock { state -> Task<Void, Never>? in
-            guard !state.isClosed else { return nil }
-            state.held.insert(stream)
-            self.open(key, &state)
-            self.wake(&state)
-            if case .opening(let task)? = state.outputs[key] { return task }
-            return nil
+        for _ in 0..<Self.holdTries {
+            let opening = self.state.withLock { state -> Task<Void, Never>? in
+                guard !state.isClosed else { return nil }
+                state.held.insert(stream)
+                self.open(TalkChannelState.recorded, &state)
+                self.wake(&state)
+                if case .opening(let task)? = state.outputs[TalkChannelState.recorded] { return task }
+                return nil
+            }
+            await opening?.value
+            let isOpen = self.state.withLock { state in if case .open? = state.outputs[TalkChannelState.recorded] { true } else { false } }
+            if isOpen || self.isOver { return isOpen }
+            // The one before it is ending.
+            try? await Task.sleep(for: .milliseconds(Self.holdRetryMs))
         }
-        await opening?.value
-        return self.state.withLock { state in if case .open? = state.outputs[key] { true } else { false } }
+        return false
     }
 
     /// True: that was the last recording that the mix was held for.
@@ -137,7 +116,7 @@ final class TalkChannel: Sendable {
     }
 
     /// Typed throws do not pass through the lock.
-    private func locked<Value: Sendable>(_ body: (inout State) throws(TalkDenial) -> Value) throws(TalkDenial) -> Value {
+    private func locked<Value: Sendable>(_ body: (inout TalkChannelState) throws(TalkDenial) -> Value) throws(TalkDenial) -> Value {
         let outcome = self.state.withLock { state -> Result<Value, TalkDenial> in
             do throws(TalkDenial) { return .success(try body(&state)) } catch { return .failure(error) }
         }
@@ -145,7 +124,7 @@ final class TalkChannel: Sendable {
     }
 
     /// With the lock held, so that coming and going cannot overtake each other.
-    private func wake(_ state: inout State) {
+    private func wake(_ state: inout TalkChannelState) {
         state.emptySinceMs = nil
         guard !state.isTicking else { return }
         state.isTicking = true
@@ -153,35 +132,34 @@ final class TalkChannel: Sendable {
     }
 
     /// With the lock held.
-    private func open(_ key: OutputKey, _ state: inout State) {
-        guard state.outputs[key] == nil, let loop = self.core.allLoops.randomElement()?.relay else { return }
+    private func open(_ key: TalkOutputs.Key, _ state: inout TalkChannelState) {
+        guard state.outputs.lacks(key, nowMs: Self.nowMs), let loop = self.core.allLoops.randomElement()?.relay else { return }
         let registry = self.core.talk.registry(of: key.codec)
         let path = TalkPlace.path(self.roomID, key.target)
         let task = Task {
             let stream = await DerivedStream.open(path, by: "talk", in: registry, on: loop)
-            let isUnwanted = self.state.withLock { state -> Bool in
-                guard case .opening? = state.outputs[key] else { return true }
-                state.outputs[key] = stream.map { .open($0) }
-                return false
-            }
-            if isUnwanted { stream?.end() }
-            if stream == nil { self.core.log.error("A mix cannot be published", metadata: ["stream": "\(path)"]) }
+            let isWanted = self.state.withLock { $0.outputs.opened(key, stream, nowMs: Self.nowMs) }
+            if !isWanted { stream?.end() }
         }
-        state.outputs[key] = .opening(task)
+        state.outputs.begin(key, task)
     }
 
     /// The talker's stream is its own: it is heard from now on, if the floor is.
     func began(_ seat: TalkSeat) {
         var isOver = false
+        var isForbidden = false
         self.change { state in
             isOver = state.isClosed
-            guard !isOver else { return [] }
+            let nowMs = Self.nowMs
+            isForbidden = ([seat.id] + [seat.user].compactMap { $0 }).contains { state.members.forbiddenUntil($0, nowMs: nowMs) != nil }
+            guard !isOver, !isForbidden else { return [] }
             state.talkers[seat.id] = seat
-            return state.floor.apply(.published(seat.id, seat.role), nowMs: Self.nowMs)
-                + (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: Self.nowMs) : [])
+            return (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: nowMs) : [])
+                + state.floor.apply(.published(seat.id, seat.role), nowMs: nowMs)
         }
-        // The room ended while its stream was being claimed.
+        // The room ended, or it was thrown out, while its stream was being claimed.
         if isOver { seat.connected?.end(.roomEnded, "The room's talk channel is over.") }
+        if isForbidden { seat.connected?.end(.kicked, Self.thrownOut) }
     }
 
     /// For good.
@@ -213,7 +191,7 @@ final class TalkChannel: Sendable {
     /// Carries out a change, and tells what came of it.
     /// `actor`: whose call it is, for the audit trail.
     @discardableResult
-    private func change(by actor: Actor? = nil, _ body: (inout State) -> [FloorEvent]) -> [FloorEvent] {
+    private func change(by actor: Actor? = nil, _ body: (inout TalkChannelState) -> [FloorEvent]) -> [FloorEvent] {
         self.state.withLock { state -> [FloorEvent] in
             let events = body(&state)
             self.settle(events, by: actor, &state)
@@ -222,7 +200,7 @@ final class TalkChannel: Sendable {
     }
 
     /// With the lock held: the audit trail must have the order of what happened.
-    private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout State) {
+    private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout TalkChannelState) {
         for seat in state.talkers.values { seat.setOpen(state.floor.holds(seat.id)) }
         guard !events.isEmpty else { return }
         state.toldMs = 0
@@ -256,17 +234,26 @@ final class TalkChannel: Sendable {
         }
     }
 
+    /// What was set for participants before the channel was there to be told.
+    func set(_ members: [TalkMemberSetting]) {
+        for member in members {
+            // Names were checked when they were set.
+            if let id = try? ParticipantID(member.user) { self.set(member, of: id, by: nil) }
+        }
+    }
+
     /// Ends what the participant has here. True: it had something.
     func kick(_ id: ParticipantID, by actor: Actor?) -> Bool {
         var roles: [ConnectedRole] = []
         self.change(by: actor) { state in
             for session in state.members.sessions(of: id) {
+                state.listeners[session]?.throwOut()
                 if let role = state.listeners[session]?.role { roles.append(role) }
                 if let seat = state.talkers[id], seat.session == session, let role = seat.connected { roles.append(role) }
             }
             return state.floor.apply(.kicked(id, by: nil), nowMs: Self.nowMs)
         }
-        for role in roles { role.end(.kicked, "The participant was thrown out of the talk channel.") }
+        for role in roles { role.end(.kicked, Self.thrownOut) }
         return !roles.isEmpty
     }
 
@@ -285,17 +272,13 @@ final class TalkChannel: Sendable {
         self.change { state in
             guard !state.isClosed else { return [] }
             state.isClosed = true
+            state.held = []
             roles = state.talkers.values.compactMap(\.connected) + state.listeners.values.compactMap(\.role)
-            streams = Self.takeOutputs(&state)
+            streams = state.outputs.takeAll()
             return state.floor.apply(.closed, nowMs: Self.nowMs)
         }
         for stream in streams { stream.end() }
         for role in roles { role.end(reason, "The room's talk channel is over.") }
-    }
-
-    private static func takeOutputs(_ state: inout State) -> [DerivedStream] {
-        defer { state.outputs = [:] }
-        return state.outputs.values.compactMap { if case .open(let stream) = $0 { stream } else { nil } }
     }
 
     // MARK: Ticks
@@ -306,8 +289,8 @@ final class TalkChannel: Sendable {
         var unused: [DerivedStream] = []
         var plan = TalkEngine.Plan()
         self.change { state in
-            if self.rests(&state, nowMs) { unused = Self.takeOutputs(&state) }
-            plan = self.plan(state)
+            unused = self.chooseOutputs(&state, nowMs)
+            plan = state.plan(bitRate: self.core.config.talk.bitRate)
             guard let deadline = state.floor.nextDeadlineMs, deadline <= nowMs else { return [] }
             return state.floor.apply(.tick, nowMs: nowMs)
         }
@@ -320,7 +303,8 @@ final class TalkChannel: Sendable {
             state.reports = report.voices
             told = self.telling(&state, nowMs)
             var events: [FloorEvent] = []
-            for id in report.heard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
+            let unheard = state.talkers.values.filter { $0.wasLeftOut() }.map(\.id)
+            for id in report.heard + unheard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
                 state.heardMs[id] = nowMs
                 events += state.floor.apply(.heard(id), nowMs: nowMs)
             }
@@ -330,40 +314,32 @@ final class TalkChannel: Sendable {
     }
 
     /// True: nobody has been here for a while; it does not tick until somebody comes.
-    private func rests(_ state: inout State, _ nowMs: Int64) -> Bool {
+    private func rests(_ state: inout TalkChannelState, _ nowMs: Int64) -> Bool {
         guard state.members.talkers.isEmpty, state.members.listenerCount == 0, state.held.isEmpty, state.floor.nextDeadlineMs == nil else {
             state.emptySinceMs = nil
             return false
         }
         let since = state.emptySinceMs ?? nowMs
         state.emptySinceMs = since
-        guard nowMs - since >= Self.lingerMs else { return false }
+        guard nowMs - since >= (state.isClosed ? 0 : Self.lingerMs) else { return false }
         state.isTicking = false
         self.clock.remove(self)
         return true
     }
 
-    private func plan(_ state: State) -> TalkEngine.Plan {
-        var plan = TalkEngine.Plan()
-        plan.ducks = state.settings.ducks
-        plan.bitRate = self.core.config.talk.bitRate
-        plan.talkers = state.talkers.values.map {
-            .init(id: $0.id, inbox: $0.inbox, gain: state.members.gain($0.id), isHeard: $0.isOpen)
-        }
-        var wanted = Set(state.listeners.values.map { OutputKey(target: $0.target, codec: $0.codec) })
-        if !state.held.isEmpty { wanted.insert(OutputKey(target: .mix, codec: .aac)) }
-        for (key, output) in state.outputs {
-            guard case .open(let stream) = output else { continue }
-            plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream, isWanted: wanted.contains(key)))
-        }
-        return plan
+    /// Gives what is to be ended; begins what is listened to and does not exist: its name may not have been free.
+    private func chooseOutputs(_ state: inout TalkChannelState, _ nowMs: Int64) -> [DerivedStream] {
+        if self.rests(&state, nowMs) { return state.outputs.takeAll() }
+        let wanted = state.wanted
+        for key in wanted where !state.isClosed { self.open(key, &state) }
+        return state.outputs.takeUnused(wanted, nowMs: nowMs)
     }
 
     /// Who speaks and how loud, when that has changed since it was told.
-    private func telling(_ state: inout State, _ nowMs: Int64) -> String? {
+    private func telling(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
         guard nowMs - state.toldMs >= Self.tellMs else { return nil }
         state.toldMs = nowMs
-        let text = EventMessage.talkMembers(self.roomID, self.members(state))
+        let text = EventMessage.talkMembers(self.roomID, state.shown)
         guard text != state.toldText else { return nil }
         state.toldText = text
         return text
@@ -382,16 +358,7 @@ final class TalkChannel: Sendable {
         self.state.withLock { state in
             TalkSnapshot(
                 settings: state.settings, holders: state.floor.holders.map(\.id.rawValue), queue: state.floor.queue.map(\.rawValue),
-                members: self.members(state), listeners: state.members.listenerCount, mixes: state.mixes, encodes: state.totals.encodes)
+                members: state.shown, listeners: state.members.listenerCount, mixes: state.mixes, encodes: state.totals.encodes)
         }
-    }
-
-    private func members(_ state: State) -> [TalkSnapshot.Member] {
-        state.members.talkers.map { member in
-            TalkSnapshot.Member(
-                userID: member.id.rawValue, role: member.role, sinceMs: member.sinceMs, isMuted: member.isMuted,
-                gainDB: 20 * log10(Double(max(member.gain, 0.001))),
-                hasFloor: state.floor.holds(member.id), report: state.reports[member.id], leftOut: state.talkers[member.id]?.counts)
-        }.sorted { $0.userID < $1.userID }
     }
 }

@@ -264,6 +264,6 @@ struct VoiceReport: Sendable {
         self.levelDB = Double(voice.level.rmsDB)
         self.counters = voice.jitter.counters
         self.damaged = voice.damaged
-        self.droppedFrames = voice.inbox.dropped
+        self.droppedFrames = voice.inbox.dropped + voice.skipped
     }
 }

@@ -7,6 +7,8 @@ import Talk
 /// A talker's place in a channel, from its admission to its end. Any thread.
 final class TalkSeat: PublishSeat {
     let id: ParticipantID
+    /// Whose credential it is.
+    let user: ParticipantID?
     let role: TalkRole
     let session: Int64
     let inbox = TalkInbox()
@@ -27,11 +29,13 @@ final class TalkSeat: PublishSeat {
         var counts = Counts()
         var stream: Relay.Stream?
         var connected: ConnectedRole?
+        var wasLeftOut = false
     }
 
-    init(_ channel: TalkChannel, _ id: ParticipantID, role: TalkRole, session: Int64, connection: UInt64) {
+    init(_ channel: TalkChannel, _ id: ParticipantID, user: ParticipantID?, role: TalkRole, session: Int64, connection: UInt64) {
         self.channel = channel
         self.id = id
+        self.user = user
         self.role = role
         self.session = session
         self.connection = connection
@@ -79,6 +83,15 @@ final class TalkSeat: PublishSeat {
     func leftOut(_ isMuted: Bool) {
         self.state.withLock { state in
             if isMuted { state.counts.muted += 1 } else { state.counts.notAudio += 1 }
+            state.wasLeftOut = state.wasLeftOut || isMuted
+        }
+    }
+
+    /// Whether audio came, since it was last asked, that was left out for want of the floor.
+    func wasLeftOut() -> Bool {
+        self.state.withLock { state in
+            defer { state.wasLeftOut = false }
+            return state.wasLeftOut
         }
     }
 
@@ -107,6 +120,7 @@ final class TalkListening: Sendable {
     let session: Int64
     let role: ConnectedRole?
     private let channel: TalkChannel
+    private let isThrownOut = Atomic<Bool>(false)
 
     init(_ channel: TalkChannel, _ target: TalkAddress, codec: TalkCodec, session: Int64, role: ConnectedRole?) {
         self.channel = channel
@@ -116,8 +130,14 @@ final class TalkListening: Sendable {
         self.role = role
     }
 
+    var output: TalkOutputs.Key { TalkOutputs.Key(target: self.target, codec: self.codec) }
+
     /// Its channel has ended meanwhile.
     var isOver: Bool { self.channel.isOver }
+    /// It is not to begin any more: who ends its play may come before the play.
+    var mayPlay: Bool { !self.isThrownOut.load(ordering: .acquiring) }
+
+    func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
 
     /// Once.
     func end() { self.channel.ended(self) }

@@ -1,6 +1,14 @@
 import Rooms
 import Talk
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A talk channel as the API shows it.
 struct TalkSnapshot: Sendable {
     struct Member: Sendable {
@@ -13,6 +21,17 @@ struct TalkSnapshot: Sendable {
         let hasFloor: Bool
         let report: VoiceReport?
         let leftOut: TalkSeat.Counts?
+
+        init(_ member: TalkMember, hasFloor: Bool, report: VoiceReport?, leftOut: TalkSeat.Counts?) {
+            self.userID = member.id.rawValue
+            self.role = member.role
+            self.sinceMs = member.sinceMs
+            self.isMuted = member.isMuted
+            self.gainDB = 20 * log10(Double(max(member.gain, 0.001)))
+            self.hasFloor = hasFloor
+            self.report = report
+            self.leftOut = leftOut
+        }
     }
 
     let settings: TalkSettings

@@ -18,6 +18,9 @@ struct TalkVoice {
     private var track: Track?
     private var decoder: AudioDecoder?
     private var isResting = false
+    private var allowance = DecodeAllowance()
+    /// Frames that were too many to be decoded.
+    private(set) var skipped: UInt64 = 0
     private let resampler = Resampler(channels: 1)
 
     init(_ inbox: TalkInbox) { self.inbox = inbox }
@@ -25,12 +28,20 @@ struct TalkVoice {
     /// Takes what came since the last tick. True: there were frames among it.
     mutating func fetch() -> Bool {
         var wasHeard = false
-        for item in self.inbox.drain() {
+        let items = self.inbox.drain()
+        var surplus = self.allowance.surplus(of: items.count { $0.item.isAudio })
+        for item in items {
             switch item.item {
             case .prelude(let frames): for frame in frames { self.note(frame) }
             case .frame(let frame):
                 guard frame.kind == .audio else { continue }
                 wasHeard = true
+                guard surplus <= 0 else {
+                    surplus -= 1
+                    self.skipped += 1
+                    self.note(frame)
+                    continue
+                }
                 self.take(frame, arrivalUs: item.arrivalUs)
             case .restarted, .ended: self.jitter.reset()
             }
@@ -67,12 +78,16 @@ struct TalkVoice {
         }
         do throws(FFmpegError) {
             var timestampMs = sample.pts
+            var decodedUs: Int64 = 0
+            defer { self.allowance.spent(decodedUs) }
             for run in try decoder.decode(sample.payload) {
                 let pcm = try self.resampler.convert(run)
                 if let samples = pcm.planes.first, !samples.isEmpty {
                     self.jitter.push(samples, timestampMs: timestampMs, arrivalUs: arrivalUs)
                 }
-                timestampMs += Int64(run.count) * 1_000 / Int64(max(1, run.sampleRate))
+                let lengthUs = Int64(run.count) * 1_000_000 / Int64(max(1, run.sampleRate))
+                timestampMs += lengthUs / 1_000
+                decodedUs += lengthUs
             }
         } catch {
             // A gap, which the buffer conceals.
@@ -98,4 +113,32 @@ struct TalkVoice {
             self.problem = "\(error)"
         }
     }
+}
+
+/// How much of one talker's audio may be decoded: all rooms of a clock share its thread. A stall's burst is decoded whole, what is older than
+/// the buffer keeps is not; nor more than four times what is spoken. A plain value; microseconds.
+struct DecodeAllowance {
+    private static let mostUs: Int64 = 1_500_000
+    private static let perTickUs: Int64 = 4 * TalkFormat.microseconds(tick: 3) / 3
+
+    private var leftUs = Self.mostUs
+    /// Of the last frame that was decoded.
+    private var frameUs: Int64 = 20_000
+
+    /// How many of the frames that came since the last tick, the oldest ones, are to be skipped. Of a frame that is longer than the allowance
+    /// one is decoded when it has grown enough.
+    mutating func surplus(of count: Int) -> Int {
+        self.leftUs = min(Self.mostUs, self.leftUs + Self.perTickUs)
+        return max(0, count - max(0, Int((self.leftUs + self.frameUs - 1) / self.frameUs)))
+    }
+
+    mutating func spent(_ us: Int64) {
+        self.leftUs -= us
+        // What cannot be decoded costs as well.
+        if us > 0 { self.frameUs = max(2_500, us) } else { self.leftUs -= self.frameUs / 4 }
+    }
+}
+
+extension TapItem {
+    fileprivate var isAudio: Bool { if case .frame(let frame) = self { frame.kind == .audio } else { false } }
 }

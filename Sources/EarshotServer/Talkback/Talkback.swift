@@ -30,13 +30,17 @@ final class Talkback: Sendable {
             if let channel = channels[roomID] { return channel }
             let clock = self.clocks.min { $0.load < $1.load } ?? self.clocks[0]
             let channel = TalkChannel(roomID, settings: settings, core: core, clock: clock)
-            for member in members {
-                // Names were checked when they were set.
-                if let id = try? ParticipantID(member.user) { channel.set(member, of: id, by: nil) }
-            }
+            channel.set(members)
             channels[roomID] = channel
             return channel
         }
+    }
+
+    /// A room that turned out to be over while its channel began.
+    func end(_ roomID: RoomID) {
+        guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { return }
+        channel.close(.roomEnded)
+        self.ended.withLock { $0.add(channel.totals.totals) }
     }
 
     /// What happened to rooms: the channels of those that are over end. On the registry's queue; does not block.
@@ -59,6 +63,9 @@ final class Talkback: Sendable {
         }
         return sum
     }
+
+    /// Channels that are on a clock.
+    var ticking: Int { self.clocks.reduce(0) { $0 + $1.load } }
 
     func stop() {
         let all = self.channels.withLock { channels in
@@ -151,7 +158,10 @@ extension ServerCore {
         let room: Room
         do throws(RegistryError) {
             room = try await self.rooms.room(place.roomID.rawValue)
-            if room.allowsTalk(always: self.config.talk.always) { return (try await self.talkChannel(of: room), room) }
+            if room.allowsTalk(always: self.config.talk.always) {
+                let channel = try await self.talkChannel(of: room)
+                if !channel.isOver { return (channel, room) }
+            }
         } catch .noSuchRoom {
             throw AdmissionRefusal(reason: .noRoom, message: "There is no room \(place.roomID); its talk channel opens with it.")
         } catch {
@@ -166,7 +176,20 @@ extension ServerCore {
     func talkChannel(of room: Room) async throws(RegistryError) -> TalkChannel {
         if let channel = self.talk.find(room.id) { return channel }
         let settings = try await self.rooms.talkSettings(room.id) ?? self.config.talk.settings
-        return self.talk.use(room.id, settings: settings, members: try await self.rooms.talkMembers(room.id), core: self)
+        let members = try await self.rooms.talkMembers(room.id)
+        let channel = self.talk.use(room.id, settings: settings, members: members, core: self)
+        // What changed before the channel could be found, nobody told it.
+        do throws(RegistryError) {
+            let now = try await self.rooms.room(room.id.rawValue)
+            if !now.allowsTalk(always: true) { self.talk.end(room.id) }
+        } catch .noSuchRoom {
+            self.talk.end(room.id)
+        }
+        let changed = try await self.rooms.talkSettings(room.id) ?? self.config.talk.settings
+        if changed != settings { channel.set(changed) }
+        let changedMembers = try await self.rooms.talkMembers(room.id)
+        if changedMembers != members { channel.set(changedMembers) }
+        return channel
     }
 }
 

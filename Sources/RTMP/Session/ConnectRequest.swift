@@ -32,7 +32,7 @@ package struct ConnectRequest: Sendable, Equatable {
         if case .strictArray(let list) = object["fourCcList"] ?? .null { fourCCs = list.compactMap(\.string) }
         for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
             switch object[map] ?? .null {
-            case .object(let entries), .ecmaArray(let entries): fourCCs += entries.map(\.name)
+            case .object(let entries), .ecmaArray(let entries): fourCCs += entries.filter(Self.canTake).map(\.name)
             default: break
             }
         }
@@ -40,6 +40,11 @@ package struct ConnectRequest: Sendable, Equatable {
         self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
         self.transaction = command.transaction
         self.earshotPath = object["earshotPath"]?.string.flatMap { $0.utf8.count <= Self.pathBytes ? $0 : nil }
+    }
+
+    /// FourCcInfoMask: 1 decodes it, 2 encodes it, 4 passes it on. Who only encodes a codec is not to be sent it.
+    private static func canTake(_ entry: AMF0Property) -> Bool {
+        entry.value.number.map { $0 >= 0 && $0 < 65_536 && Int($0) & 5 != 0 } ?? true
     }
 
     private static func clip(_ text: String) -> String {

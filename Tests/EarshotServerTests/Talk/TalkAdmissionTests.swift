@@ -162,6 +162,32 @@ import Testing
         }
     }
 
+    /// A camera's push is good for the talk of its room on the same connection; a voice is one participant's only.
+    @Test(.timeLimit(.minutes(1))) func aVoiceIsNoPassForAnother() async throws {
+        let closed: (inout ServerConfig) -> Void = {
+            $0.access.publishFrom = []
+            $0.access.playFrom = []
+            $0.credentials.key = "a key for tests"
+        }
+        try await TalkRoom.run(closed, camera: { server in try await Self.pushURL(server) }) { room in
+            let token = try await room.post("token", #"{"userId":"ann"}"#).json()["data"]["token"].string.orThrow()
+            let ann = try await room.client()
+            try await ann.publish("r1/ann?token=\(token)", on: ann.createStream())
+            for name in ["r1/ben", "r1/ann"] { try await ann.createStreamAndTryToPublish(name) }
+            try await ann.createStreamAndTryToPlay("r1/mix")
+            try await eventually("three refusals") {
+                ann.statuses.count { $0.description.contains("[credential_") } == 3 || ann.isClosed
+            }
+            #expect(try await room.talk()["members"].list.map { $0["userId"].string } == ["ann"])
+            #expect(try await room.member("ann")["role"].string == "guest")
+            // The camera's does.
+            try await room.camera.publish("talk/r1/device", on: room.camera.createStream())
+            try await room.camera.play("talk/r1/mix-device", on: room.camera.createStream())
+            #expect(try await room.member("device")["role"].string == "host")
+            await ann.close()
+        }
+    }
+
     private static func pushURL(_ server: TestServer) async throws -> String {
         #expect(try await server.call("POST", "rooms", #"{"roomId":"r1"}"#).status == 201)
         let url = try await server.call("POST", "rooms/r1/push-url", "{}").json()["data"]
@@ -185,9 +211,10 @@ import Testing
                 let timestamp = [UInt32(number) &* 99_999_999, 0, .max - UInt32(number), UInt32(number * 21)][number % 4]
                 bad.send(.audio, SyntheticTag.audio(number, bytes: 180), timestamp: timestamp)
             }
-            try await eventually("pictures and rubbish to be counted") {
+            for number in 0..<20 { bad.send(.dataAMF0, [2, 0, 1, 0x61], timestamp: UInt32(number)) }
+            try await eventually("pictures, data and rubbish to be counted") {
                 let member = try await room.member("bad")
-                return member["otherFrames"].int ?? 0 >= 50 && member["damagedFrames"].int ?? 0 > 100
+                return member["otherFrames"].int ?? 0 >= 70 && member["damagedFrames"].int ?? 0 > 100
             }
             try await speech
             let heard = try Heard(ear)

@@ -81,6 +81,38 @@ import Testing
         }
     }
 
+    /// Whose floor was lost for want of packets asks again by sending: a stock client cannot do otherwise.
+    @Test(.timeLimit(.minutes(1))) func speakingAgainAsksAgain() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            let ear = try await room.listener("mix")
+            let ann = try await room.talker("ann")
+            try await Microphone(ann).speak(seconds: 0.5, Tone.sine(500))
+            try await eventually("ann's silence to count") { try await room.floorEvents().last == "released ann idle" }
+            #expect(try await room.talk()["holders"].list.isEmpty)
+            try await Microphone(ann).speak(seconds: 1.5, Tone.sine(900))
+            try await eventually("ann to be heard again") { try Heard(ear).levels(of: 900).suffix(5).allSatisfy { $0 > -20 } }
+            #expect(try await room.floorEvents() == ["granted ann free", "released ann idle", "granted ann free"])
+            for client in [ann, ear] { await client.close() }
+        }
+    }
+
+    /// Throwing somebody out does not give the voice back that was taken.
+    @Test(.timeLimit(.minutes(1))) func aKickKeepsTheMute() async throws {
+        try await TalkRoom.run { room in
+            let ann = try await room.talker("ann")
+            #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
+            #expect(try await room.post("members/ann/kick", "{}").status == 200)
+            try await ann.waitUntilClosed()
+            let again = try await room.talker("ann")
+            try await eventually("ann, muted") { try await room.member("ann")["muted"].bool == true }
+            #expect(try await room.talk()["holders"].list.isEmpty)
+            #expect(try await room.post("floor", #"{"action":"request","userId":"ann"}"#).status == 409)
+            #expect(try await room.post("members/ann/mute", #"{"muted":false}"#).status == 200)
+            try await eventually("the floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
+            await again.close()
+        }
+    }
+
     /// Who speaks hears the others 18 dB down, for as long as it speaks; who listens hears them as they are.
     @Test(.timeLimit(.minutes(1))) func speakersAreDucked() async throws {
         try await TalkRoom.run { room in

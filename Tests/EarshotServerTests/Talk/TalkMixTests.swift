@@ -60,11 +60,13 @@ import Testing
     @Test(.timeLimit(.minutes(2))) func timesGoOnThroughComingAndGoing() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
+            var lateMs = 0.0
             for round in 0..<4 {
                 let client = try await room.talker("ann")
                 let mic = Microphone(client)
                 async let other: Void = Self.passBy(room, "guest\(round)")
                 try await mic.speak(seconds: 1.5, Tone.sine(600))
+                lateMs = mic.sent.all.map(\.lateMs).reduce(lateMs, max)
                 if round % 2 == 0 { await client.close() } else { try await client.reset() }
                 try await other
                 try await eventually("ann to be gone") { try await room.member("ann").names.isEmpty }
@@ -78,8 +80,23 @@ import Testing
                 Signal.level(Array(heard.samples[$0..<($0 + 4_800)]), frequency: 600) > -30
             }
             #expect((50...64).contains(voiced), "\(voiced) tenths of a second")
+            // Silence between her four times, before and behind them, and none while she speaks that is longer than what the machine kept
+            // her waiting.
+            let silences = Self.silences(heard.samples, atLeast: Int(20 + lateMs) * 48)
+            #expect(silences.count <= 5, "\(silences.map { ($0.lowerBound / 48, $0.count / 48) }) ms")
             await ear.close()
         }
+    }
+
+    /// Runs of samples in which nothing is heard.
+    private static func silences(_ samples: [Float], atLeast count: Int) -> [Range<Int>] {
+        var runs: [Range<Int>] = []
+        var start = 0
+        for index in 0...samples.count where index == samples.count || abs(samples[index]) >= 1e-3 {
+            if index - start >= count { runs.append(start..<index) }
+            start = index + 1
+        }
+        return runs
     }
 
     private static func passBy(_ room: TalkRoom, _ name: String) async throws {
@@ -164,6 +181,18 @@ import Testing
         }
     }
 
+    /// Who says in its map that it decodes Opus, or passes it on, gets it; who only encodes it does not.
+    @Test(.timeLimit(.minutes(1)), arguments: [(1, "Opus"), (2, "AAC"), (4, "Opus"), (6, "Opus")])
+    func opusByTheMask(_ mask: Int, _ codec: String) async throws {
+        try await TalkRoom.run { room in
+            let map = AMF0Property(name: "audioFourCcInfoMap", value: .object([.init(name: "Opus", value: .number(Double(mask)))]))
+            let ear = try await room.listener("mix", extra: [map])
+            try await eventually("sound") { try Heard(ear).messages.count > 5 }
+            #expect(try Heard(ear).codec == codec)
+            await ear.close()
+        }
+    }
+
     /// Many listeners are one encode; each talker that listens is one more.
     @Test(.timeLimit(.minutes(1))) func encodesFollowTheMixesNotTheListeners() async throws {
         func encodes(listeners: Int) async throws -> Double {
@@ -194,16 +223,18 @@ import Testing
     }
 
     /// Silence is encoded once and then repeated.
-    @Test(.timeLimit(.minutes(1))) func silenceCostsNothing() async throws {
+    @Test(.timeLimit(.minutes(1)), arguments: ["AAC", "Opus"]) func silenceCostsNothing(_ codec: String) async throws {
         try await TalkRoom.run { room in
-            let ear = try await room.listener("mix")
-            try await eventually("silence to be sent") { ear.media().count > 30 }
+            let ear = try await room.listener(
+                "mix", extra: codec == "AAC" ? [] : [.init(name: "fourCcList", value: .strictArray([.string(codec)]))])
+            try await eventually("silence to be sent") { ear.media().count > 40 }
             let before = try await room.talk()["encodes"].int ?? 0
             let count = ear.media().count
             try await eventually("a second more") { ear.media().count > count + 47 }
             #expect(try await room.talk()["encodes"].int == before)
             let heard = try Heard(ear)
-            #expect(heard.samples.allSatisfy { $0 == 0 } && heard.steps.allSatisfy { (21...22).contains($0) })
+            #expect(heard.codec == codec && Signal.rms(heard.samples) < -80, "\(Signal.rms(heard.samples)) dB")
+            #expect(heard.steps.allSatisfy { codec == "AAC" ? (21...22).contains($0) : $0 == 20 }, "\(heard.steps)")
             await ear.close()
         }
     }

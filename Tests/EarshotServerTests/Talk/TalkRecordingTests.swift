@@ -1,10 +1,35 @@
-import EarshotServer
 import Foundation
 import SignalCheck
 import Testing
 
+@testable import EarshotServer
+
 /// A room's talk in a file beside its recording.
 @Suite struct TalkRecordingTests {
+    /// Recordings come and go while somebody listens all the time; the room ends during the last one, and its channel with it.
+    @Test(.timeLimit(.minutes(2))) func everyRecordingHasItsTalk() async throws {
+        let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
+        try await TestServer.run({ $0.recording.talk = true }) { server in
+            let camera = try ClientProcess(FFmpeg.push(clip, to: "\(server.rtmp)/live/r1"))
+            try await server.wait("rooms/r1") { $0["state"].string == "live" }
+            let ear = try await RawClient.connected(server.addresses.rtmp.port, app: "talk")
+            try await ear.play("r1/mix", on: ear.createStream())
+            for round in 1...3 {
+                #expect(try await server.call("POST", "rooms/r1/record", #"{"action":"start"}"#).status == 200)
+                try await server.wait("recordings?app=talk") { $0["list"].list.filter { $0["state"].string == "recording" }.count == 1 }
+                guard round < 3 else { break }
+                #expect(try await server.call("POST", "rooms/r1/record", #"{"action":"stop"}"#).status == 200)
+                try await server.wait("recordings?app=talk") { $0["list"].list.filter { $0["state"].string == "finished" }.count == round }
+            }
+            #expect(try await server.call("POST", "rooms/r1/close").status == 200)
+            try await server.wait("recordings?room=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
+            try await eventually("no channel that ticks") { server.server.core.talk.ticking == 0 }
+            await ear.close()
+            camera.send(SIGTERM)
+            _ = try await camera.outcome(within: 20)
+        }
+    }
+
     @Test(.timeLimit(.minutes(2))) func theTalkIsRecordedBeside() async throws {
         let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await TestServer.run({ $0.recording.talk = true }) { server in

@@ -100,6 +100,50 @@ import Testing
         }
     }
 
+    /// Two calls at once about the same participant: both are kept.
+    @Test(.timeLimit(.minutes(1))) func settingsAtOnce() async throws {
+        try await TalkRoom.run { room in
+            for round in 0..<10 {
+                async let muted = room.post("members/p\(round)/mute", #"{"muted":true}"#)
+                async let banned = room.post("members/p\(round)/kick", #"{"seconds":600}"#)
+                async let louder = room.post("members/p\(round)/mute", #"{"gainDb":6}"#)
+                #expect(try await [muted.status, banned.status, louder.status] == [200, 200, 200])
+            }
+            let set = try await room.server.server.core.rooms.talkMembers(try .init(checking: "r1"))
+            #expect(set.count == 10 && set.allSatisfy { $0.isMuted && $0.gainDB == 6 && $0.bannedUntilMs != nil }, "\(set)")
+        }
+    }
+
+    /// A mix that nobody listens to any more does not stay, while others go on; who comes back hears it again.
+    @Test(.timeLimit(.minutes(1))) func mixesEndWithTheirListeners() async throws {
+        try await TalkRoom.run { room in
+            let ear = try await room.listener("mix")
+            for index in 0..<30 {
+                let passing = try await room.listener("mix-p\(index)")
+                await passing.close()
+            }
+            let mixes: @Sendable () async throws -> [String] = {
+                try await room.server.api("streams?limit=100")["list"].list.compactMap { $0["name"].string }.filter {
+                    $0.hasPrefix("r1/mix")
+                }
+            }
+            try await eventually("one mix") { try await mixes() == ["r1/mix"] }
+            // At the moment at which it ends, too.
+            for pause in [0, 900, 1_000, 1_050, 1_100] {
+                let back = try await room.listener("mix-p0")
+                try await eventually("sound") { back.media().count > 5 }
+                await back.close()
+                try await Task.sleep(for: .milliseconds(pause))
+            }
+            let before = ear.media().count
+            try await eventually("the others' mix to go on") { ear.media().count > before + 20 }
+            #expect(try Heard(ear).steps.allSatisfy { (21...22).contains($0) })
+            await ear.close()
+            try await eventually("no mix") { try await mixes().isEmpty }
+            try await eventually("a self-check that is right") { try await room.server.api("selfcheck")["ok"].bool == true }
+        }
+    }
+
     /// What the server makes itself cannot be dropped from under its listeners.
     @Test(.timeLimit(.minutes(1))) func mixesAreNotDropped() async throws {
         try await TalkRoom.run { room in

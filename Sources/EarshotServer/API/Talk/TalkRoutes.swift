@@ -115,9 +115,10 @@ extension APIRoute {
             guard call[TalkInputs.muted] != nil || call[TalkInputs.gain] != nil else {
                 throw APIError(FieldError("muted", "", "or gainDb is required"))
             }
+            let (muted, gain) = (call[TalkInputs.muted], call[TalkInputs.gain])
             try await Self.change(id, room, channel, call) { setting in
-                if let muted = call[TalkInputs.muted] { setting.isMuted = muted }
-                if let gain = call[TalkInputs.gain] { setting.gainDB = Double(gain) }
+                if let muted { setting.isMuted = muted }
+                if let gain { setting.gainDB = Double(gain) }
             }
             return try await Self.answer(room.id, call)
         },
@@ -130,7 +131,10 @@ extension APIRoute {
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             let ban = call[TalkInputs.ban]
-            if let ban { try await Self.change(id, room, channel, call) { $0.bannedUntilMs = call.nowMs + ban } }
+            if let ban {
+                let until = call.nowMs + ban
+                try await Self.change(id, room, channel, call) { $0.bannedUntilMs = until }
+            }
             guard channel.kick(id, by: call.actor) || ban != nil else { throw APIError.notFound("participant", id.rawValue) }
             return try await Self.answer(room.id, call)
         },
@@ -173,12 +177,10 @@ extension APIRoute {
 
     /// Keeps what is set for a participant, then does it.
     private static func change(
-        _ id: ParticipantID, _ room: Room, _ channel: TalkChannel?, _ call: APICall, _ body: (inout TalkMemberSetting) -> Void
+        _ id: ParticipantID, _ room: Room, _ channel: TalkChannel?, _ call: APICall,
+        _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void
     ) async throws {
-        var setting = try await call.rooms.talkMembers(room.id).first { $0.user == id.rawValue } ?? TalkMemberSetting(user: id.rawValue)
-        if let until = setting.bannedUntilMs, until <= call.nowMs { setting.bannedUntilMs = nil }
-        body(&setting)
-        try await call.rooms.set(setting, of: room.id)
+        let setting = try await call.rooms.changeTalkMember(id.rawValue, of: room.id, change)
         channel?.set(setting, of: id, by: call.actor)
     }
 

@@ -1,0 +1,59 @@
+import Relay
+import Rooms
+import Talk
+
+/// What a ``TalkChannel`` decides with, under its lock. A plain value.
+struct TalkChannelState {
+    var settings: TalkSettings
+    var members: TalkMembers
+    var floor: FloorRules
+    var talkers: [ParticipantID: TalkSeat] = [:]
+    var listeners: [Int64: TalkListening] = [:]
+    var outputs = TalkOutputs()
+    var reports: [ParticipantID: VoiceReport] = [:]
+    var mixes = 0
+    var totals = TalkTotals()
+    /// What is recorded with the mix beside it.
+    var held: Set<StreamPath> = []
+    var isTicking = false
+    var isClosed = false
+    var emptySinceMs: Int64?
+    var toldMs: Int64 = 0
+    var toldText = ""
+    var heardMs: [ParticipantID: Int64] = [:]
+
+    /// What a recording has beside it.
+    static var recorded: TalkOutputs.Key { TalkOutputs.Key(target: .mix, codec: .aac) }
+
+    /// What a tick is to do.
+    func plan(bitRate: Int) -> TalkEngine.Plan {
+        var plan = TalkEngine.Plan()
+        plan.ducks = self.settings.ducks
+        plan.bitRate = bitRate
+        plan.talkers = self.talkers.values.map {
+            .init(id: $0.id, inbox: $0.inbox, gain: self.members.gain($0.id), isHeard: $0.isOpen)
+        }
+        let wanted = self.wanted
+        for (key, output) in self.outputs.all {
+            guard case .open(let stream) = output else { continue }
+            plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream, isWanted: wanted.contains(key)))
+        }
+        return plan
+    }
+
+    /// Mixes that are listened to or recorded.
+    var wanted: Set<TalkOutputs.Key> {
+        var wanted = Set(self.listeners.values.filter(\.target.isMix).map(\.output))
+        if !self.held.isEmpty { wanted.insert(Self.recorded) }
+        return wanted
+    }
+
+    /// Who talks, as the API shows it.
+    var shown: [TalkSnapshot.Member] {
+        self.members.talkers.map { member in
+            TalkSnapshot.Member(
+                member, hasFloor: self.floor.holds(member.id), report: self.reports[member.id],
+                leftOut: self.talkers[member.id]?.counts)
+        }.sorted { $0.userID < $1.userID }
+    }
+}

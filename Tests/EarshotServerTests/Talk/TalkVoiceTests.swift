@@ -1,0 +1,56 @@
+import FFmpeg
+import Media
+import NIOCore
+import RTMP
+import Relay
+import Talk
+import Testing
+
+@testable import EarshotServer
+
+/// What one talker may cost.
+@Suite struct TalkVoiceTests {
+    /// Of a burst that is longer than the buffer the oldest part is not even decoded, and what came last is.
+    @Test func aLongBurstIsNotDecodedWhole() throws {
+        let inbox = TalkInbox()
+        var voice = TalkVoice(inbox)
+        let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
+        inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
+        _ = voice.fetch()
+        // Ten seconds at once, rising.
+        var frames: [TapItem] = []
+        for block in 0..<469 {
+            let samples = (0..<1_024).map { Tone.sine(300 + Double(block / 47) * 100)(block * 1_024 + $0) }
+            for run in try encoder.encode(PCM(sampleRate: 48_000, planes: [samples])) {
+                frames.append(.frame(try Frame(kind: .audio, timestamp: run.position / 48, payload: encoder.message(run))))
+            }
+        }
+        inbox.take(frames)
+        let wasHeard = voice.fetch()
+        #expect(wasHeard)
+        #expect((380...400).contains(voice.skipped), "\(voice.skipped) of \(frames.count)")
+        #expect(voice.jitter.counters.runs < 90)
+        // At twice real time nothing is left out, once the burst is behind it.
+        for _ in 0..<5 { _ = voice.fetch() }
+        let before = voice.skipped
+        for chunk in 0..<100 {
+            inbox.take(Array(frames[(chunk * 2)..<(chunk * 2 + 2)]))
+            _ = voice.fetch()
+        }
+        #expect(voice.skipped == before)
+    }
+
+    /// Frames that hold more than a second each do not come to more than four times real time.
+    @Test func longFramesWait() {
+        var allowance = DecodeAllowance()
+        var decodedUs: Int64 = 0
+        for _ in 0..<470 {
+            for _ in 0..<max(0, 16 - allowance.surplus(of: 16)) {
+                allowance.spent(1_365_000)
+                decodedUs += 1_365_000
+            }
+        }
+        // Ten seconds.
+        #expect((20_000_000...50_000_000).contains(decodedUs), "\(decodedUs)")
+    }
+}
