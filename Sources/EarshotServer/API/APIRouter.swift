@@ -18,6 +18,12 @@ struct APIRouter {
         router.get("/readyz") { _, _ in
             core.draining ? Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "draining\n"))) : "ready\n".plain
         }
+        // Where Prometheus looks by itself.
+        router.get("/metrics") { request, context in
+            var head = request.head
+            head.path = "/api/v1/metrics"
+            return await service.respond(to: Request(head: head, body: request.body), context)
+        }
         // The API has a table of its own, so that an encoded slash stays within its part and an unknown method names the known ones.
         for path: RouterPath in ["", "/**"] {
             for method: HTTPRequest.Method in [.get, .head, .post, .put, .patch, .delete, .options] {

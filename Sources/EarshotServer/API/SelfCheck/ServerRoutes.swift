@@ -5,10 +5,12 @@ extension APIRoute {
     /// The server itself.
     static let server: [APIRoute] = [
         APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: Counters.Values.shape) {
-            call in
-            var values = call.core.counters.current
-            values.talk = call.core.talk.totals
-            return values
+            call in call.core.countersNow
+        },
+        APIRoute(
+            raw: .get, "/metrics", "getMetrics", .server, .ops, "The counters for Prometheus; also at /metrics.", type: Metrics.mediaType
+        ) { call in
+            Array(try await Metrics.read(call.core).text.utf8)
         },
         APIRoute(
             .get, "/selfcheck", "checkSelf", .server, .ops, "Hold the counters against what they count.", answers: SelfCheck.shape
@@ -22,25 +24,25 @@ extension APIRoute {
 }
 
 extension Counters.Values {
-    static let shape = Shape<Counters.Values>.object(
-        "Counters",
-        [
-            .field("connectionsAccepted", .count, "RTMP and RTMPS connections.", \.connectionsAccepted),
-            .field("publishesStarted", .count, "Pushes that were let in.", \.publishesStarted),
-            .field("playsStarted", .count, "Plays that were let in.", \.playsStarted),
-            .field("closed", .map(.count), "Connections that ended, by reason.") { values in
-                Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
-            },
-            .field("httpConnectionsRefused", .count, "HTTP connections beyond the limit.", \.httpConnectionsRefused),
-            .field("eventFeedsRefused", .count, "Subscribers of /events beyond the limit.", \.eventFeedsRefused),
-            .field("eventFeedsBehind", .count, "Times that a subscriber was too slow for memory and read the store.", \.eventFeedsBehind),
-            .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),
-            .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.webhookAttemptsFailed),
-            .field("webhooksGivenUp", .count, "Notices that were given up.", \.webhooksGivenUp),
-            .field("talkMixes", .count, "Different mixes of talk that are listened to now.", \.talk.mixes),
-            .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
-            .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
-            .field("talkDroppedMs", .count, "Talk left out because it came in a burst, or too late.") { $0.talk.totals.dropped / 48 },
-            .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
-        ])
+    static let shape = Shape<Counters.Values>.object("Counters", Self.fields)
+
+    static let fields: [Field<Counters.Values>] = [
+        .field("connectionsAccepted", .count, "RTMP and RTMPS connections.", \.connectionsAccepted),
+        .field("publishesStarted", .count, "Pushes that were let in.", \.publishesStarted),
+        .field("playsStarted", .count, "Plays that were let in.", \.playsStarted),
+        .field("closed", .map(.count), "Connections that ended, by reason.") { values in
+            Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
+        },
+        .field("httpConnectionsRefused", .count, "HTTP connections beyond the limit.", \.httpConnectionsRefused),
+        .field("eventFeedsRefused", .count, "Subscribers of /events beyond the limit.", \.eventFeedsRefused),
+        .field("eventFeedsBehind", .count, "Times that a subscriber was too slow for memory and read the store.", \.eventFeedsBehind),
+        .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),
+        .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.webhookAttemptsFailed),
+        .field("webhooksGivenUp", .count, "Notices that were given up.", \.webhooksGivenUp),
+        .field("talkMixes", .count, "Different mixes of talk that are listened to now.", \.talk.mixes),
+        .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
+        .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
+        .field("talkDroppedMs", .count, "Talk left out because it came in a burst, or too late.") { $0.talk.totals.dropped / 48 },
+        .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
+    ]
 }

@@ -1,0 +1,71 @@
+import Relay
+import Rooms
+
+/// The counters and what is there now, in Prometheus' text format 0.0.4.
+struct Metrics {
+    static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
+    /// Of ``Counters/Values/shape``: those that fall again.
+    private static let gauges: Set<String> = ["talkMixes"]
+
+    private(set) var text = ""
+
+    static func read(_ core: ServerCore) async throws -> Metrics {
+        let streams = try await core.collect { $0.relay.streamSnapshots() }
+        var metrics = Metrics()
+        metrics.add("earshot_connections", "RTMP and RTMPS connections now.", Double(core.admission.current.connections))
+        metrics.add("earshot_publishers", "Streams that connections publish now.", Double(core.admission.current.publishers))
+        let live = streams.count { if case .live = $0.phase { true } else { false } }
+        metrics.add("earshot_streams_live", "Streams with a publisher now, mixes of talk among them.", Double(live))
+        metrics.add("earshot_viewers", "Plays of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
+        metrics.add("earshot_ring_bytes", "Media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
+        metrics.addCounters(core.countersNow)
+        return metrics
+    }
+
+    private mutating func addCounters(_ values: Counters.Values) {
+        guard case .object(let members) = Counters.Values.shape.write(values) else { return }
+        let help = Dictionary(Counters.Values.fields.map { ($0.property.name, $0.property.help) }) { first, _ in first }
+        for member in members {
+            let isGauge = Self.gauges.contains(member.name)
+            let name = "earshot_\(Self.snake(member.name))\(isGauge ? "" : "_total")"
+            self.head(name, help[member.name] ?? "", isGauge)
+            switch member.value {
+            case .object(let parts):
+                // Names of an enumeration: nothing that a label would have to escape.
+                for part in parts { self.line("\(name){reason=\"\(part.name)\"}", part.value) }
+            default: self.line(name, member.value)
+            }
+        }
+    }
+
+    private mutating func add(_ name: String, _ help: String, _ value: Double) {
+        self.head(name, help, true)
+        self.line(name, .number(value))
+    }
+
+    private mutating func head(_ name: String, _ help: String, _ isGauge: Bool) {
+        self.text += "# HELP \(name) \(help)\n# TYPE \(name) \(isGauge ? "gauge" : "counter")\n"
+    }
+
+    private mutating func line(_ name: String, _ value: JSONValue) {
+        switch value {
+        case .integer(let value): self.text += "\(name) \(value)\n"
+        case .number(let value): self.text += "\(name) \(value)\n"
+        default: break
+        }
+    }
+
+    /// "talkDroppedMs" is "talk_dropped_ms".
+    private static func snake(_ name: String) -> String {
+        name.reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : String($1) }
+    }
+}
+
+extension ServerCore {
+    /// The counters, those of talk filled in.
+    var countersNow: Counters.Values {
+        var values = self.counters.current
+        values.talk = self.talk.totals
+        return values
+    }
+}
