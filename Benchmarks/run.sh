@@ -4,7 +4,7 @@
 #   ROUNDS=3             rounds; in each, the servers take turns, and who goes first changes
 #   QUICK=1              one short round, to see that everything works; its figures are not worth much
 #   SCENARIOS="…"        only these, of: fanout-500x800k fanout-300x2M window-300x2M flv-300x2M hls-20 rooms-200 talk-1000
-#                        idle-2000 join-1000 stall-500 stall-none
+#                        idle-2000 join-1000 joined-1100 stall-500 stall-none
 #   CAPACITY=0           without the search for how many viewers fit on a core
 #   RTMP_PORT, HTTP_PORT where the servers listen on 127.0.0.1
 #   EARSHOT_BIN, LOAD_BIN  binaries to use instead of a release build
@@ -159,6 +159,8 @@ arguments() {
     talk-1000) echo "--mode fanout --viewers 1000 --video-kbps 0 --audio-kbps 40 $steady" ;;
     idle-2000) echo "--mode idle --viewers 2000 --seconds 3" ;;
     join-1000) echo "--mode join --viewers 1000 --players 100 $hd --join-interval-us 1000 --seconds 5 --warmup 1" ;;
+    # What the players of join-1000 have around them at its end.
+    joined-1100) echo "--mode fanout --viewers 1100 $hd $steady" ;;
     # Longer than a viewer that has stopped may keep up: the server must have decided about it.
     stall-500) echo "--mode stall --viewers 500 --stalled 50 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 --seconds $((seconds + 5)) --warmup $warmup" ;;
     stall-none) echo "--mode fanout --viewers 450 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 --seconds $((seconds + 5)) --warmup $warmup" ;;
@@ -171,7 +173,7 @@ contenders() {
     flv-300x2M) printf '%s\n' earshot "earshot, FLV" ;;
     hls-20) printf '%s\n' earshot "earshot, HLS" ;;
     idle-2000 | join-1000 | stall-500) printf '%s\n' earshot nginx-rtmp ;;
-    stall-none) printf '%s\n' earshot ;;
+    joined-1100 | stall-none) printf '%s\n' earshot ;;
     *) printf '%s\n' earshot "bare C" nginx-rtmp ;;
     esac
 }
@@ -202,7 +204,7 @@ measure() {
 }
 
 for ((round = 1; round <= rounds; round++)); do
-    for scenario in ${SCENARIOS-fanout-500x800k fanout-300x2M window-300x2M flv-300x2M hls-20 rooms-200 talk-1000 idle-2000 join-1000 stall-500 stall-none}; do
+    for scenario in ${SCENARIOS-fanout-500x800k fanout-300x2M window-300x2M flv-300x2M hls-20 rooms-200 talk-1000 idle-2000 join-1000 joined-1100 stall-500 stall-none}; do
         order=()
         while read -r name; do
             has "${name%%,*}" || continue
@@ -240,8 +242,9 @@ if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
         ((tenths != 6)) || point=capacity-0.6x
         ((tenths != 60)) || point=capacity-6x
         if ((viewers > files_limit)); then
-            say "$viewers viewers are more than the open files allow (ulimit -Hn): $point is measured with $files_limit"
             viewers=$files_limit
+            point=capacity-$(awk -v viewers="$viewers" -v low="$low" 'BEGIN { printf "%.1f", viewers / low }')x
+            say "$((low * tenths / 10)) viewers are more than the open files allow (ulimit -Hn): measured with $viewers, as $point"
         fi
         served "$point" earshot "$viewers" || true
     done

@@ -16,6 +16,7 @@ struct Measure: Sendable {
     static let load = Measure("server CPU, % of a core") { result in
         result.serverCPUSeconds.map { $0 * 100 / max(result.seconds, 1e-9) }
     }
+    static let userShare = Measure("of the server's CPU, not the kernel's, %") { $0.serverUserPercent }
     static let perStream = Measure("server CPU, ms/stream in 10 s") { result in
         result.serverCPUSeconds.map { $0 * 10_000 / max(result.seconds, 1e-9) / Double(max(1, result.rooms)) }
     }
@@ -43,7 +44,9 @@ struct Measure: Sendable {
     static func of(_ mode: RunResult.Mode) -> [Measure] {
         switch mode {
         case .fanout:
-            [self.viewers, self.cpu, self.cpuPerGB, self.load, self.perStream] + self.latency + [self.medianViewer, self.perViewer]
+            [self.viewers, self.cpu, self.cpuPerGB, self.load, self.userShare, self.perStream] + self.latency + [
+                self.medianViewer, self.perViewer,
+            ]
                 + self.loss
                 + self.generator
         case .idle: [self.viewers, self.perViewer, self.failed]

@@ -5,13 +5,16 @@ struct ProcessStats {
     let pid: Int32
 
     /// User and system time of all threads, in microseconds; the kernel counts in ticks, usually of 10 ms.
-    func cpuMicroseconds() -> Int? {
+    func cpuMicroseconds() -> Int? { self.cpuTimes().map { $0.user + $0.system } }
+
+    /// The same, apart.
+    func cpuTimes() -> (user: Int, system: Int)? {
         guard let stat = Self.read("/proc/\(self.pid)/stat"), let end = stat.lastIndex(of: ")") else { return nil }
         // proc(5): the fields after the name start with the third; utime and stime are 14 and 15.
         let fields = stat[stat.index(after: end)...].split(separator: " ")
         guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else { return nil }
-        let ticksPerSecond = sysconf(CInt(_SC_CLK_TCK))
-        return (user + system) * 1_000_000 / max(1, ticksPerSecond)
+        let ticksPerSecond = max(1, sysconf(CInt(_SC_CLK_TCK)))
+        return (user * 1_000_000 / ticksPerSecond, system * 1_000_000 / ticksPerSecond)
     }
 
     /// Resident bytes.

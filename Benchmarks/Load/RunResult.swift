@@ -14,6 +14,8 @@ struct RunResult: Codable {
     var bytes = 0
     /// CPU of the server in the measured seconds, user and system, all threads.
     var serverCPUSeconds: Double?
+    /// Of that, what was not the kernel's.
+    var serverUserPercent: Double?
     var serverCPUMicrosecondsPerMessage: Double?
     /// In mode join, what fan-out to those who have joined costs meanwhile included.
     var serverCPUMicrosecondsPerJoin: Double?

@@ -143,13 +143,16 @@ struct Scenario {
     private struct CPUReading {
         var timeNs: UInt64
         var serverUs: Int?
+        var serverUserUs: Int?
         var ownUs: Int
         var machineUs: Int?
     }
 
     private func readCPU() -> CPUReading {
-        CPUReading(
-            timeNs: Clock.now(), serverUs: self.server?.cpuMicroseconds(), ownUs: ProcessStats.ownCPUMicroseconds(),
+        let server = self.server?.cpuTimes()
+        return CPUReading(
+            timeNs: Clock.now(), serverUs: server.map { $0.user + $0.system }, serverUserUs: server?.user,
+            ownUs: ProcessStats.ownCPUMicroseconds(),
             machineUs: ProcessStats.machineCPUMicroseconds())
     }
 
@@ -159,6 +162,9 @@ struct Scenario {
         result.generatorCPUPercent = Double(end.ownUs - start.ownUs) / 1e4 / result.seconds
         guard let first = start.serverUs, let last = end.serverUs else { return }
         result.serverCPUSeconds = Double(last - first) / 1e6
+        if let before = start.serverUserUs, let after = end.serverUserUs, last > first {
+            result.serverUserPercent = Double(after - before) / Double(last - first) * 100
+        }
         guard let before = start.machineUs, let after = end.machineUs else { return }
         // The three are counted in different ways and do not add up to the last tick.
         let others = max(0, after - before - (last - first) - (end.ownUs - start.ownUs))
