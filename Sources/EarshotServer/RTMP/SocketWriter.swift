@@ -100,7 +100,7 @@ final class SocketWriter {
     /// Starts at a message boundary; only while ``isReady``. Returns the bytes taken.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
         if self.isDirect { return self.sendNow(vectors) }
-        let taken = self.writeToChannel(vectors, limit: Self.channelPiece)
+        let taken = self.writeToChannel(vectors, bytes: min(bytes, Self.channelPiece))
         self.bytesThroughChannel &+= UInt64(taken)
         return taken
     }
@@ -124,11 +124,11 @@ final class SocketWriter {
         return 0
     }
 
-    private func writeToChannel(_ vectors: UnsafeBufferPointer<IOVector>, limit: Int) -> Int {
+    private func writeToChannel(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
         guard let context = self.context else { return 0 }
-        var buffer = context.channel.allocator.buffer(capacity: limit)
-        for vector in vectors where buffer.readableBytes < limit {
-            let count = min(vector.iov_len, limit - buffer.readableBytes)
+        var buffer = context.channel.allocator.buffer(capacity: bytes)
+        for vector in vectors where buffer.readableBytes < bytes {
+            let count = min(vector.iov_len, bytes - buffer.readableBytes)
             buffer.writeBytes(UnsafeRawBufferPointer(start: vector.iov_base, count: count))
         }
         let count = buffer.readableBytes
