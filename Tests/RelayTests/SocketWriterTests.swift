@@ -72,6 +72,42 @@ import Testing
             #expect(stream.viewerCount == 1)
         }
     }
+
+    /// A connection that is closed while a message is half out: its end still comes, and what was said last.
+    @Test(arguments: [false, true]) func lastWords(_ isDirect: Bool) async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let stream = live.stream
+            let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: isDirect)
+            try await relay.on(relay.home) { _ in connection.play(stream) }
+            let frames = [try Make.key(1, at: 0), try Make.inter(2, at: 20, bytes: 600_000)]
+            try await relay.publish(frames, to: live)
+            #expect(try await relay.on(relay.home) { _ in !connection.isReady && connection.cuts == 1 })
+            let answer = try Self.answer(7)
+            try await relay.on(relay.home) { _ in
+                connection.stop()
+                connection.say(answer)
+                connection.writer?.isEnding = true
+                connection.closeWhenSent()
+            }
+            // For the connection's last two seconds.
+            while !peer.hasEnded, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+            #expect(peer.hasEnded)
+            let messages = try peer.bytes.messages()
+            #expect(Array(messages.prefix(2)) == frames.received() && messages.dropFirst(2).map(\.id) == [7])
+        }
+    }
+
+    /// Nothing is left to be said: closed at once.
+    @Test(arguments: [false, true]) func closesAtOnce(_ isDirect: Bool) async throws {
+        try await RelayHarness.run { relay in
+            let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: isDirect)
+            try await relay.on(relay.home) { _ in connection.closeWhenSent() }
+            try await relay.settle()
+            #expect(peer.read(1, waitMs: 5_000) == 0 && peer.hasEnded)
+            #expect(try await relay.on(relay.home) { _ in connection.context == nil })
+        }
+    }
 }
 
 extension Received {

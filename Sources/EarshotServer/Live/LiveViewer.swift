@@ -34,7 +34,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private let isMultiplexed: Bool
     private(set) var context: ChannelHandlerContext?
     private var loop: LoopContext?
-    private var writer: SocketWriter?
+    private(set) var writer: SocketWriter?
     private var viewer: Viewer?
     /// The publisher's, whatever it is that is played of it.
     private var stream: Relay.Stream?

@@ -47,6 +47,8 @@ final class SocketWriter {
     var isEnding = false {
         didSet { self.settle() }
     }
+    /// What follows the last byte, if anything.
+    private var whenSent: (() -> Void)?
     private var bytesThroughChannel: UInt64 = 0
     var bytesWritten: UInt64 { self.bytesThroughChannel &+ (self.line?.bytesWritten ?? 0) }
 
@@ -85,6 +87,7 @@ final class SocketWriter {
         self.context = nil
         self.control = ByteBuffer()
         self.rest = nil
+        self.whenSent = nil
         self.settle()
     }
 
@@ -197,7 +200,25 @@ final class SocketWriter {
             // On the direct path the flush's completion comes here again.
             if self.isDirect { return }
         }
+        self.endIfSent()
         if self.isReady { self.owner.writerBecameReady() }
+    }
+
+    /// Runs `body`, once, when a started message and all answers are out. Not at all when the channel becomes inactive before.
+    func whenSent(_ body: @escaping () -> Void) {
+        self.whenSent = body
+        self.flush()
+        self.endIfSent()
+    }
+
+    private func endIfSent() {
+        guard let context = self.context, let body = self.whenSent else { return }
+        guard self.isBroken || self.rest == nil && self.control.readableBytes == 0 else { return }
+        self.whenSent = nil
+        // An empty write completes behind all that the channel was given before.
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { _ in body() }
+        context.writeAndFlush(NIOAny(ByteBuffer()), promise: promise)
     }
 
     private func sendRest() {
