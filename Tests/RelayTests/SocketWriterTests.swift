@@ -108,6 +108,22 @@ import Testing
             #expect(try await relay.on(relay.home) { _ in connection.context == nil })
         }
     }
+
+    /// The channel fails what it has not written before it says that it is closed.
+    @Test func nothingStartsOnAClosedSocket() async throws {
+        try await RelayHarness.run { relay in
+            let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: true)
+            let wasWaiting = try await relay.on(relay.home) { _ in
+                connection.say(ByteBuffer(repeating: 1, count: 300 << 10))
+                let isReady = connection.isReady
+                connection.context?.close(promise: nil)
+                return !isReady
+            }
+            #expect(wasWaiting)
+            #expect(try await relay.on(relay.home) { _ in !connection.endedWithOpenLine && !connection.isReady })
+            peer.close()
+        }
+    }
 }
 
 extension Received {

@@ -176,6 +176,8 @@ final class SocketWriter {
     }
 
     private func wrote(_ result: Result<Void, any Error>) {
+        // The channel has closed its socket, and tells its handlers after this: the descriptor may be another connection's soon.
+        if case .failure = result { self.isBroken = true }
         self.inFlight -= 1
         // Over TLS the channel says by its writability that there is room.
         if self.isDirect, case .success = result { self.proceed() }
