@@ -124,6 +124,35 @@ import Testing
             peer.close()
         }
     }
+
+    /// What the channel was given before there was a writer is not overtaken.
+    @Test func waitsForTheChannel() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let stream = live.stream
+            let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: true) { context in
+                context.writeAndFlush(NIOAny(ByteBuffer(repeating: 1, count: 300 << 10)), promise: nil)
+            }
+            let lines = try await relay.on(relay.home) { _ in
+                let before = connection.line?.descriptor ?? -1
+                connection.writer?.waitForChannel()
+                connection.play(stream)
+                return (before, connection.line?.descriptor ?? -1)
+            }
+            #expect(lines.0 >= 0 && lines.1 < 0)
+            let frames = [try Make.audio(1, at: 0), try Make.audio(2, at: 20)]
+            try await relay.publish([frames[0]], to: live)
+            while peer.bytes.count < 300 << 10, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+            try await relay.settle()
+            #expect(try await relay.on(relay.home) { _ in (connection.line?.descriptor ?? -1) >= 0 })
+            try await relay.publish([frames[1]], to: live)
+            while peer.read(64 << 10, waitMs: 100) > 0 {}
+            #expect(peer.bytes.prefix(300 << 10).allSatisfy { $0 == 1 })
+            #expect(try Array(peer.bytes.dropFirst(300 << 10)).messages() == frames.received())
+            try await relay.on(relay.home) { _ in connection.context?.close(promise: nil) }
+            try await relay.settle()
+        }
+    }
 }
 
 extension Received {

@@ -167,6 +167,12 @@ final class SocketWriter {
         context.writeAndFlush(NIOAny(bytes), promise: promise)
     }
 
+    /// What others have given the channel leaves before the first message: to be called while it may still be waiting there.
+    func waitForChannel() {
+        // Over TLS the messages go the same way.
+        if self.isDirect { self.writeThroughChannel(ByteBuffer()) }
+    }
+
     private func writeThroughChannel(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }
         self.inFlight += 1
