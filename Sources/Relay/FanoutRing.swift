@@ -83,7 +83,8 @@ package struct FanoutRing: Sendable {
         self.lastKeyframe(from: sequence) == nil ? self.livePoint : self.joinPoint
     }
 
-    package mutating func append(_ message: EncodedMessage) {
+    /// Unless it is `isBounded` the ring may hold more than its bound afterwards, until ``bound()``.
+    package mutating func append(_ message: EncodedMessage, isBounded: Bool = true) {
         let sequence = self.head
         self.messages.append(message)
         self.totalBytes += Self.cost(message)
@@ -100,6 +101,11 @@ package struct FanoutRing: Sendable {
             let spanMs = message.arrivalMs - self[start].arrivalMs
             if self.gopBytes > self.bounds.gopBytes || spanMs > self.bounds.gopMs { self.dropGOP() }
         }
+        if isBounded { self.bound() }
+    }
+
+    /// Lets go of the oldest messages until the ring is within its bound.
+    package mutating func bound() {
         while self.totalBytes > self.bounds.totalBytes, self.messages.count > 1 { self.removeFirst() }
     }
 

@@ -35,12 +35,8 @@ package struct HeaderTable: Sendable {
             // What it replaces is out of date all the same.
             return self.rows.count != before
         }
-        var kept = frame
-        // Copied: a slice would keep the whole read buffer alive for as long as the stream lives.
-        kept.payload = ByteBuffer()
-        kept.payload.writeImmutableBuffer(frame.payload)
         // Last: of headers that share only some of their tracks, the newest must reach a joiner behind the others.
-        self.rows.append(Row(slot: slot, frame: kept))
+        self.rows.append(Row(slot: slot, frame: frame.copied))
         return true
     }
 
@@ -68,5 +64,15 @@ package struct HeaderTable: Sendable {
             // A header whose tracks cannot be read is relayed as it came, but joiners are not given it.
             return nil
         }
+    }
+}
+
+extension Frame {
+    /// For keeping: a slice would keep the whole read buffer alive for as long as the frame is kept.
+    var copied: Frame {
+        var copy = self
+        copy.payload = ByteBuffer()
+        copy.payload.writeImmutableBuffer(self.payload)
+        return copy
     }
 }

@@ -28,6 +28,9 @@ package final class LoopFanout {
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
     var isDirty = false
+    /// Viewers are being sent messages: none leaves the ring. A write that fails makes its channel read what it has left, and of that may
+    /// come messages for this very ring.
+    private var isPumping = false
     /// How long messages are gathered before they are sent.
     let coalesceMs: Int64
     /// Of audio alone: what is older is not sent any more.
@@ -87,7 +90,7 @@ package final class LoopFanout {
         switch update {
         case .append(let message):
             self.bytesInWindow += message.length
-            self.ring.append(message)
+            self.ring.append(message, isBounded: !self.isPumping)
         case .prelude(let frames):
             self.ring.setPrelude(frames)
             self.preludeCache = nil
@@ -224,6 +227,7 @@ package final class LoopFanout {
 
     /// Sends every viewer what is due. Most stand at the same place and take all of the same batch: their way is kept short.
     func pumpAll(scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
+        self.isPumping = true
         let head = self.ring.head
         let base = self.ring.base
         var lanes = self.lanes.base
@@ -259,11 +263,21 @@ package final class LoopFanout {
                     // Full or broken: the general way meets the same, and deals with it.
                 }
             }
-            self.pump(self.viewers[index], scratch: scratch, policy: policy, nowMs: nowMs)
-            // The general way gathers for itself, and tells connections, which may do anything.
+            self.serve(self.viewers[index], scratch: scratch, policy: policy, nowMs: nowMs)
+            // The general way gathers for itself, and tells connections, which may do anything but take messages from the ring.
             from = -1
             lanes = self.lanes.base
         }
+        self.isPumping = false
+        self.ring.bound()
+    }
+
+    /// Sends one viewer what is due, as far as its connection takes it.
+    func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
+        self.isPumping = true
+        self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
+        self.isPumping = false
+        self.ring.bound()
     }
 
     /// Whether a viewer at this place is too little behind to be looked at more closely.
@@ -279,13 +293,8 @@ package final class LoopFanout {
         return min(max(self.bytesPerSecond / 4, least), 128 << 10)
     }
 
-    private func advance(_ viewer: Viewer, to cursor: Int, bytes: Int, messages: Int) {
-        viewer.cursor = cursor
-        viewer.count(bytes: bytes, messages: messages)
-    }
-
-    /// Sends the viewer what is due, as far as its connection takes it.
-    func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
+    /// The general way: whatever the viewer is sent, and however much its connection takes.
+    private func serve(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
         defer {
             viewer.isSteady = viewer.gate.isOpen && viewer.streamID == 1 && viewer.prelude.isEmpty && !viewer.isDetached && !viewer.isPaused
@@ -334,7 +343,8 @@ package final class LoopFanout {
         let total = self.batchBytes
         let written = viewer.sink.write(UnsafeBufferPointer(rebasing: self.batch[..<self.batchCount]), bytes: total)
         if written == total {
-            self.advance(viewer, to: self.batchTo, bytes: total, messages: self.batchTo - from)
+            viewer.cursor = self.batchTo
+            viewer.count(bytes: total, messages: self.batchTo - from)
             return self.batchTo
         }
         return self.finishCut(viewer, from: from, to: self.batchTo, written: written)

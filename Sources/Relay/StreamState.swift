@@ -170,7 +170,7 @@ package struct StreamState: Sendable {
         mapped.timestamp = self.timeline.map(frame.timestamp, isCoded: isCoded, nowMs: nowMs)
         if frame.tag.flags.contains(.endOfSequence) {
             // Held: if the publisher comes back, players never see an end.
-            if self.heldEnd.count < 8 { self.heldEnd.append(mapped) }
+            if self.heldEnd.count < 8 { self.heldEnd.append(mapped.copied) }
             return
         }
         if frame.kind == .video { self.hasVideo = true }

@@ -84,6 +84,37 @@ import Testing
         }
     }
 
+    /// The ring is full, and a write publishes more than it may hold: whoever is being sent messages still finds them there, and the others
+    /// go on where the ring begins afterwards. `isCut`: the write itself takes part of what it was given.
+    @Test(arguments: [false, true]) func writesThatPublishMoreThanTheRingHolds(_ isCut: Bool) async throws {
+        var policy = RelayPolicy()
+        policy.ring.totalBytes = 4 << 10
+        try await RelayHarness.run(policy) { relay in
+            let live = try await relay.live()
+            let sinks = try await self.join(relay, live.stream, count: 3)
+            let first = [try Make.audio(1, at: 0), try Make.audio(2, at: 0)]
+            let flood = try (10..<110).map { try Make.audio($0, at: 10) }
+            try await relay.publish([first[0]], to: live)
+            try await relay.with(sinks[0]) { sink in
+                // What comes next for it is the oldest message of the ring.
+                sinks[1].room = 0
+                if isCut { sink.writeLimit = 25 }
+                sink.onWrite = { [unowned sink] in
+                    sink.onWrite = nil
+                    RelayLoop.publish(flood, to: live.stream, token: live.token)
+                }
+            }
+            try await relay.publish([first[1]], to: live)
+            #expect(try await relay.ringBytes(live.stream) <= 4 << 10)
+            for sink in sinks { try await relay.with(sink) { $0.drain() } }
+            let last = try Make.audio(200, at: 20)
+            try await relay.publish([last], to: live)
+            #expect(try await relay.received(sinks[0]) == (first + (isCut ? [] : flood) + [last]).received())
+            #expect(try await relay.received(sinks[1]) == [first[0], last].received())
+            #expect(try await relay.received(sinks[2]) == (first + flood + [last]).received())
+        }
+    }
+
     /// Stopping and starting again on the same connection, within a write: the old player's place is not the new one's.
     @Test func writesThatReplay() async throws {
         try await RelayHarness.run { relay in

@@ -68,6 +68,22 @@ import Testing
         #expect(try state.claim(self.me, nowMs: 31_001, items: &self.items).replaced == 4)
     }
 
+    /// What is held until the grace period ends does not hold the publisher's read buffers.
+    @Test mutating func heldEndIsACopy() throws {
+        var state = StreamState()
+        let token = try state.claim(self.me, nowMs: 0, items: &self.items).token
+        var payload = ByteBuffer(repeating: 7, count: 1 << 20)
+        payload.clear()
+        let end = try Make.endOfSequence(1, at: 0)
+        payload.writeImmutableBuffer(end.payload)
+        state.ingest(try Frame(kind: .video, timestamp: 0, payload: payload), token: token, nowMs: 0, items: &self.items)
+        state.leave(token: token, clean: true, nowMs: 0)
+        self.items = []
+        #expect(state.tick(nowMs: 3_000, items: &self.items) == .ended)
+        let frames = self.items.compactMap { if case .frame(let frame) = $0 { frame } else { nil } }
+        #expect(frames.map(\.payload) == [end.payload] && frames.allSatisfy { $0.payload.storageCapacity < 64 })
+    }
+
     static let departures: [(clean: Bool, deadlineMs: Int64)] = [(true, 3_000), (false, 30_000)]
 
     @Test(arguments: departures) mutating func grace(_ departure: (clean: Bool, deadlineMs: Int64)) throws {

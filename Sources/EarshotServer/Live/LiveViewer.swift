@@ -34,7 +34,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private let isMultiplexed: Bool
     private(set) var context: ChannelHandlerContext?
     private var loop: LoopContext?
-    private var writer: SocketWriter?
+    private(set) var writer: SocketWriter?
     private var viewer: Viewer?
     /// The publisher's, whatever it is that is played of it.
     private var stream: Relay.Stream?
@@ -96,6 +96,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         }
         let writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
         self.writer = writer
+        // Its own head, and answers to what the client had asked before.
+        writer.waitForChannel()
         self.openedMs = loop.relay.nowMs
         self.lastPingMs = self.openedMs
         self.core.counters.update { $0.connectionsAccepted += 1 }

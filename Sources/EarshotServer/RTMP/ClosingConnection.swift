@@ -4,18 +4,18 @@ import NIOCore
 protocol ClosingConnection: AnyObject {
     /// Nil once the channel is done with it.
     var context: ChannelHandlerContext? { get }
+    /// All that is written by the connection goes through it.
+    var writer: SocketWriter? { get }
 }
 
 extension ClosingConnection {
     /// Closes the connection when its last words are out, or after a moment.
     func closeWhenSent() {
         guard let context = self.context else { return }
-        // On the next turn: the caller may be in the middle of the stream's viewers. An empty write completes when the last words are out.
+        // On the next turn: the caller may be in the middle of the stream's viewers.
         context.eventLoop.assumeIsolated().execute {
             guard let context = self.context else { return }
-            let written = context.eventLoop.makePromise(of: Void.self)
-            written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
-            context.writeAndFlush(NIOAny(ByteBuffer()), promise: written)
+            self.writer?.whenSent { self.context?.close(promise: nil) }
             // A client that reads nothing must not keep its connection by that.
             context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(2)) { self.context?.close(promise: nil) }
         }

@@ -74,6 +74,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var isYielding = false
     /// The channel is closed.
     var isGone = false
+    private var hasEnded = false
     private var isAdmitted = false
     private(set) var closeReason: CloseReason?
     private var closeDetail: String?
@@ -166,12 +167,15 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         context.fireChannelInactive()
     }
 
-    /// The connection's last act.
+    /// The connection's last act. A second one lets go of what was asked for in between: a write that fails while the peer's last words are
+    /// being read ends the connection, and whoever reads them ends it again.
     func end() {
         self.endRoles(clean: false)
         self.loop.remove(self)
         if self.isAdmitted { self.core.admission.leave(self.addressKey) }
         self.isAdmitted = false
+        guard !self.hasEnded else { return }
+        self.hasEnded = true
         self.logClose()
     }
 

@@ -47,6 +47,8 @@ final class SocketWriter {
     var isEnding = false {
         didSet { self.settle() }
     }
+    /// What follows the last byte, if anything.
+    private var whenSent: (() -> Void)?
     private var bytesThroughChannel: UInt64 = 0
     var bytesWritten: UInt64 { self.bytesThroughChannel &+ (self.line?.bytesWritten ?? 0) }
 
@@ -85,6 +87,7 @@ final class SocketWriter {
         self.context = nil
         self.control = ByteBuffer()
         self.rest = nil
+        self.whenSent = nil
         self.settle()
     }
 
@@ -100,7 +103,7 @@ final class SocketWriter {
     /// Starts at a message boundary; only while ``isReady``. Returns the bytes taken.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
         if self.isDirect { return self.sendNow(vectors) }
-        let taken = self.writeToChannel(vectors, limit: Self.channelPiece)
+        let taken = self.writeToChannel(vectors, bytes: min(bytes, Self.channelPiece))
         self.bytesThroughChannel &+= UInt64(taken)
         return taken
     }
@@ -124,11 +127,11 @@ final class SocketWriter {
         return 0
     }
 
-    private func writeToChannel(_ vectors: UnsafeBufferPointer<IOVector>, limit: Int) -> Int {
+    private func writeToChannel(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
         guard let context = self.context else { return 0 }
-        var buffer = context.channel.allocator.buffer(capacity: limit)
-        for vector in vectors where buffer.readableBytes < limit {
-            let count = min(vector.iov_len, limit - buffer.readableBytes)
+        var buffer = context.channel.allocator.buffer(capacity: bytes)
+        for vector in vectors where buffer.readableBytes < bytes {
+            let count = min(vector.iov_len, bytes - buffer.readableBytes)
             buffer.writeBytes(UnsafeRawBufferPointer(start: vector.iov_base, count: count))
         }
         let count = buffer.readableBytes
@@ -164,6 +167,12 @@ final class SocketWriter {
         context.writeAndFlush(NIOAny(bytes), promise: promise)
     }
 
+    /// What others have given the channel leaves before the first message: to be called while it may still be waiting there.
+    func waitForChannel() {
+        // Over TLS the messages go the same way.
+        if self.isDirect { self.writeThroughChannel(ByteBuffer()) }
+    }
+
     private func writeThroughChannel(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }
         self.inFlight += 1
@@ -173,6 +182,8 @@ final class SocketWriter {
     }
 
     private func wrote(_ result: Result<Void, any Error>) {
+        // The channel has closed its socket, and tells its handlers after this: the descriptor may be another connection's soon.
+        if case .failure = result { self.isBroken = true }
         self.inFlight -= 1
         // Over TLS the channel says by its writability that there is room.
         if self.isDirect, case .success = result { self.proceed() }
@@ -197,7 +208,25 @@ final class SocketWriter {
             // On the direct path the flush's completion comes here again.
             if self.isDirect { return }
         }
+        self.endIfSent()
         if self.isReady { self.owner.writerBecameReady() }
+    }
+
+    /// Runs `body`, once, when a started message and all answers are out. Not at all when the channel becomes inactive before.
+    func whenSent(_ body: @escaping () -> Void) {
+        self.whenSent = body
+        self.flush()
+        self.endIfSent()
+    }
+
+    private func endIfSent() {
+        guard let context = self.context, let body = self.whenSent else { return }
+        guard self.isBroken || self.rest == nil && self.control.readableBytes == 0 else { return }
+        self.whenSent = nil
+        // An empty write completes behind all that the channel was given before.
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { _ in body() }
+        context.writeAndFlush(NIOAny(ByteBuffer()), promise: promise)
     }
 
     private func sendRest() {

@@ -1,0 +1,1 @@
+../../Sources/EarshotServer/RTMP/SocketWriter.swift

@@ -1,0 +1,173 @@
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import Relay
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A viewer's connection as the server has it: a channel of NIO's over a real socket, and the server's own ``SocketWriter``, to which this
+/// folder links.
+///
+/// `@unchecked Sendable`: touched on its loop only.
+final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingConnection, ViewerSink, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+
+    private let loop: RelayLoop
+    /// Past the channel where possible, as over plain TCP; otherwise through it, as over TLS.
+    private let isDirect: Bool
+    /// Runs before there is a writer.
+    private let begin: @Sendable (ChannelHandlerContext) -> Void
+    private(set) var context: ChannelHandlerContext?
+    private(set) var writer: SocketWriter?
+    private var viewers: [Viewer] = []
+    /// Messages that were not taken whole at once.
+    private(set) var cuts = 0
+    /// Whether a message could have been started on the socket that the channel had closed.
+    private(set) var endedWithOpenLine = false
+
+    init(_ loop: RelayLoop, isDirect: Bool, begin: @escaping @Sendable (ChannelHandlerContext) -> Void) {
+        self.loop = loop
+        self.isDirect = isDirect
+        self.begin = begin
+    }
+
+    /// Its peer keeps `kernelBytes` or so of what it does not read.
+    static func open(
+        on loop: RelayLoop, isDirect: Bool, kernelBytes: CInt = 4 << 10,
+        begin: @escaping @Sendable (ChannelHandlerContext) -> Void = { _ in }
+    ) throws -> (WriterConnection, Peer) {
+        var ends: [CInt] = [0, 0]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+        var bytes = kernelBytes
+        _ = setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
+        let peer = Peer(ends[1])
+        let connection = WriterConnection(loop, isDirect: isDirect, begin: begin)
+        let channel = ClientBootstrap(group: loop.eventLoop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(connection) }
+            }
+            .withConnectedSocket(ends[0])
+        _ = try RelayHarness.wait(for: channel)
+        return (connection, peer)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.context = context
+        self.begin(context)
+        var descriptor: CInt?
+        if self.isDirect {
+            descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+            #expect(descriptor != nil)
+        }
+        self.writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.endedWithOpenLine = (self.line?.descriptor ?? -1) >= 0
+        self.writer?.invalidate()
+        self.stop()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if !self.isDirect, context.channel.isWritable { self.writer?.proceed() }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    // MARK: What the test does
+
+    func play(_ stream: Relay.Stream, streamID: UInt32 = 1) {
+        let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.loop.nowMs)
+        self.viewers.append(viewer)
+        #expect(stream.enterViewer(limit: .max))
+        self.loop.attach(viewer)
+    }
+
+    func stop() {
+        for viewer in self.viewers {
+            self.loop.detach(viewer)
+            viewer.stream.leaveViewer()
+        }
+        self.viewers = []
+    }
+
+    /// An answer, of whole messages.
+    func say(_ bytes: ByteBuffer) {
+        self.writer?.writeControl { $0.writeImmutableBuffer(bytes) }
+        self.writer?.flush()
+    }
+
+    // MARK: SocketWriterOwner
+
+    func writerBecameReady() { for viewer in self.viewers { self.loop.pump(viewer) } }
+    func writeFailed() { self.context?.close(promise: nil) }
+    func writerOverflowed() { self.context?.close(promise: nil) }
+
+    // MARK: ViewerSink
+
+    var isReady: Bool { self.writer?.isReady == true }
+    var line: DirectLine? { self.writer?.line }
+
+    func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { self.writer?.write(vectors, bytes: bytes) ?? 0 }
+
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
+        self.cuts += 1
+        self.writer?.finish(message, header: header, from: offset)
+    }
+
+    func tell(_ viewer: Viewer, _ notice: StreamNotice) {}
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) { self.context?.close(promise: nil) }
+    func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
+    func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
+}
+
+/// The other end of a connection. Reads when it is told to; the test's own.
+final class Peer {
+    private let descriptor: CInt
+    private var isOpen = true
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    private(set) var bytes: [UInt8] = []
+    /// The server has closed the connection, and all of it has been read.
+    private(set) var hasEnded = false
+
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit {
+        self.close()
+        self.buffer.deallocate()
+    }
+
+    /// With what was not read, a reset.
+    func close() {
+        guard self.isOpen else { return }
+        self.isOpen = false
+        closeDescriptor(self.descriptor)
+    }
+
+    /// Takes what is there, so many bytes at most; waits so long for the first of them. How many it got.
+    @discardableResult
+    func read(_ most: Int, waitMs: CInt = 0) -> Int {
+        guard self.isOpen, !self.hasEnded else { return 0 }
+        var poller = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&poller, 1, waitMs) > 0 else { return 0 }
+        let count = recv(self.descriptor, self.buffer.baseAddress, min(most, self.buffer.count), CInt(MSG_DONTWAIT))
+        self.hasEnded = count == 0
+        guard count > 0 else { return 0 }
+        self.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
+        return count
+    }
+}
+
+/// Outside the class, whose method has the same name.
+private func closeDescriptor(_ descriptor: CInt) {
+    #expect(close(descriptor) == 0, "closed once only")
+}
