@@ -227,7 +227,7 @@ package final class LoopFanout {
 
     /// Sends every viewer what is due. Most stand at the same place and take all of the same batch: their way is kept short.
     func pumpAll(scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
-        self.isPumping = true
+        let isOutermost = self.beginPumping()
         let head = self.ring.head
         let base = self.ring.base
         var lanes = self.lanes.base
@@ -268,16 +268,25 @@ package final class LoopFanout {
             from = -1
             lanes = self.lanes.base
         }
+        if isOutermost { self.endPumping() }
+    }
+
+    /// False within another pump: a connection that is being told may become ready and pump again.
+    private func beginPumping() -> Bool {
+        defer { self.isPumping = true }
+        return !self.isPumping
+    }
+
+    private func endPumping() {
         self.isPumping = false
         self.ring.bound()
     }
 
     /// Sends one viewer what is due, as far as its connection takes it.
     func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
-        self.isPumping = true
+        let isOutermost = self.beginPumping()
         self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
-        self.isPumping = false
-        self.ring.bound()
+        if isOutermost { self.endPumping() }
     }
 
     /// Whether a viewer at this place is too little behind to be looked at more closely.
