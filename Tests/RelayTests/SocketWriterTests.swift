@@ -73,6 +73,44 @@ import Testing
         }
     }
 
+    /// What a connection said before it went is read from within the write that finds it gone. It publishes more than the ring holds, while
+    /// another viewer is to be sent what that lets go of.
+    @Test(arguments: [false, true]) func publishesFromWithinAWrite(_ isDirect: Bool) async throws {
+        var policy = RelayPolicy()
+        policy.ring.totalBytes = 32 << 10
+        try await RelayHarness.run(policy) { relay in
+            let live = try await relay.live()
+            let stream = live.stream
+            let (goer, goersPeer) = try WriterConnection.open(on: relay.home, isDirect: isDirect, kernelBytes: 256 << 10)
+            let (stalled, peer) = try WriterConnection.open(on: relay.home, isDirect: true)
+            try await relay.on(relay.home) { _ in
+                for connection in [goer, stalled] { connection.play(stream) }
+            }
+            let frames = [try Make.audio(1, at: 0, bytes: 20_000), try Make.audio(2, at: 20), try Make.audio(3, at: 40)]
+            let flood = try (10..<510).map { try Make.audio($0, at: 60) }
+            try await relay.publishSingly(Array(frames[..<2]), to: live)
+            #expect(try await relay.on(relay.home) { _ in goer.isReady && stalled.cuts == 1 && !stalled.isReady })
+            // In one task: the loop looks at its sockets only after the pump, which comes next.
+            try await relay.on(relay.home) { _ in
+                goer.onRead = { RelayLoop.publish(flood, to: live.stream, token: live.token) }
+                goersPeer.say(1)
+                goersPeer.close()
+                RelayLoop.publish([frames[2]], to: live.stream, token: live.token)
+            }
+            try await relay.settle()
+            #expect(stream.viewerCount == 1)
+            let size = TestEncoder.headerLength + frames[0].payload.readableBytes
+            while peer.bytes.count < size, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+            try await relay.settle()
+            let last = try Make.audio(1_000, at: 80)
+            try await relay.publish([last], to: live)
+            while peer.read(64 << 10, waitMs: 100) > 0 {}
+            #expect(try peer.bytes.messages() == [frames[0], last].received(), "what it was too late for is left out")
+            try await relay.on(relay.home) { _ in stalled.context?.close(promise: nil) }
+            try await relay.settle()
+        }
+    }
+
     /// A connection that is closed while a message is half out: its end still comes, and what was said last.
     @Test(arguments: [false, true]) func lastWords(_ isDirect: Bool) async throws {
         try await RelayHarness.run { relay in

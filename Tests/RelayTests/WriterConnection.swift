@@ -27,6 +27,8 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
     private var viewers: [Viewer] = []
+    /// The peer said something.
+    var onRead: (() -> Void)?
     /// Messages that were not taken whole at once.
     private(set) var cuts = 0
     /// Whether a message could have been started on the socket that the channel had closed.
@@ -68,6 +70,8 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
         }
         self.writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
     }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.onRead?() }
 
     func channelInactive(context: ChannelHandlerContext) {
         self.endedWithOpenLine = (self.line?.descriptor ?? -1) >= 0
@@ -130,8 +134,10 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
     func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }
 
-/// The other end of a connection. Reads when it is told to; the test's own.
-final class Peer {
+/// The other end of a connection. Reads when it is told to.
+///
+/// `@unchecked Sendable`: of one test, which does one thing after the other.
+final class Peer: @unchecked Sendable {
     private let descriptor: CInt
     private var isOpen = true
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
@@ -151,6 +157,11 @@ final class Peer {
         guard self.isOpen else { return }
         self.isOpen = false
         closeDescriptor(self.descriptor)
+    }
+
+    func say(_ byte: UInt8) {
+        var byte = byte
+        #expect(send(self.descriptor, &byte, 1, CInt(MSG_NOSIGNAL)) == 1)
     }
 
     /// Takes what is there, so many bytes at most; waits so long for the first of them. How many it got.
