@@ -4,6 +4,31 @@ import Testing
 
 /// `earshot talk`, against a real server.
 @Suite struct CLITalkTests {
+    /// From a pipe and into one.
+    @Test(.timeLimit(.minutes(1))) func pipes() async throws {
+        try await TalkRoom.run { room in
+            try await Fixture.withDirectory { directory in
+                let cli = try await room.server.cli(in: directory)
+                let tone = directory.appendingPathComponent("tone.ogg").path
+                let made = try await ClientProcess.run(
+                    ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=900", "-t", "6", "-c:a", "libopus", tone], within: 30)
+                #expect(made.status == 0, "\(made.errors)")
+                let speak = try cli.line(["talk", "speak", "r1", "--as", "ops", "-"])
+                let speaker = try ClientProcess(["bash", "-c", #"cat "$1" | env "${@:2}""#, "pipe", tone] + speak)
+                try await eventually("the voice of ops") { try await room.member("ops")["speaking"].bool == true }
+                let raw = directory.appendingPathComponent("heard.f32").path
+                let listen = try cli.line(["talk", "listen", "r1", "--seconds", "2"])
+                let heard = try await ClientProcess.run(
+                    ["bash", "-c", #"env "${@:2}" | ffmpeg -v error -i - -f f32le "$1""#, "pipe", raw] + listen, within: 30)
+                #expect(heard.status == 0, "\(heard.errors)")
+                let levels = Tone.levels(try TalkMixTests.floats(URL(fileURLWithPath: raw)), 900)
+                #expect(levels.count >= 19 && levels[levels.count / 2] > -25, "\(levels)")
+                let spoken = try await speaker.outcome(within: 40)
+                #expect(spoken.status == 0 && spoken.errors.contains("6.0 seconds spoken"), "\(spoken.errors)")
+            }
+        }
+    }
+
     @Test(.timeLimit(.minutes(1))) func speakListenShow() async throws {
         try await TalkRoom.run { room in
             try await Fixture.withDirectory { directory in

@@ -1,4 +1,4 @@
-import EarshotServer
+@testable import EarshotServer
 import Foundation
 import NIOCore
 import RTMP
@@ -185,6 +185,19 @@ import Testing
             try await room.camera.play("talk/r1/mix-device", on: room.camera.createStream())
             #expect(try await room.member("device")["role"].string == "host")
             await ann.close()
+            // A signature is for one name, to speak or to listen.
+            let time = TxSecret.text(ofSeconds: WallClock.seconds + 60)
+            func signed(_ name: String) -> String {
+                "\(name)?\(Doorkeeper.signed(name, txTime: time, key: "a key for tests"))"
+            }
+            let ben = try await room.client()
+            try await ben.publish(signed("r1/ben"), on: ben.createStream())
+            try await ben.play(signed("r1/mix-ben"), on: ben.createStream())
+            try await ben.createStreamAndTryToPublish("r1/cat?\(Doorkeeper.signed("r1/ben", txTime: time, key: "a key for tests"))")
+            try await eventually("a refusal") { ben.statuses.last?.description.contains("[credential_wrong]") == true }
+            #expect(try await room.member("ben")["role"].string == "guest")
+            #expect(try await room.member("cat").names.isEmpty)
+            await ben.close()
         }
     }
 
