@@ -27,6 +27,35 @@ import Testing
     }
 }
 
+/// A client that writes small frames as most do: what the server says to it must not hold them up.
+@Suite struct AcknowledgementTests {
+    @Test(.timeLimit(.minutes(1))) func wordsDoNotHoldFramesBack() async throws {
+        try await TalkRoom.run { room in
+            var options = RawClient.Options()
+            options.waitsForAcknowledgement = true
+            let ann = try await room.client(options)
+            // Every 3,000 bytes it is told how many have come: fifteen times in all.
+            ann.send(ControlMessage.windowAcknowledgementSize(3_000).message)
+            try await ann.publish("r1/ann", on: ann.createStream())
+            let ear = try await room.listener("ann")
+            let start = ContinuousClock.now
+            var sent: [UInt32: ContinuousClock.Instant] = [:]
+            for number in 1...240 {
+                try await Task.sleep(until: start + .milliseconds(number * 20), tolerance: .zero, clock: .continuous)
+                sent[UInt32(number * 20)] = .now
+                ann.send(.audio, SyntheticTag.audio(number, bytes: 180), timestamp: UInt32(number * 20))
+            }
+            try await eventually("the last frame") { ear.media().contains { $0.message.timestamp == 4_800 } }
+            let told = ann.controls.count { if case .acknowledgement = $0 { true } else { false } }
+            let late = ear.media().count { received in sent[received.message.timestamp].map { received.at - $0 > .milliseconds(15) } == true
+            }
+            // Each time it was one frame or two; a busy machine holds up some as well.
+            #expect(told >= 12 && late < told / 2, "\(late) late after \(told) acknowledgements")
+            for client in [ann, ear] { await client.close() }
+        }
+    }
+}
+
 extension RawClient {
     fileprivate var isPinged: Bool { self.controls.contains { if case .userControl(.pingRequest) = $0 { true } else { false } } }
 }

@@ -29,7 +29,17 @@ extension RTMPConnection {
     func channelReadComplete(context: ChannelHandlerContext) {
         self.publishBatch()
         self.writer?.flush()
+        self.acknowledgeAtOnce()
         context.fireChannelReadComplete()
+    }
+
+    /// After words to a client that pushes: the kernel would hold its acknowledgements back from then on, up to 40 ms, to send them with more
+    /// words, and the client its next small frame for as long (Nagle's algorithm, RFC 896): a frame of a voice came that late each time.
+    private func acknowledgeAtOnce() {
+        guard self.hasSpoken || !self.plays.isEmpty, !self.publishings.isEmpty else { return }
+        self.hasSpoken = false
+        // Linux takes it for this once. Without it all works, only later.
+        try? self.context?.channel.syncOptions?.setOption(.tcpOption(RTMPListener.quickAcknowledgement), value: 1)
     }
 
     private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
@@ -68,6 +78,7 @@ extension RTMPConnection {
         }
         self.publishBatch()
         self.writer?.flush()
+        self.acknowledgeAtOnce()
     }
 
     /// Leaves the socket alone until the other connections of the loop have had their turn, then reads on.

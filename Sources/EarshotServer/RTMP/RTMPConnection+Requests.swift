@@ -42,6 +42,7 @@ extension RTMPConnection {
         // RTMP 1.0 §5.4: protocol control on chunk stream 2; commands on 3, those of a message stream on 5 as Adobe's server does.
         let chunkStream: UInt32 = message.type.rawValue <= 6 ? 2 : (message.streamID == 0 ? 3 : 5)
         let encoder = self.encoder
+        self.hasSpoken = true
         self.writer?.writeControl { encoder.encode(message, chunkStream: chunkStream, into: &$0) }
     }
 

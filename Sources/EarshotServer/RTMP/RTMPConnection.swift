@@ -72,6 +72,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var isDeciding = false
     /// This turn's messages are used up: the rest waits in the decoder for the next turn.
     var isYielding = false
+    /// Messages that are no media have been written since what came was last acknowledged at once.
+    var hasSpoken = false
     /// The channel is closed.
     var isGone = false
     private var hasEnded = false

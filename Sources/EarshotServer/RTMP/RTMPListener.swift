@@ -72,6 +72,8 @@ final class RTMPListener: Service, Sendable {
 
     /// TCP_USER_TIMEOUT (RFC 5482): milliseconds that sent data may stay unacknowledged before the kernel gives the peer up.
     private static let userTimeout = NIOBSDSocket.Option(rawValue: 18)
+    /// TCP_QUICKACK (tcp(7)): what has come is acknowledged now.
+    static let quickAcknowledgement = NIOBSDSocket.Option(rawValue: 12)
     /// TCP_NOTSENT_LOWAT: without it the kernel takes up to 4 MB before anyone is told that a viewer has stopped reading.
     private static let notSentLowWater = NIOBSDSocket.Option(rawValue: 25)
 }

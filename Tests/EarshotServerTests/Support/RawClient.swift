@@ -14,6 +14,8 @@ final class RawClient: Sendable {
         var from: String?
         /// Bytes the kernel may keep of what was not read; `nil`: as the system likes.
         var receiveBuffer: Int?
+        /// Whether small writes wait for earlier ones to be acknowledged, as many stock clients' do.
+        var waitsForAcknowledgement = false
         /// Bytes that one read takes at most.
         var readBytes = 64 << 10
         /// The loops of the client; the canary's are its own.
@@ -51,7 +53,7 @@ final class RawClient: Sendable {
     static func open(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
         let handler = RawClientHandler()
         var bootstrap = ClientBootstrap(group: options.group)
-            .channelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: options.waitsForAcknowledgement ? 0 : 1)
             .channelOption(ChannelOptions.maxMessagesPerRead, value: 1)
             .channelOption(ChannelOptions.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: options.readBytes))
             .channelInitializer { channel in
