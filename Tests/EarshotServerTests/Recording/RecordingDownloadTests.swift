@@ -75,7 +75,7 @@ import Testing
     /// A client that stops reading holds up nobody, and one that goes leaves nothing open.
     @Test func aDownloadThatIsBrokenOffIsOver() async throws {
         let big = ["-c:v", "libx264", "-profile:v", "baseline", "-g", "25", "-qp", "2"]
-        let source = try await Fixture.flv(video: big, audio: nil, seconds: 4, size: "1280x720")
+        let source = try await Fixture.flv(video: big, audio: nil, seconds: 10, size: "1280x720")
         try await TestServer.run({
             $0.recording.apps = ["live"]
             $0.rooms.policy.cleanStopMs = 200

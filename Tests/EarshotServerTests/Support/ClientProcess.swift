@@ -161,4 +161,15 @@ extension ClientProcess {
     func openDescriptors() throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.id)/fd").count
     }
+
+    /// The same by what they are for: a file's name, or a kind ("socket").
+    func openFiles() throws -> [String: Int] {
+        let folder = "/proc/\(self.id)/fd"
+        return try FileManager.default.contentsOfDirectory(atPath: folder).reduce(into: [:]) { counts, number in
+            // One that was closed meanwhile has no target any more.
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(number)") else { return }
+            let name = target.prefix { $0 != ":" }.split(separator: "/").last.map(String.init) ?? target
+            counts[name, default: 0] += 1
+        }
+    }
 }
