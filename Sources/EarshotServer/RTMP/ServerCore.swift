@@ -37,7 +37,6 @@ package final class ServerCore: Sendable {
     /// Which room each push is for.
     let activePushes = ActivePushes()
     let shownPeaks = ShownPeaks()
-    let placement: Placement
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
     private let boundTo = Mutex<Server.Addresses?>(nil)
@@ -60,7 +59,6 @@ package final class ServerCore: Sendable {
             loops[ObjectIdentifier(loop)] = LoopContext(RelayLoop(eventLoop: loop, encoder: RelayEncoder(), policy: policy))
         }
         self.loops = loops
-        self.placement = Placement(group)
         self.talk = Talkback(main: self.registry, cores: loops.count)
     }
 
