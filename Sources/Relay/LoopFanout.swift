@@ -27,7 +27,9 @@ package final class LoopFanout {
     private(set) var lanes = LaneTable()
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
-    var isDirty = false
+    var isQueued = false
+    /// True while messages are gathered for it.
+    var isGathering = false
     /// Viewers are being sent messages: none leaves the ring. A write that fails makes its channel read what it has left, and of that may
     /// come messages for this very ring.
     private var isPumping = false
@@ -44,15 +46,10 @@ package final class LoopFanout {
     /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
     private var preludeCache: (sequence: Int, timestamp: Int64, messages: [EncodedMessage])?
 
-    /// The run of messages last gathered, reused by every viewer at the same position.
-    private var batchFrom = 0
-    private var batchTo = 0
-    private var batchBytes = 0
-    private var batchCount = 0
-    private let batch = UnsafeMutableBufferPointer<IOVector>.allocate(capacity: LoopFanout.batchLimitVectors)
-
-    private static let batchLimitBytes = 1 << 20
-    private static let batchLimitVectors = 64
+    private var batch = MessageBatch()
+    /// Where the lap around the viewers goes on, and how many are left of it.
+    private var nextVisited = 0
+    private var unvisited = 0
 
     init(
         _ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
@@ -66,12 +63,10 @@ package final class LoopFanout {
         self.isSeeded = isSeeded
         self.encoder = encoder
         self.windowStartMs = nowMs
-        self.batch.initialize(repeating: IOVector())
     }
 
     deinit {
         for viewer in self.viewers { viewer.leaveFanout() }
-        self.batch.deallocate()
     }
 
     // MARK: Ring
@@ -127,6 +122,8 @@ package final class LoopFanout {
         self.viewers.append(viewer)
         self.lanes.append()
         viewer.enter(self, at: self.viewers.count - 1)
+        // One more to come round to.
+        if self.isDue || self.isPumping { self.beginLap() }
         if self.isSeeded { viewer.start(in: self) }
     }
 
@@ -166,6 +163,8 @@ package final class LoopFanout {
             kept += 1
         }
         self.viewers.removeLast(self.viewers.count - kept)
+        // Others stand in the places that were still to be looked at.
+        if self.isDue { self.beginLap() }
         self.lanes.truncate(to: kept)
         self.hasDetached = false
     }
@@ -198,57 +197,46 @@ package final class LoopFanout {
 
     // MARK: Pumping
 
-    /// A run of messages from `from` that may all be sent as they are: no notice among them, at most a batch. Gathered once per position.
-    private func gather(from: Int) {
-        // Messages never change, so what was gathered from here is still the beginning of what is due.
-        if self.batchFrom == from, self.batchTo > from { return }
-        self.batchFrom = from
-        self.batchBytes = 0
-        self.batchCount = 0
-        var sequence = from
-        let head = self.ring.head
-        while sequence < head {
-            let message = self.ring[sequence]
-            guard let start = message.start else { break }
-            if self.batchBytes > 0, self.batchBytes + message.length > Self.batchLimitBytes { break }
-            let last = self.batchCount - 1
-            if last >= 0, let base = self.batch[last].iov_base, UnsafeRawPointer(base) + self.batch[last].iov_len == start {
-                self.batch[last].iov_len += message.length
-            } else {
-                guard self.batchCount < Self.batchLimitVectors else { break }
-                self.batch[self.batchCount] = IOVector(iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: message.length)
-                self.batchCount += 1
-            }
-            self.batchBytes += message.length
-            sequence += 1
-        }
-        self.batchTo = sequence
-    }
+    /// Whether somebody may not have been sent the newest messages yet.
+    var isDue: Bool { self.unvisited > 0 }
 
-    /// Sends every viewer what is due. Most stand at the same place and take all of the same batch: their way is kept short.
-    func pumpAll(scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
+    /// There is something new: everybody is to be looked at, from where the last lap was left.
+    func beginLap() { self.unvisited = self.viewers.count }
+
+    /// Sends viewers what is due, going on where the last call stopped, until all have been looked at or `sends` are used up. Most stand at
+    /// the same place and take all of the same batch: their way is kept short.
+    func pumpOn(sends: inout Int, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         let isOutermost = self.beginPumping()
         let head = self.ring.head
         let base = self.ring.base
         var lanes = self.lanes.base
+        var count = self.viewers.count
+        // What is told meanwhile may bring messages or viewers, which begin a new lap.
+        var left = self.unvisited
+        self.unvisited = 0
+        var next = self.nextVisited
         var from = -1
         var vectors = UnsafeBufferPointer<IOVector>(start: nil, count: 0)
         var to = 0
         var bytes = 0
         // By index: a write may close a connection, which marks its viewer, and may not touch the list.
-        for index in 0..<self.viewers.count {
+        while left > 0, sends > 0 {
+            let index = next < count ? next : 0
+            next = index + 1
+            left -= 1
             let lane = lanes + index
             if lane.pointee.isSteady {
                 let cursor = lane.pointee.cursor
                 if cursor == head { continue }
                 if cursor != from, cursor >= base, self.isFresh(cursor, policy: policy, nowMs: nowMs) {
-                    self.gather(from: cursor)
+                    self.batch.gather(from: cursor, in: self.ring)
                     from = cursor
-                    vectors = UnsafeBufferPointer(rebasing: self.batch[..<self.batchCount])
-                    to = self.batchTo
-                    bytes = self.batchBytes
+                    vectors = self.batch.vectors
+                    to = self.batch.to
+                    bytes = self.batch.bytes
                 }
                 if cursor == from, bytes > 0, lane.pointee.descriptor >= 0 {
+                    sends -= Self.sends(bytes)
                     let written = DirectLine.send(vectors, to: lane.pointee.descriptor)
                     if written == bytes {
                         lane.pointee.cursor = to
@@ -263,13 +251,22 @@ package final class LoopFanout {
                     // Full or broken: the general way meets the same, and deals with it.
                 }
             }
-            self.serve(self.viewers[index], scratch: scratch, policy: policy, nowMs: nowMs)
+            let viewer = self.viewers[index]
+            let sent = viewer.bytesSent
+            self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
+            sends -= Self.sends(Int(truncatingIfNeeded: viewer.bytesSent &- sent))
             // The general way gathers for itself, and tells connections, which may do anything but take messages from the ring.
             from = -1
             lanes = self.lanes.base
+            count = self.viewers.count
         }
+        self.nextVisited = next
+        self.unvisited = max(self.unvisited, left)
         if isOutermost { self.endPumping() }
     }
+
+    /// What a write of so many bytes counts for: about as many small ones as take the kernel the same time.
+    private static func sends(_ bytes: Int) -> Int { 1 + bytes >> 14 }
 
     /// False within another pump: a connection that is being told may become ready and pump again.
     private func beginPumping() -> Bool {
@@ -348,15 +345,16 @@ package final class LoopFanout {
 
     /// Returns the new cursor.
     private func sendBatch(to viewer: Viewer, from: Int) -> Int {
-        self.gather(from: from)
-        let total = self.batchBytes
-        let written = viewer.sink.write(UnsafeBufferPointer(rebasing: self.batch[..<self.batchCount]), bytes: total)
+        self.batch.gather(from: from, in: self.ring)
+        let to = self.batch.to
+        let total = self.batch.bytes
+        let written = viewer.sink.write(self.batch.vectors, bytes: total)
         if written == total {
-            viewer.cursor = self.batchTo
-            viewer.count(bytes: total, messages: self.batchTo - from)
-            return self.batchTo
+            viewer.cursor = to
+            viewer.count(bytes: total, messages: to - from)
+            return to
         }
-        return self.finishCut(viewer, from: from, to: self.batchTo, written: written)
+        return self.finishCut(viewer, from: from, to: to, written: written)
     }
 
     /// The cut message goes to the connection to finish. Returns the cursor, which stands behind it.

@@ -1,3 +1,4 @@
+import DequeModule
 package import NIOCore
 
 /// The relay's part on one event loop: the streams that live here, the viewers that are connected here, and the pump.
@@ -15,9 +16,9 @@ package final class RelayLoop: @unchecked Sendable {
     var homes: [ObjectIdentifier: HomeStream] = [:]
     /// By stream and packaging.
     private var fanouts: [FanoutKey: LoopFanout] = [:]
-    private var dirty: [LoopFanout] = []
+    /// Those with viewers to pump, in turn.
+    private var dirty: Deque<LoopFanout> = []
     /// Memory for the next list of the same kind, so that a frame allocates none.
-    private var spareDirty: [LoopFanout] = []
     var spareItems: [StreamState.Item] = []
     /// One closure for all pumps.
     private lazy var pumpTask: @Sendable () -> Void = { [weak self] in self?.pumpDirty() }
@@ -31,6 +32,10 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// What a burst of frames may leave behind.
     static let spareItemsLimit = 256
+    /// Writes to viewers before the loop looks at its sockets again, about 4 ms: what is read meanwhile goes to the viewers that are still to
+    /// come, and nobody waits for a whole lap of a large stream.
+    static let sendsPerTurn = 512
+    private static let turnPause = TimeAmount.microseconds(50)
     package static let sweepInterval = TimeAmount.milliseconds(100)
 
     package init(
@@ -189,19 +194,23 @@ package final class RelayLoop: @unchecked Sendable {
 
     func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[FanoutKey(stream, .rtmp)] }
 
+    /// Viewers of it may have something to be sent.
     func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }
-        guard !fanout.isDirty else { return }
-        fanout.isDirty = true
-        guard fanout.coalesceMs == 0 else {
-            self.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(fanout.coalesceMs)) { self.makeDue(fanout) }
-            return
+        guard fanout.coalesceMs > 0 else { return self.makeDue(fanout) }
+        guard !fanout.isGathering else { return }
+        fanout.isGathering = true
+        self.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(fanout.coalesceMs)) {
+            fanout.isGathering = false
+            self.makeDue(fanout)
         }
-        self.makeDue(fanout)
     }
 
     /// Not now but as the loop's next task: what the loop reads meanwhile goes out in the same writes (natural batching).
     private func makeDue(_ fanout: LoopFanout) {
+        fanout.beginLap()
+        guard !fanout.isQueued else { return }
+        fanout.isQueued = true
         self.dirty.append(fanout)
         guard !self.isPumpScheduled else { return }
         self.isPumpScheduled = true
@@ -210,18 +219,18 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func pumpDirty() {
         self.isPumpScheduled = false
-        var due = self.dirty
-        self.dirty = self.spareDirty
-        self.spareDirty = []
         let nowMs = self.nowMs
+        var sends = Self.sendsPerTurn
         self.isPumping = true
-        defer { self.isPumping = false }
-        for fanout in due {
-            fanout.isDirty = false
-            fanout.pumpAll(scratch: self.scratch, policy: self.policy, nowMs: nowMs)
+        while sends > 0, let fanout = self.dirty.popFirst() {
+            fanout.pumpOn(sends: &sends, scratch: self.scratch, policy: self.policy, nowMs: nowMs)
+            if fanout.isDue { self.dirty.append(fanout) } else { fanout.isQueued = false }
         }
-        due.removeAll(keepingCapacity: true)
-        self.spareDirty = due
+        self.isPumping = false
+        guard !self.dirty.isEmpty, !self.isPumpScheduled else { return }
+        self.isPumpScheduled = true
+        // The loop runs all tasks that are due before it looks at its sockets again: this one is due just after.
+        self.eventLoop.assumeIsolated().scheduleTask(in: Self.turnPause, self.pumpTask)
     }
 
     // MARK: Sweep
