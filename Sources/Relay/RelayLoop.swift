@@ -10,6 +10,7 @@ package final class RelayLoop: @unchecked Sendable {
     /// By packaging.
     private let encoders: [any FrameEncoder]
     let policy: RelayPolicy
+    private let turns: (any TurnTaking)?
     /// Milliseconds of the server's monotonic clock.
     private let clock: @Sendable () -> Int64
 
@@ -35,11 +36,12 @@ package final class RelayLoop: @unchecked Sendable {
     /// Writes to viewers before the loop looks at its sockets again, about 4 ms: what is read meanwhile goes to the viewers that are still to
     /// come, and nobody waits for a whole lap of a large stream.
     static let sendsPerTurn = 512
+    /// Where nobody keeps the turns: for all else that is due.
     private static let turnPause = TimeAmount.microseconds(50)
     package static let sweepInterval = TimeAmount.milliseconds(100)
 
     package init(
-        eventLoop: any EventLoop, encoder: any ReversibleEncoder, policy: RelayPolicy = RelayPolicy(),
+        eventLoop: any EventLoop, encoder: any ReversibleEncoder, policy: RelayPolicy = RelayPolicy(), turns: (any TurnTaking)? = nil,
         clock: @escaping @Sendable () -> Int64 = { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
     ) {
         self.eventLoop = eventLoop
@@ -54,6 +56,7 @@ package final class RelayLoop: @unchecked Sendable {
             }
         }
         self.policy = policy
+        self.turns = turns
         self.clock = clock
     }
 
@@ -229,7 +232,7 @@ package final class RelayLoop: @unchecked Sendable {
         self.isPumping = false
         guard !self.dirty.isEmpty, !self.isPumpScheduled else { return }
         self.isPumpScheduled = true
-        // The loop runs all tasks that are due before it looks at its sockets again: this one is due just after.
+        if let turns = self.turns { return turns.next(self.pumpTask) }
         self.eventLoop.assumeIsolated().scheduleTask(in: Self.turnPause, self.pumpTask)
     }
 

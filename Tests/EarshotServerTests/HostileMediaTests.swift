@@ -113,22 +113,25 @@ extension Hostile {
             }
         }
 
-        /// After one header, each byte is a message of its own (RTMP 1.0 §5.3.1.2.4).
-        @Test func oneByteMessages() async throws {
+        /// After one header, each byte is a message of its own (RTMP 1.0 §5.3.1.2.4). Several at once keep a loop busy without an end: the others
+        /// have their turn all the same.
+        @Test(arguments: [1, 6]) func oneByteMessages(_ count: Int) async throws {
             try await TestServer.withCanary { server in
-                let client = try await RawClient.publishing(server.port, "bytes")
                 var bytes = RawBytes()
                 bytes.header(chunkStream: 4, length: 0, type: .audio, streamID: 1)
                 bytes.repeating(0xC4, 99_999)
                 bytes.header(chunkStream: 4, length: 2, type: .audio, streamID: 1)
                 bytes.bytes([0xAF, 1])
-                await client.send(bytes: bytes.buffer)
+                var clients: [RawClient] = []
+                for index in 0..<count { clients.append(try await RawClient.publishing(server.port, "bytes\(index)")) }
+                for client in clients { await client.send(bytes: bytes.buffer) }
                 // Gone at once: what it sent before counts all the same.
-                await client.close()
+                for client in clients { await client.close() }
                 try await server.wait("streams", within: 20) { list in
-                    list["list"].list.contains { $0["name"].string == "bytes" && $0["bytesIn"].int == 2 }
+                    let whole = list["list"].list.filter { ($0["name"].string ?? "").hasPrefix("bytes") && $0["bytesIn"].int == 2 }
+                    return whole.count == count
                 }
-                try await server.expectClosed(client, .clientClosed)
+                for client in clients { try await server.expectClosed(client, .clientClosed) }
             }
         }
     }

@@ -22,18 +22,21 @@ protocol LiveConnection: AnyObject {
 /// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
 package final class LoopContext: @unchecked Sendable {
     package let relay: RelayLoop
+    let turns: LoopTurns
     private var connections: [UInt64: any LiveConnection] = [:]
     private var sweepTask: RepeatedTask?
 
     private static let sweepInterval = TimeAmount.milliseconds(250)
 
-    init(_ relay: RelayLoop) {
-        self.relay = relay
+    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy) {
+        self.turns = LoopTurns(eventLoop)
+        self.relay = RelayLoop(eventLoop: eventLoop, encoder: RelayEncoder(), policy: policy, turns: self.turns)
     }
 
     func start() {
         self.relay.start()
         self.relay.run { _ in
+            self.turns.open()
             self.sweepTask = self.relay.eventLoop.scheduleRepeatedTask(
                 initialDelay: Self.sweepInterval, delay: Self.sweepInterval
             ) { _ in self.sweep() }
@@ -45,6 +48,7 @@ package final class LoopContext: @unchecked Sendable {
         self.relay.run { _ in
             self.sweepTask?.cancel()
             self.sweepTask = nil
+            self.turns.close()
         }
     }
 

@@ -85,8 +85,7 @@ extension RTMPConnection {
     private func yieldTurn() {
         self.isYielding = true
         self.setReading(false)
-        // Not `execute`: a loop runs all tasks that are due, new ones too, before it looks at its sockets again.
-        self.loop.relay.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1)) {
+        self.loop.turns.next {
             self.isYielding = false
             self.readOn()
             if self.isYielding { return }

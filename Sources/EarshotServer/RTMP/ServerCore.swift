@@ -55,9 +55,7 @@ package final class ServerCore: Sendable {
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         let policy = RelayPolicy(config)
         var loops: [ObjectIdentifier: LoopContext] = [:]
-        for loop in group.makeIterator() {
-            loops[ObjectIdentifier(loop)] = LoopContext(RelayLoop(eventLoop: loop, encoder: RelayEncoder(), policy: policy))
-        }
+        for loop in group.makeIterator() { loops[ObjectIdentifier(loop)] = LoopContext(loop, policy) }
         self.loops = loops
         self.talk = Talkback(main: self.registry, cores: loops.count)
     }

@@ -1,0 +1,93 @@
+import NIOCore
+import NIOPosix
+import Relay
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A loop's turns by a pipe: a byte that is written to it is read with what the other sockets have, not before.
+///
+/// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only.
+final class LoopTurns: TurnTaking, @unchecked Sendable {
+    private let eventLoop: any EventLoop
+    private var waiting: [() -> Void] = []
+    /// The end that is read is `channel`'s; `writeEnd` is negative while there is no pipe.
+    private var channel: (any Channel)?
+    private var writeEnd: CInt = -1
+
+    /// Without a pipe: long enough, mostly, for all else that is due.
+    private static let pause = TimeAmount.milliseconds(1)
+
+    init(_ eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    /// On the loop. Until it is open, and when the process may not open a pipe, turns are taken by a timer.
+    func open() {
+        var ends: (read: CInt, write: CInt) = (-1, -1)
+        guard withUnsafeMutableBytes(of: &ends, { pipe($0.bindMemory(to: CInt.self).baseAddress) == 0 }) else { return }
+        let (readEnd, writeEnd) = ends
+        _ = fcntl(readEnd, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(writeEnd, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(writeEnd, F_SETFL, O_NONBLOCK)
+        NIOPipeBootstrap(group: self.eventLoop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Handler(turns: self)) }
+            }
+            .takingOwnershipOfDescriptor(input: readEnd)
+            .hop(to: self.eventLoop).assumeIsolated().whenComplete { result in
+                switch result {
+                case .success(let channel):
+                    self.channel = channel
+                    self.writeEnd = writeEnd
+                case .failure:
+                    closeDescriptors(readEnd, writeEnd)
+                }
+            }
+    }
+
+    /// On the loop. What waits is done all the same.
+    func close() {
+        guard let channel = self.channel else { return }
+        self.channel = nil
+        closeDescriptors(self.writeEnd)
+        self.writeEnd = -1
+        channel.close(promise: nil)
+        self.eventLoop.execute { self.run() }
+    }
+
+    func next(_ task: @escaping () -> Void) {
+        self.waiting.append(task)
+        // Later ones go with the first.
+        guard self.waiting.count == 1 else { return }
+        var byte: UInt8 = 0
+        if self.writeEnd >= 0, write(self.writeEnd, &byte, 1) == 1 { return }
+        self.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.run() }
+    }
+
+    private func run() {
+        let due = self.waiting
+        self.waiting = []
+        for task in due { task() }
+    }
+
+    private final class Handler: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        private let turns: LoopTurns
+
+        init(turns: LoopTurns) { self.turns = turns }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.turns.run() }
+    }
+}
+
+/// `close` within a type that has a method of this name.
+private func closeDescriptors(_ descriptors: CInt...) {
+    for descriptor in descriptors { _ = close(descriptor) }
+}
