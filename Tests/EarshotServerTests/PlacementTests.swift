@@ -1,10 +1,12 @@
-import EarshotServer
 import Foundation
 import NIOCore
 import NIOPosix
 import RTMP
 import Relay
+import Synchronization
 import Testing
+
+@testable import EarshotServer
 
 /// Viewers of one stream are spread over the event loops, and each gets the whole stream wherever it is.
 @Suite struct PlacementTests {
@@ -22,9 +24,9 @@ import Testing
             }
             #expect(perLoop.count == MultiThreadedEventLoopGroup.singleton.makeIterator().reduce(0) { count, _ in count + 1 })
             #expect(perLoop.reduce(0, +) == 80)
-            // Connections are dealt out in turn; those of other tests, which share the loops, come in between.
+            // Other tests share the loops, and take turns in between.
             let fair = 80 / perLoop.count
-            #expect(perLoop.allSatisfy { $0 > fair / 2 && $0 < fair * 2 }, "\(perLoop)")
+            #expect(perLoop.allSatisfy { $0 >= fair * 3 / 4 && $0 <= fair * 5 / 4 }, "\(perLoop)")
             publisher.send(.video, SyntheticTag.video(2, isKeyframe: false, bytes: 900))
             for viewer in viewers {
                 try await eventually("both pictures") { viewer.media().compactMap { SyntheticTag.number($0.message) } == [1, 2] }
@@ -32,5 +34,53 @@ import Testing
             for viewer in viewers { await viewer.close() }
             await publisher.close()
         }
+    }
+
+    /// Loops of the test's own, so that nobody else takes their turns.
+    @Test func connectionsGoWhereFewestAre() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
+        let loops = Array(group.makeIterator())
+        let placement = Placement(group)
+        let accepted = Mutex<[any Channel]>([])
+        let listening = try await ServerBootstrap(group: group)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(placement.handler()) }
+            }
+            .childChannelInitializer { channel in
+                accepted.withLock { $0.append(channel) }
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(listening.localAddress?.port)
+        var clients: [any Channel] = []
+        func connect(_ count: Int) async throws {
+            for _ in 0..<count {
+                let before = accepted.withLock { $0.count }
+                clients.append(try await ClientBootstrap(group: RawClient.group).connect(host: "127.0.0.1", port: port).get())
+                try await eventually("a connection") { accepted.withLock { $0.count } > before }
+            }
+        }
+        /// Of each loop.
+        func open() -> [Int] {
+            let channels = accepted.withLock { $0.filter(\.isActive) }
+            return loops.map { loop in channels.count { $0.eventLoop === loop } }
+        }
+        try await connect(90)
+        try await eventually("90 connections") { open().reduce(0, +) == 90 }
+        #expect(open() == [30, 30, 30])
+        // Of those that came in turn, none of the three kinds is all in one place.
+        let places = accepted.withLock { $0.map { channel in loops.firstIndex { $0 === channel.eventLoop } ?? -1 } }
+        for kind in 0..<3 {
+            let ofKind = stride(from: kind, to: 90, by: 3).map { places[$0] }
+            #expect(Set(ofKind).count > 1, "\(ofKind)")
+        }
+        for channel in accepted.withLock({ $0 }) where channel.eventLoop === loops[1] { try await channel.close().get() }
+        try await connect(31)
+        // Where the first of them goes was decided when the last one before came.
+        try await eventually("91 connections") { open().reduce(0, +) == 91 }
+        #expect(open()[1] >= 30, "\(open())")
+        for client in clients { try? await client.close().get() }
+        try await listening.close()
+        try await group.shutdownGracefully()
     }
 }

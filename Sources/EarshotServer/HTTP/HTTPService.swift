@@ -45,6 +45,7 @@ final class HTTPService: Service, Sendable {
         var quiet = self.log
         if self.log.logLevel > .debug { quiet.logLevel = .warning }
         let shared = self.shared
+        let placement = self.core.placement
         let certificate = self.certificate
         let application = Application(
             router: APIRouter(core: self.core, service: shared.api).router(),
@@ -53,7 +54,14 @@ final class HTTPService: Service, Sendable {
                 return HTTPSServerChannel(responder: responder, shared: shared, certificate: certificate)
             },
             configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
-            onServerRunning: { channel in bound.succeed(channel.localAddress?.port ?? address.port) },
+            onServerRunning: { channel in
+                do {
+                    try await channel.pipeline.addHandler(placement.handler(), position: .first)
+                    bound.succeed(channel.localAddress?.port ?? address.port)
+                } catch {
+                    bound.fail(error)
+                }
+            },
             eventLoopGroupProvider: .shared(self.group), logger: quiet)
         let group = ServiceGroup(configuration: .init(services: [application], logger: quiet))
         let task = Task {

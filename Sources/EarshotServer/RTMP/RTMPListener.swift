@@ -49,6 +49,9 @@ final class RTMPListener: Service, Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // Accepted per turn: a full loop takes tens of milliseconds for a turn, and would let in a hundred viewers a second.
             .serverChannelOption(.maxMessagesPerRead, value: 256)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(core.placement.handler()) }
+            }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
             .childChannelOption(.tcpOption(Self.userTimeout), value: 15_000)

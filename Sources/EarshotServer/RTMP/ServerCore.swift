@@ -37,6 +37,7 @@ package final class ServerCore: Sendable {
     /// Which room each push is for.
     let activePushes = ActivePushes()
     let shownPeaks = ShownPeaks()
+    let placement: Placement
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
     private let boundTo = Mutex<Server.Addresses?>(nil)
@@ -57,6 +58,7 @@ package final class ServerCore: Sendable {
         var loops: [ObjectIdentifier: LoopContext] = [:]
         for loop in group.makeIterator() { loops[ObjectIdentifier(loop)] = LoopContext(loop, policy) }
         self.loops = loops
+        self.placement = Placement(group)
         self.talk = Talkback(main: self.registry, cores: loops.count)
     }
 
