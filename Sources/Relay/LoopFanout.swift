@@ -46,7 +46,7 @@ package final class LoopFanout {
     /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
     private var preludeCache: (sequence: Int, timestamp: Int64, messages: [EncodedMessage])?
 
-    private var batch = MessageBatch()
+    private let batch = MessageBatch()
     /// Where the lap around the viewers goes on, and how many are left of it.
     private var nextVisited = 0
     private var unvisited = 0

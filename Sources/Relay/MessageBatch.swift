@@ -6,8 +6,8 @@ import Musl
 import Darwin
 #endif
 
-/// A run of ring messages gathered for sending, reused by every viewer at the same position.
-struct MessageBatch: ~Copyable {
+/// A run of ring messages gathered for sending, reused by every viewer at the same position. Loop-bound.
+final class MessageBatch {
     /// Sequence numbers: of the first message, and behind the last.
     private(set) var from = 0
     private(set) var to = 0
@@ -28,7 +28,7 @@ struct MessageBatch: ~Copyable {
     var vectors: UnsafeBufferPointer<IOVector> { UnsafeBufferPointer(rebasing: self.pieces[..<self.count]) }
 
     /// Messages from `from` on that may all be sent as they are: no notice among them, at most a batch. Gathered once per position.
-    mutating func gather(from: Int, in ring: borrowing FanoutRing) {
+    func gather(from: Int, in ring: FanoutRing) {
         // Messages never change: what was gathered from here is all that may go together, unless it went up to the head of then.
         if self.from == from, self.to < self.head || self.head == ring.head { return }
         self.from = from
