@@ -185,8 +185,9 @@ import Testing
         }
         try await ScriptedRTMP.run(script) { server in
             try await pulling(server.url) { _, record in
-                try await eventually("the frames") { record.frames.count == 3 }
-                #expect(record.frames.map(\.timestamp) == [0xFFFF_FF00, 0xFFFF_FFF0, 0x1_0000_0010])
+                // More when a busy machine looks after the link has come back: they are said anew each time.
+                try await eventually("the frames") { record.frames.count >= 3 }
+                #expect(record.frames.prefix(3).map(\.timestamp) == [0xFFFF_FF00, 0xFFFF_FFF0, 0x1_0000_0010])
                 #expect(record.frames[1].payload == ByteBuffer(bytes: keyframe))
             }
         }
