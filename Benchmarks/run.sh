@@ -226,26 +226,38 @@ if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
         # Joins as far apart as a nearly full core can start them: each costs two seconds of pictures.
         measure "$1" "$2" 1 --mode fanout --viewers "$3" $small --seconds 8 --warmup 8 --join-interval-us 2500 --max-behind-ms 1000
     }
+    # As far as the open files go, of which server and load generator need one a viewer each, and as the load generator goes.
+    most=$(ulimit -Hn)
+    [[ $most =~ ^[0-9]+$ ]] || most=1000000
+    most=$((most - 500 < 25000 ? most - 500 : 25000))
+    probed() { # probed VIEWERS: whether the rival serves so many
+        local code=0
+        served "capacity-probe-$1" nginx-rtmp "$1" || code=$?
+        unset 'files[-1]'
+        return "$code"
+    }
     low=${CAPACITY_FROM:-1000} high=${CAPACITY_TO:-5000}
+    until probed "$low" || ((low <= 100)); do high=$low low=$((low / 2)); done
+    while ((high < most)) && probed "$high"; do low=$high high=$((high * 3 / 2)); done
     while ((high - low > 200)); do
         middle=$(((low + high) / 2))
-        if served "capacity-probe" nginx-rtmp "$middle"; then low=$middle; else high=$middle; fi
-        unset 'files[-1]'
+        if probed "$middle"; then low=$middle; else high=$middle; fi
     done
     say "nginx-rtmp carries $low viewers of 200 kbit/s"
     echo "$low" >"$results/capacity-nginx-rtmp.txt"
     served capacity-1x nginx-rtmp "$low" || true
-    # As far as this machine's open files go, of which the load generator needs one a viewer.
-    files_limit=$(($(ulimit -Hn) - 500))
+    points=" "
     for tenths in 60 6 10 20 30 40 50; do
         viewers=$((low * tenths / 10)) point=curve-$((tenths / 10))x
         ((tenths != 6)) || point=capacity-0.6x
         ((tenths != 60)) || point=capacity-6x
-        if ((viewers > files_limit)); then
-            viewers=$files_limit
-            point=capacity-$(awk -v viewers="$viewers" -v low="$low" 'BEGIN { printf "%.1f", viewers / low }')x
-            say "$((low * tenths / 10)) viewers are more than the open files allow (ulimit -Hn): measured with $viewers, as $point"
+        if ((viewers > most)); then
+            point=capacity-$(awk -v viewers="$most" -v low="$low" 'BEGIN { printf "%.1f", viewers / low }')x
+            say "$viewers viewers are more than can be had here (ulimit -Hn, and 25,000 of the load generator): $most, as $point"
+            viewers=$most
         fi
+        [[ $points != *" $viewers "* ]] || continue
+        points+="$viewers "
         served "$point" earshot "$viewers" || true
     done
 fi

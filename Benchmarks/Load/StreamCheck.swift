@@ -48,8 +48,9 @@ struct StreamCheck {
         } else {
             self.audio.received(stamp.sequence, timestamp: timestamp)
         }
-        // A frame sent before the window came from a cache or a backlog, which is not the latency of delivery.
-        if stamp.sentNs >= self.windowStartNs && nowNs < self.windowEndNs {
+        // A frame sent before the window came from a cache or a backlog, which is not the latency of delivery. One that was sent within it
+        // counts however late it comes.
+        if stamp.sentNs >= self.windowStartNs && stamp.sentNs < self.windowEndNs {
             self.latency.record(microseconds: (nowNs &- stamp.sentNs) / 1000)
         }
     }

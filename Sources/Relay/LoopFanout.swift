@@ -39,6 +39,8 @@ package final class LoopFanout {
     let maxQueueMs: Int64?
     /// Bytes of encoded messages per second, measured between sweeps.
     private(set) var bytesPerSecond = 0
+    /// The seconds before, newest last.
+    private var recentRates: [Int] = []
     private var bytesInWindow = 0
     private var windowStartMs: Int64
 
@@ -50,6 +52,9 @@ package final class LoopFanout {
     /// Where the lap around the viewers goes on, and how many are left of it.
     private var nextVisited = 0
     private var unvisited = 0
+
+    /// As long as a cached group of pictures may usually be.
+    private static let recentSeconds = 10
 
     init(
         _ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
@@ -149,10 +154,12 @@ package final class LoopFanout {
     func sweepDetached() {
         guard self.hasDetached else { return }
         var kept = 0
+        var next = self.nextVisited
         for index in self.viewers.indices {
             let viewer = self.viewers[index]
             if viewer.isDetached {
                 viewer.leaveFanout()
+                if index < self.nextVisited { next -= 1 }
                 continue
             }
             if kept != index {
@@ -163,7 +170,8 @@ package final class LoopFanout {
             kept += 1
         }
         self.viewers.removeLast(self.viewers.count - kept)
-        // Others stand in the places that were still to be looked at.
+        self.nextVisited = next
+        // Some of those that were still to be looked at are gone: all are, which costs little.
         if self.isDue { self.beginLap() }
         self.lanes.truncate(to: kept)
         self.hasDetached = false
@@ -184,12 +192,24 @@ package final class LoopFanout {
         return slowest
     }
 
+    /// Milliseconds that the next message has waited for the viewer that is furthest behind; 0 when all have the newest.
+    func slowestWaitMs(nowMs: Int64) -> Int64 {
+        let cursor = max(self.slowestCursor, self.ring.base)
+        return cursor < self.ring.head ? nowMs - self.ring[cursor].arrivalMs : 0
+    }
+
+    /// The highest of the last seconds and of this one so far: bytes that wait in a kernel came in one of them. A keyframe after a quiet
+    /// time, or the beginning of a stream, would be many seconds long at the rate of the second before.
+    var peakBytesPerSecond: Int { self.recentRates.reduce(self.bytesInWindow, max) }
+
     /// Lets go of what no viewer here and no joiner needs, and measures the bit rate.
     func trim(nowMs: Int64) {
         self.ring.trim(below: self.slowestCursor)
         let elapsed = nowMs - self.windowStartMs
         if elapsed >= 1_000 {
             self.bytesPerSecond = Int(Int64(self.bytesInWindow) * 1_000 / elapsed)
+            if self.recentRates.count == Self.recentSeconds { self.recentRates.removeFirst() }
+            self.recentRates.append(self.bytesPerSecond)
             self.bytesInWindow = 0
             self.windowStartMs = nowMs
         }
@@ -203,8 +223,8 @@ package final class LoopFanout {
     /// There is something new: everybody is to be looked at, from where the last lap was left.
     func beginLap() { self.unvisited = self.viewers.count }
 
-    /// Sends viewers what is due, going on where the last call stopped, until all have been looked at or `sends` are used up. Most stand at
-    /// the same place and take all of the same batch: their way is kept short.
+    /// Sends viewers what is due, going on where the last call stopped, until all have been looked at or `sends` are used up: one for each
+    /// viewer that gets something, and one for each 16 KiB. Most stand at the same place and take all of the same batch: their way is short.
     func pumpOn(sends: inout Int, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         let isOutermost = self.beginPumping()
         let head = self.ring.head
@@ -252,9 +272,12 @@ package final class LoopFanout {
                 }
             }
             let viewer = self.viewers[index]
-            let sent = viewer.bytesSent
+            let (sent, cursor) = (viewer.bytesSent, viewer.cursor)
             self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
-            sends -= Self.sends(Int(truncatingIfNeeded: viewer.bytesSent &- sent))
+            // To look at one that is paused or full costs next to nothing.
+            if viewer.cursor != cursor || viewer.bytesSent != sent {
+                sends -= Self.sends(Int(truncatingIfNeeded: viewer.bytesSent &- sent))
+            }
             // The general way gathers for itself, and tells connections, which may do anything but take messages from the ring.
             from = -1
             lanes = self.lanes.base
@@ -266,7 +289,7 @@ package final class LoopFanout {
     }
 
     /// What a write of so many bytes counts for: about as many small ones as take the kernel the same time.
-    private static func sends(_ bytes: Int) -> Int { 1 + bytes >> 14 }
+    private static func sends(_ bytes: Int) -> Int { 1 + (bytes >> 14) }
 
     /// False within another pump: a connection that is being told may become ready and pump again.
     private func beginPumping() -> Bool {

@@ -11,6 +11,7 @@ package final class RelayLoop: @unchecked Sendable {
     private let encoders: [any FrameEncoder]
     let policy: RelayPolicy
     private let turns: (any TurnTaking)?
+    private let sendsPerTurn: Int
     /// Milliseconds of the server's monotonic clock.
     private let clock: @Sendable () -> Int64
 
@@ -33,15 +34,16 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// What a burst of frames may leave behind.
     static let spareItemsLimit = 256
-    /// Writes to viewers before the loop looks at its sockets again, about 4 ms: what is read meanwhile goes to the viewers that are still to
-    /// come, and nobody waits for a whole lap of a large stream.
-    static let sendsPerTurn = 512
-    /// Where nobody keeps the turns: for all else that is due.
+    /// ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``'s before the loop looks at its sockets again, for about 4 ms: what is read then goes to
+    /// the viewers that are still to come, and nobody waits for a whole lap of a large stream.
+    package static let usualSendsPerTurn = 512
+    /// Where nobody keeps the turns: long enough for a little else that is due, no more.
     private static let turnPause = TimeAmount.microseconds(50)
     package static let sweepInterval = TimeAmount.milliseconds(100)
 
     package init(
         eventLoop: any EventLoop, encoder: any ReversibleEncoder, policy: RelayPolicy = RelayPolicy(), turns: (any TurnTaking)? = nil,
+        sendsPerTurn: Int = RelayLoop.usualSendsPerTurn,
         clock: @escaping @Sendable () -> Int64 = { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
     ) {
         self.eventLoop = eventLoop
@@ -57,6 +59,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
         self.policy = policy
         self.turns = turns
+        self.sendsPerTurn = sendsPerTurn
         self.clock = clock
     }
 
@@ -195,6 +198,9 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isSteady = false
     }
 
+    /// Nobody waits for what is here already.
+    var hasPumped: Bool { self.dirty.isEmpty }
+
     func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[FanoutKey(stream, .rtmp)] }
 
     /// Viewers of it may have something to be sent.
@@ -221,17 +227,25 @@ package final class RelayLoop: @unchecked Sendable {
     }
 
     private func pumpDirty() {
-        self.isPumpScheduled = false
         let nowMs = self.nowMs
-        var sends = Self.sendsPerTurn
+        var sends = self.sendsPerTurn
+        // Still scheduled: what is marked meanwhile is pumped here, or in the next turn.
         self.isPumping = true
         while sends > 0, let fanout = self.dirty.popFirst() {
+            let isWholeTurn = sends == self.sendsPerTurn
             fanout.pumpOn(sends: &sends, scratch: self.scratch, policy: self.policy, nowMs: nowMs)
-            if fanout.isDue { self.dirty.append(fanout) } else { fanout.isQueued = false }
+            if !fanout.isDue {
+                fanout.isQueued = false
+            } else if isWholeTurn {
+                self.dirty.append(fanout)
+            } else {
+                // It had what another left.
+                self.dirty.prepend(fanout)
+            }
         }
         self.isPumping = false
-        guard !self.dirty.isEmpty, !self.isPumpScheduled else { return }
-        self.isPumpScheduled = true
+        self.isPumpScheduled = !self.dirty.isEmpty
+        guard self.isPumpScheduled else { return }
         if let turns = self.turns { return turns.next(self.pumpTask) }
         self.eventLoop.assumeIsolated().scheduleTask(in: Self.turnPause, self.pumpTask)
     }
@@ -261,8 +275,8 @@ package final class RelayLoop: @unchecked Sendable {
         for fanout in Array(self.fanouts.values) {
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
-            // Where all stand at the live edge, only a look into the kernel can tell of a slow one.
-            if samplesKernel || fanout.slowestCursor < fanout.ring.head {
+            // Where all stand near the live edge, only a look into the kernel can tell of a slow one.
+            if samplesKernel || fanout.slowestWaitMs(nowMs: nowMs) > self.policy.maxBehindMs {
                 self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
             }
             fanout.trim(nowMs: nowMs)
@@ -270,7 +284,8 @@ package final class RelayLoop: @unchecked Sendable {
     }
 
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
-        let rate = fanout.bytesPerSecond
+        // What was in the kernel at the last look may have left since: only a fresh look counts.
+        let rate = samplesKernel ? fanout.peakBytesPerSecond : 0
         // A quarter of a second of the stream may wait in the kernel unsent.
         let lowWater = fanout.lowWater
         for index in 0..<fanout.viewers.count {
@@ -348,7 +363,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
         let fanout = self.fanouts[FanoutKey(viewer)]
-        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.bytesPerSecond, nowMs: self.nowMs) } ?? 0
+        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.peakBytesPerSecond, nowMs: self.nowMs) } ?? 0
         return ViewerSnapshot(
             path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, skippedFrames: viewer.gate.skippedFrames,
             bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)

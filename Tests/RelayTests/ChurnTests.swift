@@ -16,7 +16,8 @@ import Testing
         var policy = RelayPolicy()
         policy.skipBehindMs = 300
         policy.maxBehindMs = 1_500
-        try await RelayHarness.run(policy) { relay in
+        // Each loop's crowd is several turns large.
+        try await RelayHarness.run(policy, sendsPerTurn: 5) { relay in
             var lives: [(stream: Relay.Stream, token: StreamState.Token)] = []
             for index in 0..<Crowd.streams { lives.append(try await relay.live("live/churn\(index)")) }
             let streams = lives.map(\.stream)

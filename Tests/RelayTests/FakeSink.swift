@@ -28,6 +28,8 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     private(set) var told: [(streamID: UInt32, notice: StreamNotice, at: Int)] = []
     private(set) var tooFarBehindMs: [Int64] = []
     private(set) var writes = 0
+    /// Where the last piece of each write lay.
+    private(set) var places: [UnsafeRawPointer] = []
     private(set) var lowWater: [Int] = []
     var unsent = 0
     /// Runs inside every write, after the bytes were taken.
@@ -48,6 +50,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         #expect(vectors.reduce(0) { $0 + $1.iov_len } == bytes)
         #expect(self.rest == nil, "a message is started only when the one before is out")
         self.writes += 1
+        if let place = vectors.last?.iov_base { self.places.append(UnsafeRawPointer(place)) }
         let count = self.take(bytes)
         var left = count
         for vector in vectors {

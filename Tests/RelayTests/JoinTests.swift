@@ -207,4 +207,24 @@ import Testing
             }
         }
     }
+
+    /// A burst is not made anew for each: all joiners are sent the very same bytes.
+    @Test func joinersShareMemory() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await relay.publish(try Make.stream(groups: 2), to: live)
+            var places: [[UnsafeRawPointer]] = []
+            for _ in 0..<20 {
+                let sink = try await relay.join(live.stream, on: relay.home)
+                places.append(try await relay.with(sink) { UncheckedPlaces(all: $0.places) }.all)
+            }
+            #expect(places[0].count > 3, "headers, then the pictures")
+            for each in places { #expect(each == places[0]) }
+        }
+    }
+}
+
+/// Of memory that the stream keeps; only compared.
+private struct UncheckedPlaces: @unchecked Sendable {
+    let all: [UnsafeRawPointer]
 }

@@ -12,7 +12,7 @@ import Testing
         policy.grace.cleanStopMs = 500
         policy.grace.brokenPipeMs = 1_500
         policy.ring.gopMs = 4_000
-        try await RelayHarness.run(policy) { relay in
+        try await RelayHarness.run(policy, sendsPerTurn: seed % 2 == 0 ? 2 : RelayLoop.usualSendsPerTurn) { relay in
             var world = World(relay, policy, try await relay.acquire(), SeededGenerator(seed: seed))
             for _ in 0..<400 { try await world.step() }
             try await world.finish()

@@ -56,6 +56,7 @@ struct RelayHarness: Sendable {
     /// Where the tests' streams live.
     let home: RelayLoop
     let other: RelayLoop
+    private let turns: [LoopTurns]
     private let keeper = Keeper()
 
     var loops: [RelayLoop] { [self.home, self.other] }
@@ -64,21 +65,31 @@ struct RelayHarness: Sendable {
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     /// Runs `body`, and lets go of what it made: a stream and its home loop hold each other while the stream exists.
-    static func run(_ policy: RelayPolicy = RelayPolicy(), _ body: (RelayHarness) async throws -> Void) async throws {
-        let relay = RelayHarness(policy)
+    /// With few `sendsPerTurn` a handful of viewers is a large stream.
+    static func run(
+        _ policy: RelayPolicy = RelayPolicy(), sendsPerTurn: Int = RelayLoop.usualSendsPerTurn, _ body: (RelayHarness) async throws -> Void
+    ) async throws {
+        let relay = RelayHarness(policy, sendsPerTurn)
+        for (loop, turns) in zip(relay.loops, relay.turns) { try await relay.on(loop) { _ in turns.open() } }
         try await body(relay)
         let (sinks, streams) = relay.keeper.all
         for sink in sinks { try await relay.on(sink.loop) { _ in sink.close() } }
         for stream in streams { try await relay.on(stream.home) { $0.abandon(stream) } }
         try await relay.settle()
+        for (loop, turns) in zip(relay.loops, relay.turns) { try await relay.on(loop) { _ in turns.close() } }
     }
 
-    private init(_ policy: RelayPolicy) {
+    private init(_ policy: RelayPolicy, _ sendsPerTurn: Int) {
         let clock = ManualClock()
         let loops = Array(Self.group.makeIterator())
         self.clock = clock
-        self.home = RelayLoop(eventLoop: loops[0], encoder: TestEncoder(), policy: policy) { clock.nowMs }
-        self.other = RelayLoop(eventLoop: loops[1], encoder: TestEncoder(), policy: policy) { clock.nowMs }
+        let turns = loops.map { LoopTurns($0) }
+        let relays = zip(loops, turns).map { loop, turns in
+            RelayLoop(eventLoop: loop, encoder: TestEncoder(), policy: policy, turns: turns, sendsPerTurn: sendsPerTurn) { clock.nowMs }
+        }
+        self.turns = turns
+        self.home = relays[0]
+        self.other = relays[1]
     }
 
     func on<T: Sendable>(_ loop: RelayLoop, _ body: @escaping @Sendable (RelayLoop) throws -> T) async throws -> T {
@@ -89,10 +100,14 @@ struct RelayHarness: Sendable {
     static func wait<T: Sendable>(for future: EventLoopFuture<T>) throws -> T { try future.wait() }
 
     /// Lets everything that was started run to its end: each round is a full turn of both loops, and the longest chain of hops
-    /// (publish, home, other loop, pump) is four.
+    /// (publish, home, other loop, pump) is four, unless the pump takes several turns.
     func settle() async throws {
-        for _ in 0..<4 {
-            for loop in self.loops { try await self.on(loop) { _ in } }
+        var rounds = 0
+        var isPumping = false
+        while rounds < 4 || isPumping {
+            rounds += 1
+            isPumping = false
+            for loop in self.loops where try await !self.on(loop, { $0.hasPumped }) { isPumping = true }
         }
     }
 

@@ -112,6 +112,36 @@ import Testing
         }
     }
 
+    /// After a quiet time the rate of the second before says nothing of how long a keyframe waits; nor does what was in the kernel a while ago
+    /// of what is there now.
+    @Test func aKeyframeAfterAQuietTimeIsNotSlow() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            for turn in 0..<40 {
+                let isKey = turn % 20 == 15
+                let time = Int64(turn) * 100
+                try await relay.publish(
+                    [isKey ? try Make.key(turn, at: time, bytes: 60_000) : try Make.audio(turn, at: time, bytes: 50)], to: live)
+                // Of the keyframe, for half a second.
+                try await relay.with(sink) { $0.unsent = turn % 20 >= 15 ? 40_000 : 0 }
+                relay.clock.advance(100)
+                try await relay.sweep()
+            }
+            #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [])
+            // The same when another is behind, and all are looked at: what the kernel had at the last look has left.
+            let behind = try await relay.join(live.stream, on: relay.home) { $0.room = 0 }
+            try await relay.with(sink) { $0.unsent = 0 }
+            for turn in 40..<110 {
+                try await relay.publish([try Make.audio(turn, at: Int64(turn) * 100, bytes: 50)], to: live)
+                relay.clock.advance(100)
+                try await relay.sweep()
+            }
+            #expect(try await relay.with(behind) { $0.tooFarBehindMs }.count == 1)
+            #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [])
+        }
+    }
+
     /// The cached pictures of a joiner are old, but they have not waited for it.
     @Test func joinersAreNotSlow() async throws {
         try await RelayHarness.run { relay in

@@ -19,6 +19,7 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
     /// The end that is read is `channel`'s; `writeEnd` is negative while there is no pipe.
     private var channel: (any Channel)?
     private var writeEnd: CInt = -1
+    private var isOpen = false
 
     /// Without a pipe: long enough, mostly, for all else that is due.
     private static let pause = TimeAmount.milliseconds(1)
@@ -27,10 +28,12 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
-    /// On the loop. Until it is open, and when the process may not open a pipe, turns are taken by a timer.
+    /// On the loop. Until the pipe is there, and when the process may open no more, turns are taken by a timer.
     func open() {
+        guard !self.isOpen else { return }
         var ends: (read: CInt, write: CInt) = (-1, -1)
         guard withUnsafeMutableBytes(of: &ends, { pipe($0.bindMemory(to: CInt.self).baseAddress) == 0 }) else { return }
+        self.isOpen = true
         let (readEnd, writeEnd) = ends
         _ = fcntl(readEnd, F_SETFD, FD_CLOEXEC)
         _ = fcntl(writeEnd, F_SETFD, FD_CLOEXEC)
@@ -46,18 +49,24 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
                     self.channel = channel
                     self.writeEnd = writeEnd
                 case .failure:
-                    closeDescriptors(readEnd, writeEnd)
+                    // The other end is the channel's, which has failed.
+                    closeDescriptors(writeEnd)
                 }
             }
     }
 
     /// On the loop. What waits is done all the same.
     func close() {
-        guard let channel = self.channel else { return }
+        self.channel?.close(promise: nil)
+        self.pipeEnded()
+    }
+
+    private func pipeEnded() {
+        guard self.channel != nil else { return }
         self.channel = nil
         closeDescriptors(self.writeEnd)
         self.writeEnd = -1
-        channel.close(promise: nil)
+        self.isOpen = false
         self.eventLoop.execute { self.run() }
     }
 
@@ -84,6 +93,8 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
         init(turns: LoopTurns) { self.turns = turns }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.turns.run() }
+
+        func channelInactive(context: ChannelHandlerContext) { self.turns.pipeEnded() }
     }
 }
 

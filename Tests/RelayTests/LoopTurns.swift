@@ -1,0 +1,1 @@
+../../Sources/EarshotServer/Live/LoopTurns.swift
