@@ -238,7 +238,7 @@ if [[ ${CAPACITY:-1} == 1 && ${QUICK:-} != 1 ]] && has nginx-rtmp; then
     }
     low=${CAPACITY_FROM:-1000} high=${CAPACITY_TO:-5000}
     until probed "$low" || ((low <= 100)); do high=$low low=$((low / 2)); done
-    while ((high < most)) && probed "$high"; do low=$high high=$((high * 3 / 2)); done
+    while ((high < most)) && probed "$high"; do low=$high high=$((high * 3 / 2 < most ? high * 3 / 2 : most)); done
     while ((high - low > 200)); do
         middle=$(((low + high) / 2))
         if probed "$middle"; then low=$middle; else high=$middle; fi

@@ -27,6 +27,9 @@ package struct ChunkDecoder {
     /// Larger chunk sizes are legal (RTMP 1.0 §5.4.1) but no message is longer than this.
     private static let largestChunkSize = 0xFF_FFFF
 
+    /// Bytes that a message in several chunks is given with the first of them.
+    private static let firstCapacity = 16 << 10
+
     package init(limits: Limits = Limits()) {
         self.limits = limits
     }
@@ -217,8 +220,10 @@ package struct ChunkDecoder {
         self.currentRemaining -= count
         self.partialBytes += count
         guard self.partialBytes <= self.limits.partialBytes else { throw .tooManyPartialBytes(limit: self.limits.partialBytes) }
-        if self.streams[position].received == 0 {
-            self.streams[position].assembly.reserveCapacity(min(length, max(4 * count, 1 << 10)))
+        // All of a usual frame at once; what is larger in steps that what has come pays for, so that little is copied twice.
+        let assembled = self.streams[position].received + count
+        if self.streams[position].assembly.capacity < assembled {
+            self.streams[position].assembly.reserveCapacity(min(length, max(4 * assembled, Self.firstCapacity)))
         }
         self.streams[position].assembly.writeBuffer(&piece)
         guard self.streams[position].received == length else { return nil }
