@@ -25,14 +25,19 @@ package struct FloorRecord: Sendable, Equatable {
     package var heldMs: Int64?
     /// Whoever took it away or gave it: another participant or an API token; nil for rules alone.
     package var by: String?
+    /// The API token whose call did this; nil when none did.
+    package var caller: String?
 
-    package init(kind: Kind, user: String, reason: String, mode: String, heldMs: Int64? = nil, by: String? = nil) {
+    package init(
+        kind: Kind, user: String, reason: String, mode: String, heldMs: Int64? = nil, by: String? = nil, caller: String? = nil
+    ) {
         self.kind = kind
         self.user = user
         self.reason = reason
         self.mode = mode
         self.heldMs = heldMs
         self.by = by
+        self.caller = caller
     }
 }
 
@@ -88,6 +93,7 @@ extension RoomWork {
             data.add("mode", record.mode)
             data.add("heldMs", record.heldMs)
             data.add("by", record.by)
+            data.add("caller", record.caller)
             try self.event(record.kind.event, of: &room, data)
         }
         try self.save(from: old, to: room)

@@ -28,7 +28,7 @@ package actor RoomRegistry {
         /// The paused push counts as resumed only by media that comes later than now.
         case pauseAnnounced(StreamPath)
         /// A member was thrown out: end its sessions.
-        case kick(roomID: RoomID, user: String)
+        case kick(roomID: RoomID, user: String, by: Actor)
     }
 
     /// Since the start.
@@ -146,14 +146,21 @@ package actor RoomRegistry {
 
     /// Runs a call in its turn and returns its result when it is on disk.
     nonisolated func perform<T: Sendable>(_ body: @escaping @Sendable (RoomWork) throws -> T) async throws(RegistryError) -> T {
-        switch await self.result(key: IdempotencyKey.current, body) {
+        try await self.perform(key: IdempotencyKey.current, stored: { _ in }, body)
+    }
+
+    /// The same; `stored` hears of it when it is on disk, on the registry's queue and in its order. Must not block.
+    nonisolated func perform<T: Sendable>(
+        key: IdempotencyKey?, stored: @escaping @Sendable (T) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> T
+    ) async throws(RegistryError) -> T {
+        switch await self.result(key: key, stored: stored, body) {
         case .success(let value): return value
         case .failure(let error): throw RoomStore.registryError(error)
         }
     }
 
     nonisolated func result<T: Sendable>(
-        key: IdempotencyKey?, _ body: @escaping @Sendable (RoomWork) throws -> T
+        key: IdempotencyKey?, stored: @escaping @Sendable (T) -> Void = { _ in }, _ body: @escaping @Sendable (RoomWork) throws -> T
     ) async -> Result<T, any Error> {
         await withCheckedContinuation { continuation in
             let answer = self.intake.submit(.call, clock: self.clock) { now in
@@ -161,7 +168,10 @@ package actor RoomRegistry {
                     kind: .call, now: now, key: key,
                     run: { work in
                         let value = try body(work)
-                        return { continuation.resume(returning: .success(value)) }
+                        return {
+                            stored(value)
+                            continuation.resume(returning: .success(value))
+                        }
                     },
                     fail: { continuation.resume(returning: .failure($0)) })
             }

@@ -240,7 +240,7 @@ extension RoomWork {
         try self.event(kind, of: &room, data)
         try self.save(from: old, to: room)
         try self.presence(.memberLeft(user: user), on: &room, action: "leave", by: actor)
-        if kind == .memberKicked { self.tell(.kick(roomID: room.id, user: user)) }
+        if kind == .memberKicked { self.tell(.kick(roomID: room.id, user: user, by: actor)) }
     }
 
     private func presence(_ input: RoomInput, on room: inout Room, action: String, by actor: Actor) throws {

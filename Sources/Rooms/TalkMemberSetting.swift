@@ -55,12 +55,13 @@ extension RoomRegistry {
         try await self.store.read { try $0.talkMembers(id) }
     }
 
-    /// Changes what is set for a participant, between any two other changes, and returns it. Kept for as long as the room is; a ban that is
-    /// over is none.
+    /// Changes what is set for a participant, between any two other changes. Kept for as long as the room is; a ban that is over is none.
+    /// `stored` is told it when it is on disk, in the order of all changes, on the registry's queue; it must not block.
     package nonisolated func changeTalkMember(
-        _ user: String, of id: RoomID, _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void
-    ) async throws(RegistryError) -> TalkMemberSetting {
-        try await self.perform { work in
+        _ user: String, of id: RoomID, _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void,
+        stored: @escaping @Sendable (TalkMemberSetting) -> Void
+    ) async throws(RegistryError) {
+        _ = try await self.perform(key: IdempotencyKey.current, stored: stored) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var setting = try work.store.talkMembers(id).first { $0.user == user } ?? TalkMemberSetting(user: user)
             if let until = setting.bannedUntilMs, until <= work.now { setting.bannedUntilMs = nil }

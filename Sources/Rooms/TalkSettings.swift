@@ -67,11 +67,27 @@ extension RoomRegistry {
         try await self.store.read { try $0.talkSettings(id) }
     }
 
-    /// Kept for as long as the room is.
-    package nonisolated func setTalkSettings(_ settings: TalkSettings, of id: RoomID) async throws(RegistryError) {
-        try await self.perform { work in
+    /// Changes a room's settings, between any two other changes; `standard`: what a room without its own has. Kept for as long as the room
+    /// is. `stored` is told them when they are on disk, in the order of all changes, on the registry's queue; it must not block.
+    package nonisolated func changeTalkSettings(
+        of id: RoomID, from standard: TalkSettings, _ change: @escaping @Sendable (inout TalkSettings) -> Void,
+        stored: @escaping @Sendable (TalkSettings) -> Void
+    ) async throws(RegistryError) {
+        _ = try await self.perform(key: IdempotencyKey.current, stored: stored) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
+            var settings = try work.store.talkSettings(id) ?? standard
+            change(&settings)
             try work.store.set(settings, of: id)
+            return settings
+        }
+    }
+
+    /// Tells what is set for a room's talk, in the order of all changes to it, on the registry's queue; `told` must not block.
+    package nonisolated func tellTalk(
+        of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
+    ) async throws(RegistryError) {
+        _ = try await self.perform(key: nil, stored: { told($0.0, $0.1) }) { work in
+            (try work.store.talkSettings(id), try work.store.talkMembers(id))
         }
     }
 }

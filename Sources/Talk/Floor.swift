@@ -66,6 +66,8 @@ package enum FloorInput: Sendable, Equatable {
     /// Thrown out: nothing of it is kept.
     case kicked(ParticipantID, by: ParticipantID?)
     case settings(FloorSettings)
+    /// A request that came to nothing by another rule than the floor's. `by`: who was about to hand over.
+    case refused(ParticipantID, FloorReason, by: ParticipantID?)
     /// The room's talk ends.
     case closed
     /// The clock.
@@ -100,6 +102,8 @@ package enum FloorReason: String, Sendable, CaseIterable {
     case queueFull
     /// Denied: only a holder can hand over.
     case notHolding
+    /// Denied: it was thrown out for a time that is not over.
+    case banned
     case closed
 }
 

@@ -37,7 +37,7 @@ package struct FloorRules: Sendable {
         var asksWithPacket = false
     }
 
-    /// Participants of whom anything is kept. Callers admit far fewer.
+    /// Participants of whom anything is kept. Callers admit, and keep mutes of, far fewer.
     private static let maxKnown = 1_024
 
     package init(settings: FloorSettings = FloorSettings()) {
@@ -54,6 +54,9 @@ package struct FloorRules: Sendable {
         defer { self.events = [] }
         return self.events
     }
+
+    /// Who may not speak. Callers that forget a mute unmute here too.
+    package var muted: Set<ParticipantID> { self.mutedOnes }
 
     /// Whether the participant may be heard.
     package func holds(_ id: ParticipantID) -> Bool { self.holders.contains { $0.id == id } }
@@ -122,6 +125,7 @@ package struct FloorRules: Sendable {
             self.change(settings)
             // Shorter times may have passed already.
             self.expire()
+        case .refused(let id, let reason, let by): self.tell(.denied, id, reason, by: by)
         case .closed: self.close()
         case .tick: break
         }

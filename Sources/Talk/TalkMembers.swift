@@ -36,7 +36,7 @@ package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
 /// That a talker was let in. A plain value.
 package struct TalkAdmission: Sendable, Equatable {
     package var session: Int64
-    /// The same talker's session before, which is over: its publish is to be ended.
+    /// The same talker's session before, which ends when this one begins.
     package var replaces: Int64?
 }
 
@@ -44,6 +44,7 @@ package struct TalkAdmission: Sendable, Equatable {
 package struct TalkMember: Sendable, Equatable {
     package var id: ParticipantID
     package var role: TalkRole
+    /// The one that is on air; of one that is only about to be, the newest.
     package var session: Int64
     /// Milliseconds: since when it is there, takeovers included.
     package var sinceMs: Int64
@@ -54,8 +55,9 @@ package struct TalkMember: Sendable, Equatable {
 
 /// Who takes part in a room's talk channel, and who is let in. One per room, a plain value. No clock: `nowMs` comes in.
 ///
-/// A talker is taken over by a publish with the same credential; another is refused. What was set for a participant (mute, gain,
-/// role, until when it is forbidden) outlives its sessions.
+/// A talker is taken over by a publish with the same credential; another is refused. One that is let in has effects for others when it
+/// begins: it may still be refused elsewhere. What was set for a participant (mute, gain, role, until when it is forbidden) outlives its
+/// sessions.
 package struct TalkMembers: Sendable {
     package var limits: TalkLimits
     private var settings: [ParticipantID: Setting] = [:]
@@ -85,10 +87,17 @@ package struct TalkMembers: Sendable {
     private struct Talker: Sendable {
         var identity: String
         var role: TalkRole
-        var session: Int64
+        /// Those that were let in and have not ended, in order.
+        var sessions: [Int64]
+        /// The last one that began.
+        var begun: Int64?
         var sinceMs: Int64
         /// Milliseconds: the last takeovers.
         var takeovers: [Int64] = []
+
+        var session: Int64 {
+            self.begun.flatMap { self.sessions.contains($0) ? $0 : nil } ?? self.sessions.last ?? 0
+        }
     }
 
     /// Participants for whom something is set; above it the oldest setting of one who is not there goes.
@@ -105,38 +114,45 @@ package struct TalkMembers: Sendable {
 
     // MARK: Coming and going
 
-    /// Lets a talker in. `identity` is what its credential says it is; a publish of the same one is taken over, and is counted as one.
-    /// `user`: whose credential that is, which counts for bans as the name does.
+    /// Lets a talker in. `identity` is what its credential says it is; a publish of the same one is taken over when this one begins
+    /// (``began(session:role:nowMs:)``). `user`: whose credential that is, which counts for bans as the name does.
     package mutating func admitTalker(
         _ id: ParticipantID, identity: String, user: ParticipantID? = nil, role: TalkRole, nowMs: Int64
     ) throws(TalkRefusal) -> TalkAdmission {
         try self.requireAllowed(id, nowMs)
         if let user { try self.requireAllowed(user, nowMs) }
-        let beginnings = (self.settings[id]?.beginnings ?? []).filter { nowMs - $0 < Self.flappingMs }
-        guard beginnings.count < Self.maxBeginnings else { throw .flapping(id) }
-        let admission = try self.takePlace(id, identity, role, nowMs)
-        self.set(id) { $0.beginnings = beginnings + [nowMs] }
-        return admission
-    }
-
-    private mutating func takePlace(
-        _ id: ParticipantID, _ identity: String, _ role: TalkRole, _ nowMs: Int64
-    ) throws(TalkRefusal) -> TalkAdmission {
-        guard var talker = self.speaking[id] else {
+        guard self.beginnings(id, nowMs).count < Self.maxBeginnings else { throw .flapping(id) }
+        guard let talker = self.speaking[id] else {
             guard self.speaking.count < self.limits.talkers else { throw .talkersFull(max: self.limits.talkers) }
             let session = self.newSession()
-            self.speaking[id] = Talker(identity: identity, role: role, session: session, sinceMs: nowMs)
+            self.speaking[id] = Talker(identity: identity, role: role, sessions: [session], sinceMs: nowMs)
             return TalkAdmission(session: session, replaces: nil)
         }
         guard talker.identity == identity else { throw .taken(id) }
-        talker.takeovers.removeAll { nowMs - $0 >= Self.flappingMs }
-        guard talker.takeovers.count < Self.maxTakeovers else { throw .flapping(id) }
-        let before = talker.session
-        talker.takeovers.append(nowMs)
-        talker.session = self.newSession()
+        guard talker.takeovers.count(where: { nowMs - $0 < Self.flappingMs }) < Self.maxTakeovers else { throw .flapping(id) }
+        let session = self.newSession()
+        self.speaking[id]?.sessions.append(session)
+        return TalkAdmission(session: session, replaces: talker.session)
+    }
+
+    /// A talker that was let in is on air: only now has it a role, and counts as a beginning and, if another was there, as a takeover.
+    package mutating func began(session: Int64, role: TalkRole, nowMs: Int64) {
+        guard let id = self.speaking.first(where: { $0.value.sessions.contains(session) })?.key, var talker = self.speaking[id] else {
+            return
+        }
+        if talker.begun != nil {
+            talker.takeovers.removeAll { nowMs - $0 >= Self.flappingMs }
+            talker.takeovers.append(nowMs)
+        }
+        talker.begun = session
         talker.role = role
         self.speaking[id] = talker
-        return TalkAdmission(session: talker.session, replaces: before)
+        let beginnings = self.beginnings(id, nowMs) + [nowMs]
+        self.set(id) { $0.beginnings = beginnings }
+    }
+
+    private func beginnings(_ id: ParticipantID, _ nowMs: Int64) -> [Int64] {
+        (self.settings[id]?.beginnings ?? []).filter { nowMs - $0 < Self.flappingMs }
     }
 
     /// Lets a listener in; gives its session. `user`: whose credential it has, when that says.
@@ -149,12 +165,13 @@ package struct TalkMembers: Sendable {
         return session
     }
 
-    /// Ends a session; false when it had ended before, by a takeover for example. `earlier`: the session that it was to replace, which is
-    /// still there, and stays.
-    package mutating func left(session: Int64, keeping earlier: Int64? = nil) -> Bool {
+    /// Ends a session. True: its participant is gone with it; false when it had ended before, or the talker has another session.
+    package mutating func left(session: Int64) -> Bool {
         if self.listening.removeValue(forKey: session) != nil { return true }
-        guard let id = self.speaking.first(where: { $0.value.session == session })?.key else { return false }
-        if let earlier { self.speaking[id]?.session = earlier } else { self.speaking[id] = nil }
+        guard let id = self.speaking.first(where: { $0.value.sessions.contains(session) })?.key else { return false }
+        self.speaking[id]?.sessions.removeAll { $0 == session }
+        guard self.speaking[id]?.sessions.isEmpty == true else { return false }
+        self.speaking[id] = nil
         return true
     }
 
@@ -186,10 +203,11 @@ package struct TalkMembers: Sendable {
     /// Sessions that play an address.
     package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value.address == address }.keys.sorted() }
 
-    /// What is to be ended when a participant is thrown out: its publish, the plays of its own mix, and all that it plays by its credential.
+    /// What is to be ended when a participant is thrown out: its publishes, begun or about to, the plays of its own mix, and all that it plays
+    /// by its credential.
     package func sessions(of id: ParticipantID) -> [Int64] {
         let plays = self.listening.filter { $0.value.address == .mixWithout(id) || $0.value.user == id }
-        return (self.speaking[id].map { [$0.session] } ?? []) + plays.keys.sorted()
+        return (self.speaking[id]?.sessions ?? []) + plays.keys.sorted()
     }
 
     /// Who is kept out, and until when (milliseconds of the caller's clock), by name.
@@ -233,7 +251,7 @@ package struct TalkMembers: Sendable {
         setting.age = self.newSession()
         self.settings[id] = setting
         guard self.settings.count > Self.maxSettings else { return }
-        // Names that only came and went go before what somebody has set.
+        // Names that only came and went go before what somebody has set. Those who are there stay: they are few.
         let oldest = self.settings.filter { $0.key != id && self.speaking[$0.key] == nil }
             .min { ($0.value.isSet ? 1 : 0, $0.value.age) < ($1.value.isSet ? 1 : 0, $1.value.age) }
         if let oldest { self.settings[oldest.key] = nil }

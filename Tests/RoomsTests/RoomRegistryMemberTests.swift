@@ -25,8 +25,10 @@ import Testing
         try await test.registry.kick("cam1", user: "bob", by: Actor("token:ops"))
         #expect(test.kinds == [.roomCreated, .memberJoined, .memberJoined, .memberLeft, .memberKicked])
         #expect(try fields(test.events[4])["by"] == "token:ops")
-        let kicks = test.outcomes.compactMap { if case .kick(let room, let user) = $0 { "\(room) \(user)" } else { nil } }
-        #expect(kicks == ["cam1 bob"])
+        let kicks = test.outcomes.compactMap {
+            if case .kick(let room, let user, let actor) = $0 { "\(room) \(user) \(actor.name)" } else { nil }
+        }
+        #expect(kicks == ["cam1 bob token:ops"])
         #expect(try await test.registry.room("cam1").members == 0)
         await #expect(throws: RegistryError.noSuchMember("anna")) { try await test.registry.leave("cam1", user: "anna") }
         await #expect(throws: RegistryError.noSuchMember("bob")) { try await test.registry.kick("cam1", user: "bob", by: Actor("t")) }

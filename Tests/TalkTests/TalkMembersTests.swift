@@ -40,19 +40,51 @@ private let ann = participant("ann"), ben = participant("ben")
     @Test func takeover() throws {
         var members = TalkMembers(limits: TalkLimits(talkers: 1))
         let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 100)
+        members.began(session: first.session, role: .guest, nowMs: 100)
         #expect(throws: TalkRefusal.taken(ann)) { try members.admitTalker(ann, identity: "thief", role: .guest, nowMs: 200) }
         let second = try members.admitTalker(ann, identity: "phone", role: .coHost, nowMs: 300)
         #expect(second.replaces == first.session && second.session != first.session)
+        #expect(members.talkers[0].role == .guest && members.talkers[0].session == first.session)
+        members.began(session: second.session, role: .coHost, nowMs: 300)
         // The first one's end comes late and means nothing.
         let left4 = members.left(session: first.session)
         #expect(!left4 && members.talkers.count == 1)
         #expect(members.talkers[0].sinceMs == 100 && members.talkers[0].role == .coHost && members.talkers[0].session == second.session)
-        _ = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 400)
-        _ = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 500)
-        #expect(throws: TalkRefusal.flapping(ann)) { try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 30_299) }
-        let last = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 30_300)
-        let left5 = members.left(session: last.session)
+        var sessions = [second.session]
+        for nowMs in [400, 500, 30_300] as [Int64] {
+            if nowMs == 30_300 {
+                #expect(throws: TalkRefusal.flapping(ann)) { try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 30_299) }
+            }
+            let next = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: nowMs)
+            members.began(session: next.session, role: .guest, nowMs: nowMs)
+            let leftEarly = members.left(session: sessions[sessions.count - 1])
+            #expect(!leftEarly)
+            sessions.append(next.session)
+        }
+        let left5 = members.left(session: sessions[sessions.count - 1])
         #expect(left5 && members.talkers.isEmpty)
+    }
+
+    /// Let in here and refused elsewhere: it took nobody's place, changed no role and counts for nothing. Whichever of two ends first.
+    @Test func takeoversThatNeverBegin() throws {
+        var members = TalkMembers()
+        let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 0)
+        members.began(session: first.session, role: .guest, nowMs: 0)
+        for nowMs in 1...40 as ClosedRange<Int64> {
+            let other = try members.admitTalker(ann, identity: "phone", role: .host, nowMs: nowMs)
+            #expect(members.role(ann) == .guest && members.talkers[0].session == first.session)
+            let left = members.left(session: other.session)
+            #expect(!left && members.isThere(ann))
+        }
+        let second = try members.admitTalker(ann, identity: "phone", role: .host, nowMs: 41)
+        // The one on air ends before the next one begins.
+        let leftFirst = members.left(session: first.session)
+        #expect(!leftFirst && members.isThere(ann))
+        let third = try members.admitTalker(ann, identity: "phone", role: .coHost, nowMs: 42)
+        members.began(session: second.session, role: .host, nowMs: 43)
+        #expect(members.role(ann) == .host && members.sessions(of: ann) == [second.session, third.session])
+        let leftThird = members.left(session: third.session), leftSecond = members.left(session: second.session)
+        #expect(!leftThird && leftSecond && !members.isThere(ann))
     }
 
     @Test func whatIsSetStays() throws {

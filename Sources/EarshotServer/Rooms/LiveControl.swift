@@ -49,11 +49,11 @@ extension ServerCore {
         await self.closeWhere(.kicked, "ended by the API") { $0.id == id } > 0
     }
 
-    /// Ends the connections that play or publish the room's streams as this user. How many.
+    /// Ends the connections that play or publish the room's streams as this user. How many. `actor`: whose call it is, for the audit trail.
     @discardableResult
-    package func endSessions(of user: String, in room: Room) async -> Int {
+    package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
-        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, by: nil) }
+        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, by: actor) }
         return await self.closeWhere(.kicked, "the user was thrown out of the room") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
         }

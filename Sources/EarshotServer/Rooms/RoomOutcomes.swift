@@ -35,17 +35,17 @@ extension ServerCore {
                 for path in paths { if let stream = self.registry.find(path.description) { RelayLoop.change(stream, to: grace) } }
             case .pauseAnnounced(let path):
                 if let stream = self.registry.find(path.description) { self.announcePause(of: stream) }
-            case .kick(let roomID, let user):
-                Task { await self.endSessions(of: user, inRoom: roomID) }
+            case .kick(let roomID, let user, let actor):
+                Task { await self.endSessions(of: user, inRoom: roomID, by: actor) }
             }
         }
         guard !events.isEmpty else { return }
         for observer in self.eventObservers.withLock({ $0 }) { observer(events) }
     }
 
-    private func endSessions(of user: String, inRoom roomID: RoomID) async {
+    private func endSessions(of user: String, inRoom roomID: RoomID, by actor: Actor) async {
         do {
-            await self.endSessions(of: user, in: try await self.rooms.room(roomID.rawValue))
+            await self.endSessions(of: user, in: try await self.rooms.room(roomID.rawValue), by: actor)
         } catch {
             self.log.error("A member's sessions could not be ended", metadata: ["room": "\(roomID)", "error": "\(error)"])
         }

@@ -64,6 +64,7 @@ final class TalkChannel: Sendable {
                 throw .refused(error)
             }
             let seat = TalkSeat(self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
+            state.coming[seat.session] = seat
             self.wake(&state)
             return seat
         }
@@ -149,11 +150,15 @@ final class TalkChannel: Sendable {
         var isOver = false
         var isForbidden = false
         self.change { state in
+            state.coming[seat.session] = nil
             isOver = state.isClosed
             let nowMs = Self.nowMs
-            isForbidden = ([seat.id] + [seat.user].compactMap { $0 }).contains { state.members.forbiddenUntil($0, nowMs: nowMs) != nil }
+            isForbidden =
+                !seat.mayBegin
+                || ([seat.id] + [seat.user].compactMap { $0 }).contains { state.members.forbiddenUntil($0, nowMs: nowMs) != nil }
             guard !isOver, !isForbidden else { return [] }
             state.talkers[seat.id] = seat
+            state.members.began(session: seat.session, role: seat.role, nowMs: nowMs)
             return (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: nowMs) : [])
                 + state.floor.apply(.published(seat.id, seat.role), nowMs: nowMs)
         }
@@ -167,12 +172,11 @@ final class TalkChannel: Sendable {
 
     func ended(_ seat: TalkSeat) {
         self.change { state in
-            // Of one that came to take a place over and went again: whoever is on air there stays.
-            let onAir = state.talkers[seat.id].flatMap { $0 === seat ? nil : $0.session }
-            _ = state.members.left(session: seat.session, keeping: onAir)
-            if onAir == nil { state.talkers[seat.id] = nil }
-            // Taken over: who comes next is the same, and has the floor if this one had.
-            guard !state.members.isThere(seat.id) else { return [] }
+            state.coming[seat.session] = nil
+            if state.talkers[seat.id] === seat { state.talkers[seat.id] = nil }
+            // Taken over: who comes next is the same, and has the floor if this one had. Or this one came to take over and did not: whoever
+            // is on air stays.
+            guard state.members.left(session: seat.session) else { return [] }
             state.reports[seat.id] = nil
             state.heardMs[seat.id] = nil
             return state.floor.apply(.unpublished(seat.id), nowMs: Self.nowMs)
@@ -208,13 +212,18 @@ final class TalkChannel: Sendable {
         self.core.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
     }
 
-    /// What a control channel asks for. What came of it, and how the participant stands then.
-    func floor(_ input: FloorInput, of id: ParticipantID, by actor: Actor) -> (events: [FloorEvent], standing: FloorStanding) {
+    /// What a control channel asks for. What came of it, and how the participant stands then; nil: the channel is over.
+    func floor(_ input: FloorInput, of id: ParticipantID, by actor: Actor) -> (events: [FloorEvent], standing: FloorStanding)? {
+        var standing: FloorStanding?
         let events = self.change(by: actor) { state in
-            if !state.isClosed { self.wake(&state) }
-            return state.floor.apply(input, nowMs: Self.nowMs)
+            guard !state.isClosed else { return [] }
+            self.wake(&state)
+            let nowMs = Self.nowMs
+            let events = state.floor.apply(state.permitted(input, nowMs: nowMs), nowMs: nowMs)
+            standing = state.floor.standing(of: id)
+            return events
         }
-        return (events, self.state.withLock { $0.floor.standing(of: id) })
+        return standing.map { (events, $0) }
     }
 
     /// As it came in, or as the owner of the room.
@@ -229,36 +238,52 @@ final class TalkChannel: Sendable {
             state.members.setMuted(id, setting.isMuted)
             state.members.setGain(id, Float(pow(10, setting.gainDB / 20)))
             state.members.forbid(id, untilMs: setting.bannedUntilMs.map { Self.nowMs + $0 - WallClock.ms })
-            guard wasMuted != setting.isMuted else { return [] }
-            return state.floor.apply(setting.isMuted ? .muted(id, by: nil) : .unmuted(id), nowMs: Self.nowMs)
+            let nowMs = Self.nowMs
+            let forgotten = state.floor.muted.filter { $0 != id && !state.members.isMuted($0) }
+            let events = forgotten.flatMap { state.floor.apply(.unmuted($0), nowMs: nowMs) }
+            guard wasMuted != setting.isMuted else { return events }
+            return events + state.floor.apply(setting.isMuted ? .muted(id, by: nil) : .unmuted(id), nowMs: nowMs)
         }
     }
 
-    /// What was set for participants before the channel was there to be told.
-    func set(_ members: [TalkMemberSetting]) {
-        for member in members {
+    /// What was set for participants before the channel was there to be told. In the order of the registry; `before`: what it began with.
+    func set(_ members: [TalkMemberSetting], instead before: [TalkMemberSetting] = []) {
+        let lifted = before.filter { old in !members.contains { $0.user == old.user } }.map { TalkMemberSetting(user: $0.user) }
+        for member in lifted + members where !before.contains(member) {
             // Names were checked when they were set.
             if let id = try? ParticipantID(member.user) { self.set(member, of: id, by: nil) }
         }
     }
 
-    /// Ends what the participant has here. True: it had something.
+    /// Ends what the participant has here, or is about to have. True: it had something.
     func kick(_ id: ParticipantID, by actor: Actor?) -> Bool {
         var roles: [ConnectedRole] = []
+        var wasThere = false
         self.change(by: actor) { state in
             for session in state.members.sessions(of: id) {
-                state.listeners[session]?.throwOut()
-                if let role = state.listeners[session]?.role { roles.append(role) }
-                if let seat = state.talkers[id], seat.session == session, let role = seat.connected { roles.append(role) }
+                guard let listening = state.listeners[session] else { continue }
+                wasThere = true
+                listening.throwOut()
+                if let role = listening.role { roles.append(role) }
+            }
+            // Who is on air is let go here and now; who is coming, when its stream is its own.
+            for seat in state.talkers.values where seat.isOf(id) {
+                wasThere = true
+                if let role = seat.connected { roles.append(role) }
+            }
+            for seat in state.coming.values where seat.isOf(id) {
+                wasThere = true
+                seat.throwOut()
             }
             return state.floor.apply(.kicked(id, by: nil), nowMs: Self.nowMs)
         }
         for role in roles { role.end(.kicked, Self.thrownOut) }
-        return !roles.isEmpty
+        return wasThere
     }
 
-    func set(_ settings: TalkSettings) {
-        self.change { state in
+    func set(_ settings: TalkSettings, by actor: Actor?) {
+        self.change(by: actor) { state in
+            guard state.settings != settings else { return [] }
             state.settings = settings
             state.members.limits = settings.limits
             return state.floor.apply(.settings(settings.floor), nowMs: Self.nowMs)
@@ -300,11 +325,13 @@ final class TalkChannel: Sendable {
         self.change { state in
             state.mixes = report.mixes
             state.totals = report.totals
-            state.reports = report.voices
+            // Some may have left since the tick began.
+            state.reports = report.voices.filter { state.talkers[$0.key] != nil }
             told = self.telling(&state, nowMs)
             var events: [FloorEvent] = []
             let unheard = state.talkers.values.filter { $0.wasLeftOut() }.map(\.id)
-            for id in report.heard + unheard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
+            let heard = report.heard.filter { state.talkers[$0] != nil }
+            for id in heard + unheard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
                 state.heardMs[id] = nowMs
                 events += state.floor.apply(.heard(id), nowMs: nowMs)
             }

@@ -7,7 +7,10 @@ struct TalkChannelState {
     var settings: TalkSettings
     var members: TalkMembers
     var floor: FloorRules
+    /// Those on air.
     var talkers: [ParticipantID: TalkSeat] = [:]
+    /// Those let in whose stream is not theirs yet, by session.
+    var coming: [Int64: TalkSeat] = [:]
     var listeners: [Int64: TalkListening] = [:]
     var outputs = TalkOutputs()
     var reports: [ParticipantID: VoiceReport] = [:]
@@ -39,6 +42,15 @@ struct TalkChannelState {
             plan.mixes.append(.init(target: key.target, codec: key.codec, stream: stream, isWanted: wanted.contains(key)))
         }
         return plan
+    }
+
+    /// The request, or its refusal when it would give the floor to somebody who is banned.
+    func permitted(_ input: FloorInput, nowMs: Int64) -> FloorInput {
+        switch input {
+        case .requested(let id, _) where self.members.forbiddenUntil(id, nowMs: nowMs) != nil: .refused(id, .banned, by: nil)
+        case .handedOver(let from, let to, _) where self.members.forbiddenUntil(to, nowMs: nowMs) != nil: .refused(to, .banned, by: from)
+        default: input
+        }
     }
 
     /// Mixes that are listened to or recorded.

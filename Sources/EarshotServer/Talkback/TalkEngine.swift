@@ -164,8 +164,13 @@ final class TalkEngine: @unchecked Sendable {
             return id
         }
         guard let ticks = self.likeAll[id] else { return nil }
-        self.likeAll[id] = ticks < Self.ownTicks ? ticks + 1 : nil
-        return ticks < Self.ownTicks ? id : nil
+        guard ticks < Self.ownTicks else {
+            self.likeAll[id] = nil
+            self.mixer.forget(id)
+            return nil
+        }
+        self.likeAll[id] = ticks + 1
+        return id
     }
 
     private func encode(_ output: Mixer.Output, _ key: Key, bitRate: Int, tick: Int64) -> [Frame] {

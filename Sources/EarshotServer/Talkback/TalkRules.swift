@@ -12,7 +12,7 @@ extension TalkSettings {
 }
 
 extension FloorRecord {
-    /// Nil for what only waits. `actor`: whose call it was.
+    /// Nil for what only waits. `actor`: whose call it was that did this, or in whose course the clock or the queue did it.
     init?(_ event: FloorEvent, mode: String, actor: Actor?) {
         let kind: Kind
         switch event.kind {
@@ -22,10 +22,16 @@ extension FloorRecord {
         case .revoked: kind = .revoked
         default: return nil
         }
+        let caller = event.reason.isOfRulesAlone ? nil : actor?.name
         self.init(
             kind: kind, user: event.participant.rawValue, reason: "\(event.reason.rawValue)", mode: mode, heldMs: event.heldMs,
-            by: event.by?.rawValue ?? actor?.name)
+            by: event.by?.rawValue ?? caller, caller: caller)
     }
+}
+
+extension FloorReason {
+    /// Nobody's doing: time, or the queue.
+    fileprivate var isOfRulesAlone: Bool { self == .idle || self == .maxHold || self == .turn }
 }
 
 /// Why somebody does not get into a talk channel.

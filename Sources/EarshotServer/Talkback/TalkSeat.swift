@@ -15,6 +15,7 @@ final class TalkSeat: PublishSeat {
     private let channel: TalkChannel
     private let connection: UInt64
     private let hasFloor = Atomic<Bool>(false)
+    private let isThrownOut = Atomic<Bool>(false)
     private let state = Mutex(State())
 
     /// Frames that were left out.
@@ -68,6 +69,14 @@ final class TalkSeat: PublishSeat {
     }
 
     func setOpen(_ isOpen: Bool) { self.hasFloor.store(isOpen, ordering: .relaxed) }
+
+    /// It is not to begin any more: who ends its publish may come before the publish.
+    var mayBegin: Bool { !self.isThrownOut.load(ordering: .acquiring) }
+
+    func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
+
+    /// Whether throwing this participant out ends it: its name, or whose credential it came with.
+    func isOf(_ participant: ParticipantID) -> Bool { self.id == participant || self.user == participant }
 
     func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher {
         self.state.withLock { $0.connected = ConnectedRole(connection: publisher.connection, streamID: publisher.streamID) }

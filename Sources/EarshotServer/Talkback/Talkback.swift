@@ -185,10 +185,11 @@ extension ServerCore {
         } catch .noSuchRoom {
             self.talk.end(room.id)
         }
-        let changed = try await self.rooms.talkSettings(room.id) ?? self.config.talk.settings
-        if changed != settings { channel.set(changed) }
-        let changedMembers = try await self.rooms.talkMembers(room.id)
-        if changedMembers != members { channel.set(changedMembers) }
+        let standard = self.config.talk.settings
+        try await self.rooms.tellTalk(of: room.id) { nowSettings, nowMembers in
+            channel.set(nowSettings ?? standard, by: nil)
+            channel.set(nowMembers, instead: members)
+        }
         return channel
     }
 }

@@ -13,19 +13,23 @@ import Testing
             let device = room.camera
             let (up, more) = (try await device.createStream(), try await device.createStream())
             try await device.publish("talk/r1/dev", on: up)
-            let since = try await room.member("dev")["sinceMs"].int
+            let channel = try room.server.server.core.talk.find(.init(checking: "r1")).orThrow()
+            func since() throws -> Int64 { try channel.snapshot.members.first { $0.userID == "dev" }.orThrow().sinceMs }
+            let before = try since()
             switch way {
             case "takeover":
                 let other = try await room.talker("dev")
                 try await eventually("the voice's end") { device.statuses.contains { $0.description.contains("[taken_over]") } }
                 #expect(try await room.member("dev")["hasFloor"].bool == true)
+                #expect(try since() == before)
                 await other.close()
             case "drop":
                 #expect(try await room.server.call("POST", "streams/talk/r1%2Fdev/drop").status == 200)
                 try await eventually("the voice's end") { try await room.talk()["members"].count == 0 }
             default:
                 try await device.publish("talk/r1/dev", on: more)
-                #expect(try await room.member("dev")["sinceMs"].int == since)
+                try await eventually("the first voice's end") { device.statuses.contains { $0.description.contains("[taken_over]") } }
+                #expect(try since() == before)
             }
             device.send(.video, SyntheticTag.video(2, isKeyframe: true, bytes: 2_000))
             try await room.server.wait("streams/live/r1") { $0["stream"]["bytesIn"].int ?? 0 > 4_000 }

@@ -49,7 +49,7 @@ struct TalkAnswer: Sendable {
             .field("muted", .flag, "Left out by a call.", \.isMuted),
             .field("gainDb", .number, "How much louder it is made.", \.gainDB),
             .field("speaking", .flag, "Whether there is a voice now.") { $0.report?.isSpeaking ?? false },
-            .field("levelDb", .nullable(.number), "How loud, in dBFS; null before the first sound.") {
+            .field("levelDb", .nullable(.number), "How loud, in dBFS: -100 is silence; null until it is listened to.") {
                 $0.report.map { Self.rounded($0.levelDB) }
             },
             .field("codec", .nullable(.text), "What it sends.") { $0.report?.codec },
@@ -60,7 +60,9 @@ struct TalkAnswer: Sendable {
             .field("lostMs", .number, "Missing between its timestamps.") { Self.ms($0.report?.counters.lost) },
             .field("concealedMs", .number, "Made up where it was late.") { Self.ms($0.report?.counters.concealed) },
             .field("droppedMs", .number, "Left out because it came in a burst.") { Self.ms($0.report?.counters.dropped) },
-            .field("underruns", .count, "How often the buffer ran dry while it spoke.") { Int($0.report?.counters.underruns ?? 0) },
+            .field("underruns", .count, "How often the buffer ran dry: because sound came late, or because it paused in sending.") {
+                Int($0.report?.counters.underruns ?? 0)
+            },
             .field("damagedFrames", .count, "Frames that could not be decoded.") { $0.report?.damaged ?? 0 },
             .field("mutedFrames", .count, "Frames that came without the floor.") { $0.leftOut?.muted ?? 0 },
             .field("otherFrames", .count, "Frames that were no audio, and were left out.") { $0.leftOut?.notAudio ?? 0 },

@@ -62,16 +62,21 @@ extension APIRoute {
             in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.shape
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
-            var settings = try await call.rooms.talkSettings(room.id) ?? call.core.config.talk.settings
-            if let mode = call[TalkInputs.mode] { settings.mode = mode }
-            if let talkers = call[TalkInputs.talkers] { settings.talkers = Int(talkers) }
-            if let listeners = call[TalkInputs.listeners] { settings.listeners = Int(listeners) }
-            if let maxOpen = call[TalkInputs.maxOpen] { settings.maxOpen = Int(maxOpen) }
-            if let maxHold = call[TalkInputs.maxHold] { settings.maxHoldMs = maxHold }
-            if let preempts = call[TalkInputs.preempts] { settings.preempts = preempts }
-            if let ducks = call[TalkInputs.ducks] { settings.ducks = ducks }
-            try await call.rooms.setTalkSettings(settings, of: room.id)
-            call.core.talk.find(room.id)?.set(settings)
+            let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
+            let (maxOpen, maxHold) = (call[TalkInputs.maxOpen], call[TalkInputs.maxHold])
+            let (preempts, ducks) = (call[TalkInputs.preempts], call[TalkInputs.ducks])
+            let (core, actor) = (call.core, call.actor)
+            try await call.rooms.changeTalkSettings(of: room.id, from: call.core.config.talk.settings) { settings in
+                if let mode { settings.mode = mode }
+                if let talkers { settings.talkers = Int(talkers) }
+                if let listeners { settings.listeners = Int(listeners) }
+                if let maxOpen { settings.maxOpen = Int(maxOpen) }
+                if let maxHold { settings.maxHoldMs = maxHold }
+                if let preempts { settings.preempts = preempts }
+                if let ducks { settings.ducks = ducks }
+            } stored: { settings in
+                core.talk.find(room.id)?.set(settings, by: actor)
+            }
             return try await Self.answer(room.id, call)
         },
         APIRoute(
@@ -85,19 +90,19 @@ extension APIRoute {
             let role = call[TalkInputs.role]?.talk
             switch try call.value(TalkInputs.action) {
             case .request:
-                let asked = channel.floor(.requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id, by: call.actor)
+                let asked = try Self.floor(channel, .requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id, call)
                 if let denied = asked.events.first(where: { $0.kind == .denied && $0.participant == id }) {
                     throw APIError.wrongState(
                         "\(id) does not get the floor: \(denied.reason.rawValue).", state: denied.reason.rawValue, allowed: [])
                 }
                 return FloorAnswer(id, asked.standing)
-            case .release: return FloorAnswer(id, channel.floor(.released(id), of: id, by: call.actor).standing)
-            case .revoke: return FloorAnswer(id, channel.floor(.revoked(id, by: nil), of: id, by: call.actor).standing)
+            case .release: return FloorAnswer(id, try Self.floor(channel, .released(id), of: id, call).standing)
+            case .revoke: return FloorAnswer(id, try Self.floor(channel, .revoked(id, by: nil), of: id, call).standing)
             case .handOver:
                 guard let text = call[TalkInputs.to] else { throw APIError(FieldError("to", "", "is required with handOver")) }
                 let to = try ParticipantID(checking: text, "to")
-                let change = channel.floor(
-                    .handedOver(from: id, to: to, role ?? channel.role(of: to, owner: room.owner)), of: to, by: call.actor)
+                let change = try Self.floor(
+                    channel, .handedOver(from: id, to: to, role ?? channel.role(of: to, owner: room.owner)), of: to, call)
                 guard change.events.contains(where: { $0.kind == .granted && $0.participant == to }) else {
                     throw Self.notHandedOver(id, to, change.events.first { $0.kind == .denied }?.reason)
                 }
@@ -110,13 +115,13 @@ extension APIRoute {
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
             answers: TalkAnswer.shape, failures: [.conflict]
         ) { call in
-            let (channel, room) = try await Self.channel(call)
+            let (_, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             guard call[TalkInputs.muted] != nil || call[TalkInputs.gain] != nil else {
                 throw APIError(FieldError("muted", "", "or gainDb is required"))
             }
             let (muted, gain) = (call[TalkInputs.muted], call[TalkInputs.gain])
-            try await Self.change(id, room, channel, call) { setting in
+            try await Self.change(id, room, call) { setting in
                 if let muted { setting.isMuted = muted }
                 if let gain { setting.gainDB = Double(gain) }
             }
@@ -133,7 +138,7 @@ extension APIRoute {
             let ban = call[TalkInputs.ban]
             if let ban {
                 let until = call.nowMs + ban
-                try await Self.change(id, room, channel, call) { $0.bannedUntilMs = until }
+                try await Self.change(id, room, call) { $0.bannedUntilMs = until }
             }
             guard channel.kick(id, by: call.actor) || ban != nil else { throw APIError.notFound("participant", id.rawValue) }
             return try await Self.answer(room.id, call)
@@ -145,7 +150,7 @@ extension APIRoute {
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
-            try await Self.change(id, room, call.core.talk.find(room.id), call) { $0.bannedUntilMs = nil }
+            try await Self.change(id, room, call) { $0.bannedUntilMs = nil }
             return try await Self.answer(room.id, call)
         },
         APIRoute(
@@ -175,18 +180,31 @@ extension APIRoute {
         return TalkAnswer(room: id, snapshot: snapshot, nowMs: call.nowMs)
     }
 
-    /// Keeps what is set for a participant, then does it.
+    /// Keeps what is set for a participant, and does it, in the order in which it is kept.
     private static func change(
-        _ id: ParticipantID, _ room: Room, _ channel: TalkChannel?, _ call: APICall,
-        _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void
+        _ id: ParticipantID, _ room: Room, _ call: APICall, _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void
     ) async throws {
-        let setting = try await call.rooms.changeTalkMember(id.rawValue, of: room.id, change)
-        channel?.set(setting, of: id, by: call.actor)
+        let (core, actor) = (call.core, call.actor)
+        try await call.rooms.changeTalkMember(id.rawValue, of: room.id, change) { setting in
+            core.talk.find(room.id)?.set(setting, of: id, by: actor)
+        }
+    }
+
+    private static func floor(
+        _ channel: TalkChannel, _ input: FloorInput, of id: ParticipantID, _ call: APICall
+    ) throws -> (events: [FloorEvent], standing: FloorStanding) {
+        guard let change = channel.floor(input, of: id, by: call.actor) else {
+            throw APIError.wrongState(
+                "The talk channel of room \(channel.roomID) is over.", state: "closed",
+                allowed: [RoomState.live, .interrupted].map(\.rawValue))
+        }
+        return change
     }
 
     private static func notHandedOver(_ from: ParticipantID, _ to: ParticipantID, _ reason: FloorReason?) -> APIError {
         switch reason {
         case .muted: .wrongState("\(to) is muted and cannot get the floor.", state: "muted", allowed: [])
+        case .banned: .wrongState("\(to) is thrown out and cannot get the floor.", state: "banned", allowed: [])
         case .notHolding: .wrongState("\(from) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
         default: .wrongState("\(to) has the floor already.", state: "holding", allowed: [])
         }

@@ -1,0 +1,187 @@
+import Foundation
+import RTMP
+import Relay
+import Rooms
+import Synchronization
+import Talk
+import Testing
+
+@testable import EarshotServer
+
+/// A channel's decisions where several things happen at once.
+@Suite struct TalkChannelTests {
+    private static func channel(_ room: TalkRoom) async throws -> TalkChannel {
+        let core = room.server.server.core
+        return try await core.talkChannel(of: core.rooms.room("r1"))
+    }
+
+    private static func pass(_ identity: String, user: String? = nil) -> AdmissionPass {
+        AdmissionPass(identity: identity, user: user, isVerified: true, parameters: "")
+    }
+
+    /// Who is thrown out while its stream is being claimed is not heard when it is; and who is on air while another takes over goes, too.
+    @Test(.timeLimit(.minutes(1))) func aKickFindsWhoIsComing() async throws {
+        try await TalkRoom.run { room in
+            let channel = try await Self.channel(room)
+            let (ben, device) = (try ParticipantID("ben"), try ParticipantID("device"))
+            for (name, id) in [("ben", ben), ("device", device)] {
+                // As its name, and as whose credential it is.
+                let seat = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest, connection: 0)
+                #expect(try await room.post("members/ben/kick", "{}").status == 200)
+                channel.began(seat)
+                let talk = try await room.talk()
+                #expect(talk["holders"].list.isEmpty && talk["members"].list.map { $0["userId"].string } == [name])
+                seat.ended(.connectionLost)
+                #expect(try await room.talk()["members"].list.isEmpty)
+                #expect(try await room.post("members/ben/kick", "{}").status == 404)
+            }
+            let ann = try await room.talker("ann")
+            let next = try channel.admitTalker(
+                ParticipantID("ann"), AdmissionPass(identity: "address 127.0.0.1", user: nil, isVerified: false, parameters: ""),
+                role: .host, connection: 0)
+            #expect(try await room.member("ann")["role"].string == "guest")
+            #expect(try await room.post("members/ann/kick", "{}").status == 200)
+            try await ann.waitUntilClosed()
+            channel.began(next)
+            #expect(try await room.talk()["holders"].list.isEmpty)
+            next.ended(.connectionLost)
+            try await eventually("nobody") { try await room.talk()["members"].list.isEmpty }
+            #expect(try await room.floorEvents() == ["granted ann free", "revoked ann kicked"])
+        }
+    }
+
+    /// What the store has last is what the channel has, however calls cross.
+    @Test(.timeLimit(.minutes(1))) func callsAtOnceEndInOneOrder() async throws {
+        try await TalkRoom.run { room in
+            let ann = try await room.talker("ann")
+            let channel = try await Self.channel(room)
+            let rooms = room.server.server.core.rooms
+            let id = try RoomID(checking: "r1")
+            for round in 0..<30 {
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    for number in 0..<12 {
+                        let calls = [
+                            ("members/ann/mute", "{\"muted\":\(number % 4 == 0)}"), ("members/ann/mute", "{\"gainDb\":\(number)}"),
+                        ]
+                        let (path, body) = calls[number % 2]
+                        group.addTask { try await room.post(path, body).status }
+                    }
+                    for try await status in group { #expect(status == 200) }
+                }
+                let set = try await rooms.talkMembers(id).first { $0.user == "ann" } ?? TalkMemberSetting(user: "ann")
+                let shown = try channel.snapshot.members.first.orThrow()
+                #expect(shown.isMuted == set.isMuted && abs(shown.gainDB - set.gainDB) < 0.01, "round \(round): \(set)")
+            }
+            await ann.close()
+        }
+    }
+
+    /// Rules that are changed at once are all kept, by the store and by the channel.
+    @Test(.timeLimit(.minutes(1))) func rulesChangedAtOnce() async throws {
+        try await TalkRoom.run { room in
+            let channel = try await Self.channel(room)
+            for round in 0..<10 {
+                let changes = [
+                    "\"talkers\":\(3 + round)", "\"listeners\":\(20 + round)", "\"maxOpen\":\(2 + round)", "\"maxHold\":\(5 + round)",
+                    "\"preempts\":\(round % 2 == 0)", "\"ducks\":\(round % 2 == 1)",
+                ]
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    for change in changes {
+                        group.addTask { try await room.server.call("PATCH", "rooms/r1/talk", "{\(change)}").status }
+                    }
+                    for try await status in group { #expect(status == 200) }
+                }
+                var expected = TalkSettings()
+                (expected.talkers, expected.listeners, expected.maxOpen) = (3 + round, 20 + round, 2 + round)
+                (expected.maxHoldMs, expected.preempts, expected.ducks) = (Int64(5 + round) * 1_000, round % 2 == 0, round % 2 == 1)
+                #expect(try await room.server.server.core.rooms.talkSettings(.init(checking: "r1")) == expected)
+                #expect(channel.settings == expected)
+            }
+        }
+    }
+
+    /// What changes between a new channel's first look and its second is not lost: also what was lifted.
+    @Test(.timeLimit(.minutes(1))) func whatWasLiftedWhileItBegan() async throws {
+        try await TalkRoom.run { room in
+            let channel = try await Self.channel(room)
+            var (ann, ben, cat) = (TalkMemberSetting(user: "ann"), TalkMemberSetting(user: "ben"), TalkMemberSetting(user: "cat"))
+            (ann.isMuted, ben.isMuted, cat.isMuted) = (true, true, true)
+            channel.set([ann, ben])
+            channel.set([ben, cat], instead: [ann, ben])
+            for (name, isMuted) in [("ann", false), ("ben", true), ("cat", true)] {
+                let id = try ParticipantID(name)
+                let asked = try channel.floor(.requested(id, .guest), of: id, by: .server).orThrow()
+                #expect(asked.events.contains { $0.kind == .denied && $0.reason == .muted } == isMuted, "\(name)")
+            }
+        }
+    }
+
+    /// Who is thrown out for a time gets the floor neither by asking nor from its holder; nobody does in a channel that is over.
+    @Test(.timeLimit(.minutes(1))) func bannedOnesGetNoFloor() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            #expect(try await room.post("members/eve/kick", #"{"seconds":60}"#).status == 200)
+            let asked = try await room.post("floor", #"{"action":"request","userId":"eve"}"#)
+            #expect(asked.status == 409 && asked.text.contains("banned"), "\(asked.text)")
+            #expect(try await room.post("floor", #"{"action":"request","userId":"ann"}"#).status == 200)
+            let given = try await room.post("floor", #"{"action":"handOver","userId":"ann","to":"eve"}"#)
+            #expect(given.status == 409 && given.text.contains("eve is thrown out and cannot get the floor"), "\(given.text)")
+            #expect(try await room.talk()["holders"].list.map(\.string) == ["ann"])
+            #expect(try await room.post("members/eve/allow", "{}").status == 200)
+            #expect(try await room.post("floor", #"{"action":"handOver","userId":"ann","to":"eve"}"#).status == 200)
+            try await eventually("the trail") { try await room.floorEvents().last == "granted eve handedOver" }
+            #expect(try await room.floorEvents().prefix(3) == ["denied eve banned", "granted ann free", "denied eve banned"])
+            let channel = try await Self.channel(room)
+            channel.close(.roomEnded)
+            let ann = try ParticipantID("ann")
+            #expect(channel.floor(.requested(ann, .host), of: ann, by: .server) == nil)
+            #expect(channel.snapshot.holders.isEmpty)
+        }
+    }
+
+    /// Mutes that are forgotten because there are so many hold nobody's voice back.
+    @Test(.timeLimit(.minutes(1))) func forgottenMutesAreForgottenByTheFloor() async throws {
+        try await TalkRoom.run { room in
+            let channel = try await Self.channel(room)
+            for number in 0..<1_200 {
+                var setting = TalkMemberSetting(user: "p\(number)")
+                setting.isMuted = true
+                channel.set(setting, of: try ParticipantID(setting.user), by: nil)
+            }
+            for (name, isMuted) in [("p0", false), ("p600", false), ("p1199", true)] {
+                let id = try ParticipantID(name)
+                let asked = try channel.floor(.requested(id, .guest), of: id, by: .server).orThrow()
+                #expect(asked.events.contains { $0.kind == .denied && $0.reason == .muted } == isMuted, "\(name): \(asked.events)")
+            }
+        }
+    }
+
+    /// The trail names who called for what the call itself did, and nobody for what the clock and the queue made of it.
+    @Test(.timeLimit(.minutes(1))) func theTrailTellsWhoCalled() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            func floor(_ body: String) async throws { #expect(try await room.post("floor", body).status == 200) }
+            try await floor(#"{"action":"request","userId":"ann"}"#)
+            try await floor(#"{"action":"request","userId":"ben"}"#)
+            try await floor(#"{"action":"revoke","userId":"ann"}"#)
+            try await floor(#"{"action":"handOver","userId":"ben","to":"cat"}"#)
+            #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"mode":"open"}"#).status == 200)
+            try await floor(#"{"action":"request","userId":"dan"}"#)
+            #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"maxOpen":1}"#).status == 200)
+            try await eventually("the end by the clock") { try await room.floorEvents().contains("released cat idle") }
+            let lines = try await room.server.api("rooms/r1/events?limit=1000")["list"].list.filter {
+                $0["kind"].string?.hasPrefix("talk.floor.") == true
+            }.map { event in
+                let data = event["data"]
+                return "\(event["kind"].string?.dropFirst(11) ?? "") \(data["userId"].string ?? "") \(data["reason"].string ?? ""): "
+                    + "\(data["by"].string ?? "-") \(data["caller"].string ?? "-")"
+            }
+            let token = "token:first"
+            #expect(
+                lines.prefix(7) == [
+                    "granted ann free: \(token) \(token)", "revoked ann moderator: \(token) \(token)", "granted ben turn: - -",
+                    "released ben handedOver: cat \(token)", "granted cat handedOver: ben \(token)", "granted dan free: \(token) \(token)",
+                    "revoked dan limit: \(token) \(token)",
+                ], "\(lines)")
+            #expect(lines.contains("released cat idle: - -"))
+        }
+    }
+}
