@@ -22,7 +22,8 @@ internal import Foundation
 /// | `act` | `"publish"`, `"play"` or a list of them |
 /// | `role` | instead of `act`: publisher, host, owner, anchor, device: both; viewer, audience, spectator: play |
 ///
-/// Without `act` and `role` a token lets its holder play, no more. In a talk channel guests and co-hosts may speak too, under the name `sub`.
+/// Without `act` and `role` a token lets its holder play, no more. In a talk channel guests and co-hosts may speak too. Whoever speaks there
+/// does so under the name `sub`, or by a token for that one `stream`.
 ///
 /// jwt-kit verifies inside an actor, and this is asked on an event loop, which must not wait. So the signature is swift-crypto's HMAC over the
 /// token's first two parts, and jwt-kit's serializer and parser, which are plain values, do the JSON. The order is a gain besides: no
@@ -164,8 +165,14 @@ struct AccessToken: JWTPayload, Equatable {
             throw Self.wrong("The token opens no stream; expected the claim room, stream or talk.")
         }
         if let talk = self.talk, !Self.opensTalk(talk, address) { throw Self.wrong("The token is for another room's talk channel.") }
-        if action == .publish, address.app == TalkPlace.app, let sub = self.sub, RoomID.isID(sub), !address.name.hasSuffix("/\(sub)") {
-            throw Self.wrong("The token is for another participant: it may publish talk/<room>/\(sub).")
+        if action == .publish, address.app == TalkPlace.app {
+            if let sub = self.sub, RoomID.isID(sub) {
+                guard address.name.hasSuffix("/\(sub)") else {
+                    throw Self.wrong("The token is for another participant: it may publish talk/<room>/\(sub).")
+                }
+            } else if self.stream == nil {
+                throw Self.wrong("The token names no participant; expected the name as which it speaks in the claim sub.")
+            }
         }
         if let stream = self.stream, stream != address.path { throw Self.wrong("The token is for another stream.") }
         if let room = self.room, !Self.opens(room, app: address.app, name: address.name) {

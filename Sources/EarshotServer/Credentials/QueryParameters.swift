@@ -64,6 +64,30 @@ struct QueryParameters {
     }
 }
 
+/// Which parameters of a query are credentials of ours.
+enum CredentialParameters {
+    private static let names: Set<String> = ["txSecret", "txTime", "token", "jwt"]
+
+    /// What a query has beside the credential of another one, which is taken out as often as all of it is there; and whether a credential is
+    /// left.
+    static func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
+        var rest = QueryParameters(query).pairs
+        let taken = QueryParameters(other).pairs.filter { self.names.contains($0.name) }
+        while !taken.isEmpty, let without = self.remove(taken, from: rest) { rest = without }
+        return (rest.map { String($0.raw) }.joined(separator: "&"), rest.contains { self.names.contains($0.name) })
+    }
+
+    /// Nil unless all are there.
+    private static func remove(_ taken: [QueryParameters.Pair], from pairs: [QueryParameters.Pair]) -> [QueryParameters.Pair]? {
+        var rest = pairs
+        for pair in taken {
+            guard let index = rest.firstIndex(of: pair) else { return nil }
+            rest.remove(at: index)
+        }
+        return rest
+    }
+}
+
 /// Which parameters of a query are secret.
 enum SecretParameters {
     /// Those that this server checks.

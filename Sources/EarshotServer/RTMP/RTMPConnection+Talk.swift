@@ -3,6 +3,7 @@ import NIOCore
 import RTMP
 import Relay
 import Rooms
+import Talk
 
 /// Speaking and listening in a room's talk channel, on a connection of its own or on the one that pushes the camera.
 extension RTMPConnection {
@@ -64,8 +65,8 @@ extension RTMPConnection {
         self.decided()
     }
 
-    /// Name, address and credential. A camera's push to the room on this connection is credential enough; a voice is not, which is one
-    /// participant's only.
+    /// Name, address and credential. A camera's push to the room on this connection is credential enough, for one name: its device is one
+    /// participant, who is not to come back under another name. A voice is not.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
     ) throws(AdmissionRefusal) -> (TalkPlace, AdmissionRequest, AdmissionPass) {
@@ -76,7 +77,17 @@ extension RTMPConnection {
         let request = AdmissionRequest(
             action: action, address: TalkPlace.canonical(address), remote: self.remoteAddress, session: self.id)
         let push = self.publishings.first { $0.token != nil && $0.admission.seat is RoomSeat && $0.admission.seat.roomID == place.roomID }
-        return (place, request, try self.core.checkTalk(request, carried: push?.admission.pass).get())
+        let (pass, isCarried) = try self.core.checkTalk(request, push: push.map { ($0.request, $0.admission.pass) }).get()
+        if let push, isCarried, action == .publish, case .voice(let id) = place.target {
+            guard push.talkName ?? id.rawValue == id.rawValue else {
+                throw AdmissionRefusal(
+                    reason: .credentialWrong,
+                    message: "\(place.path): by the push's credential this connection speaks as \(push.talkName ?? ""); another name needs"
+                        + " a credential of its own.")
+            }
+            push.talkName = id.rawValue
+        }
+        return (place, request, pass)
     }
 
     /// After a refusal was said: what else the connection does in a talk channel's company goes on.

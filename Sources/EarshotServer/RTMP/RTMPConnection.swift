@@ -25,6 +25,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         var hasMedia = false
         /// When it last announced a pause.
         var pausedMs: Int64?
+        /// The name as which whoever pushes speaks in the room's talk channel by the push's credential.
+        var talkName: String?
         let sinceMs: Int64
 
         init(

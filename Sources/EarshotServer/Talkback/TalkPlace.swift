@@ -49,6 +49,12 @@ struct TalkPlace: Sendable, Equatable {
         return canonical ?? address
     }
 
+    /// The same name with another query, which is part of the one it has.
+    static func address(_ address: StreamAddress, query: String) -> StreamAddress {
+        // It was accepted with a longer query already.
+        (try? StreamAddress(app: address.app, name: query.isEmpty ? address.name : "\(address.name)?\(query)")) ?? address
+    }
+
     private static func name(_ address: StreamAddress) -> String? {
         if address.app == Self.app { return address.name }
         // Of other forms there may be streams.

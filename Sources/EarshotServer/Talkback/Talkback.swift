@@ -95,14 +95,22 @@ extension TalkAddress {
 // MARK: - Admission
 
 extension ServerCore {
-    /// Checks credential and address for a talk channel's name. `carried`: the pass of a push to the same room on the same connection, which
-    /// is good for its talk too.
-    func checkTalk(_ request: AdmissionRequest, carried: AdmissionPass?) -> Result<AdmissionPass, AdmissionRefusal> {
-        if var carried, request.address.query.isEmpty {
-            carried.role = carried.role ?? "host"
-            return .success(carried)
+    /// Checks credential and address for a talk channel's name. `push`: that to the same room on the same connection, whose pass is good for
+    /// its talk too, unless the name brings another credential; the app's, which is in every name's query, is the push's. True: it was.
+    func checkTalk(
+        _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
+    ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal> {
+        var request = request
+        if let push {
+            let own = CredentialParameters.own(of: request.address.query, beside: push.request.address.query)
+            guard own.hasCredential else {
+                var carried = push.pass
+                carried.role = carried.role ?? "host"
+                return .success((carried, true))
+            }
+            request.address = TalkPlace.address(request.address, query: own.query)
         }
-        return self.admissions.check(request, nowSeconds: WallClock.seconds)
+        return self.admissions.check(request, nowSeconds: WallClock.seconds).map { ($0, false) }
     }
 
     /// Asks the hook, the room and its channel. Not on an event loop.
@@ -211,12 +219,14 @@ extension AdmissionPass {
 }
 
 extension TalkRole {
-    /// By the credential's role, or by being the room's owner.
+    /// By the credential's role; of one that names none, by its being the room's owner's: its user's, or, where it names no user, that of
+    /// the name.
     init(_ pass: AdmissionPass, id: String, owner: String?) {
         switch pass.role?.lowercased() {
         case "host", "owner", "anchor", "device", "publisher": self = .host
         case "cohost", "co-host", "assistant": self = .coHost
-        default: self = owner != nil && (pass.user == owner || pass.isVerified && id == owner) ? .host : .guest
+        case nil: self = pass.isVerified && owner != nil && (pass.user ?? id) == owner ? .host : .guest
+        default: self = .guest
         }
     }
 }
