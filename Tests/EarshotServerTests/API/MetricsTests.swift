@@ -26,7 +26,7 @@ import Testing
     }
 
     /// By series; throws for a line that is none.
-    private static func scrape(_ url: String, _ token: String) async throws -> [String: Double] {
+    static func scrape(_ url: String, _ token: String) async throws -> [String: Double] {
         let answer = try await ClientProcess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer \(token)", url], within: 10)
         #expect(answer.text.contains("text/plain; version=0.0.4"))
         let body = answer.text.split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""

@@ -108,7 +108,8 @@ import Testing
                 clients.count { $0.isClosed } == 22 && clients.count { $0.statusCodes.contains("NetStream.Publish.Start") } == 8
             }
             for client in clients where client.isClosed {
-                #expect(client.statuses.last?.description.contains("8") == true, "\(client.statuses)")
+                let why = client.statuses.last?.description ?? ""
+                #expect(why.contains("[too_many_publishers]") && why.contains("all 8 talkers"), "\(client.statuses)")
             }
             var ears: [RawClient] = []
             for _ in 0..<3 { ears.append(try await room.listener("mix")) }

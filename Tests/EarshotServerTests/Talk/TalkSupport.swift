@@ -69,7 +69,8 @@ struct TalkRoom: Sendable {
     }
 }
 
-/// Sends a signal as a phone would: AAC-LC, each run when its samples have been recorded. The signal is what the sample at an index is.
+/// Sends a signal as a phone would: in AAC-LC or Opus, each run when its samples have been recorded. The signal is what the sample at an
+/// index is.
 final class Microphone: Sendable {
     struct Sent: Sendable {
         /// Of the signal: where the run begins.
@@ -82,16 +83,21 @@ final class Microphone: Sendable {
     let sent = LockedList<Sent>()
     private let client: RawClient
     private let streamID: UInt32
+    private let codec: AudioEncoder.Codec
 
-    init(_ client: RawClient, on streamID: UInt32 = 1) {
+    init(_ client: RawClient, on streamID: UInt32 = 1, codec: AudioEncoder.Codec = .aac) {
         self.client = client
         self.streamID = streamID
+        self.codec = codec
     }
 
-    /// `jitterMs`: each run is sent up to so much later than it could be.
-    func speak(seconds: Double, jitterMs: Double = 0, seed: UInt64 = 1, _ signal: @Sendable (Int) -> Float) async throws {
-        let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
-        self.client.send(.audio, [0xAF, 0] + Array(encoder.track.extradata.readableBytesView), on: self.streamID)
+    /// `jitterMs`: each run is sent up to so much later than it could be. `isPaced`: not all at once. `losing`: runs that are not sent.
+    func speak(
+        seconds: Double, jitterMs: Double = 0, seed: UInt64 = 1, isPaced: Bool = true, losing: @Sendable (Int64) -> Bool = { _ in false },
+        _ signal: @Sendable (Int) -> Float
+    ) async throws {
+        let encoder = try AudioEncoder(codec: self.codec, sampleRate: 48_000, channels: 1, bitRate: 64_000)
+        self.client.send(.audio, Array(encoder.sequenceMessage.readableBytesView), on: self.streamID)
         var random = seed
         let start = ContinuousClock.now
         var last = start
@@ -103,12 +109,13 @@ final class Microphone: Sendable {
                 let recorded = Double((block + 1) * 1_024) / 48_000
                 let due = max(last, start + .seconds(recorded + delay / 1_000))
                 last = due
-                try await Task.sleep(until: due, tolerance: .zero, clock: .continuous)
+                if losing(run.position / 1_024) { continue }
+                if isPaced { try await Task.sleep(until: due, tolerance: .zero, clock: .continuous) }
                 let timestamp = UInt32(max(0, run.position) * 1_000 / 48_000)
                 let now = ContinuousClock.now
                 self.sent.append(Sent(position: run.position, at: now, lateMs: (now - due) / .milliseconds(1)))
                 self.client.send(
-                    .audio, [0xAF, 1] + Array(run.payload.readableBytesView), timestamp: timestamp, on: self.streamID)
+                    .audio, Array(encoder.message(run).readableBytesView), timestamp: timestamp, on: self.streamID)
             }
         }
     }
