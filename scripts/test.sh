@@ -49,8 +49,9 @@ failures() { grep -A 3 '^✘ Test .* recorded an issue\|^.*error: ' "$RESULTS/lo
 if (($#)); then
     step tests run_tests "$@"
 else
-    # Apart: what computes for seconds on the threads that tests share would keep the servers from answering.
-    step "tests of the parts" run_tests --skip EarshotServerTests
+    # Apart: what computes for seconds on the threads that tests share would keep the servers, and the links to them, from answering.
+    step "tests of the parts" run_tests --skip EarshotServerTests --skip UpstreamTests
+    step "tests of the links" run_tests --filter UpstreamTests
     step "tests of the server" run_tests --filter EarshotServerTests --skip LoadedServer
     # These load both cores, which would make others late that watch the clock.
     step "loaded server" run_tests --filter LoadedServerTests
