@@ -1,6 +1,14 @@
 import DequeModule
 package import Media
 
+/// What other loops (and the home loop's own fanout) are told of a stream, in order.
+enum RingUpdate: Sendable {
+    case append(EncodedMessage)
+    case prelude([Frame])
+    case dropGOP
+    case end
+}
+
 /// A stream's recent messages on one loop, in order, each with a sequence number that never repeats.
 ///
 /// Viewers hold positions in it. The group of pictures that joiners start with is its tail from the last keyframe on: nothing is kept

@@ -8,14 +8,6 @@ import Musl
 import Darwin
 #endif
 
-/// What other loops (and the home loop's own fanout) are told of a stream, in order.
-enum RingUpdate: Sendable {
-    case append(EncodedMessage)
-    case prelude([Frame])
-    case dropGOP
-    case end
-}
-
 /// One stream's ring and viewers on one loop. Loop-bound; owned by its ``RelayLoop``.
 package final class LoopFanout {
     let stream: Stream
@@ -37,12 +29,8 @@ package final class LoopFanout {
     let coalesceMs: Int64
     /// Of audio alone: what is older is not sent any more.
     let maxQueueMs: Int64?
-    /// Bytes of encoded messages per second, measured between sweeps.
-    private(set) var bytesPerSecond = 0
-    /// The seconds before, newest last.
-    private var recentRates: [Int] = []
-    private var bytesInWindow = 0
-    private var windowStartMs: Int64
+    /// Of encoded messages, measured between sweeps.
+    private(set) var rate: RecentRate
 
     private let encoder: any FrameEncoder
     /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
@@ -52,9 +40,6 @@ package final class LoopFanout {
     /// Where the lap around the viewers goes on, and how many are left of it.
     private var nextVisited = 0
     private var unvisited = 0
-
-    /// As long as a cached group of pictures may usually be.
-    private static let recentSeconds = 10
 
     init(
         _ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
@@ -67,7 +52,7 @@ package final class LoopFanout {
         self.ring = ring
         self.isSeeded = isSeeded
         self.encoder = encoder
-        self.windowStartMs = nowMs
+        self.rate = RecentRate(nowMs: nowMs)
     }
 
     deinit {
@@ -89,7 +74,7 @@ package final class LoopFanout {
     func apply(_ update: RingUpdate) {
         switch update {
         case .append(let message):
-            self.bytesInWindow += message.length
+            self.rate.count(message.length)
             self.ring.append(message, isBounded: !self.isPumping)
         case .prelude(let frames):
             self.ring.setPrelude(frames)
@@ -198,21 +183,10 @@ package final class LoopFanout {
         return cursor < self.ring.head ? nowMs - self.ring[cursor].arrivalMs : 0
     }
 
-    /// The highest of the last seconds and of this one so far: bytes that wait in a kernel came in one of them. A keyframe after a quiet
-    /// time, or the beginning of a stream, would be many seconds long at the rate of the second before.
-    var peakBytesPerSecond: Int { self.recentRates.reduce(self.bytesInWindow, max) }
-
     /// Lets go of what no viewer here and no joiner needs, and measures the bit rate.
     func trim(nowMs: Int64) {
         self.ring.trim(below: self.slowestCursor)
-        let elapsed = nowMs - self.windowStartMs
-        if elapsed >= 1_000 {
-            self.bytesPerSecond = Int(Int64(self.bytesInWindow) * 1_000 / elapsed)
-            if self.recentRates.count == Self.recentSeconds { self.recentRates.removeFirst() }
-            self.recentRates.append(self.bytesPerSecond)
-            self.bytesInWindow = 0
-            self.windowStartMs = nowMs
-        }
+        self.rate.tick(nowMs: nowMs)
     }
 
     // MARK: Pumping
@@ -316,10 +290,10 @@ package final class LoopFanout {
 
     /// Bytes that a viewer's kernel may hold unsent; 0 while the stream's rate is not known.
     var lowWater: Int {
-        guard self.bytesPerSecond > 0 else { return 0 }
+        guard self.rate.bytesPerSecond > 0 else { return 0 }
         // What the kernel has cannot be left out any more.
         let least = self.maxQueueMs == nil ? 16 << 10 : 2 << 10
-        return min(max(self.bytesPerSecond / 4, least), 128 << 10)
+        return min(max(self.rate.bytesPerSecond / 4, least), 128 << 10)
     }
 
     /// The general way: whatever the viewer is sent, and however much its connection takes.

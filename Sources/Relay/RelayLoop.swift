@@ -285,7 +285,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
         // What was in the kernel at the last look may have left since: only a fresh look counts.
-        let rate = samplesKernel ? fanout.peakBytesPerSecond : 0
+        let rate = samplesKernel ? fanout.rate.peak : 0
         // A quarter of a second of the stream may wait in the kernel unsent.
         let lowWater = fanout.lowWater
         for index in 0..<fanout.viewers.count {
@@ -363,7 +363,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
         let fanout = self.fanouts[FanoutKey(viewer)]
-        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.peakBytesPerSecond, nowMs: self.nowMs) } ?? 0
+        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.rate.peak, nowMs: self.nowMs) } ?? 0
         return ViewerSnapshot(
             path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, skippedFrames: viewer.gate.skippedFrames,
             bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
