@@ -60,8 +60,14 @@ package struct MediaWindow: Sendable {
     package internal(set) var isInterrupted = false
     /// Bytes of memory that the media here holds.
     package internal(set) var heldBytes = 0
-    /// Whether every segment so far starts with a keyframe.
-    package internal(set) var isIndependent = true
+    /// Segments here that start with no keyframe, retired ones not among them.
+    var dependentCount = 0
+    /// The next segment starts in the middle of a group of pictures.
+    var nextIsDependent = false
+    /// Microseconds after which the next segment ends without a keyframe, see ``startEarly(nowMs:)``.
+    var earlyCutMicros: Int64?
+    /// Whether every segment that playlists list starts with a keyframe, and the one that follows as well.
+    package var isIndependent: Bool { self.dependentCount == 0 && !self.nextIsDependent }
     package internal(set) var statistics = Statistics()
     /// Playlists that were put together: all other answers were copies of one.
     package internal(set) var playlistsWritten = 0
@@ -101,7 +107,7 @@ package struct MediaWindow: Sendable {
     /// Segments that playlists list.
     package var listedCount: Int { self.segments.count - self.retiredCount }
     /// Media Sequence Number of the last ended segment; one less than the first when there is none.
-    var lastEnded: Int { self.nextSequence - (self.open == nil ? 1 : 2) }
+    package var lastEnded: Int { self.nextSequence - (self.open == nil ? 1 : 2) }
 
     /// The first segment that playlists list.
     var oldestListed: Segment? { self.listedCount > 0 ? self.segments[offset: self.retiredCount] : nil }
@@ -185,8 +191,9 @@ package struct MediaWindow: Sendable {
     }
 
     private mutating func makeSegment(startingWith part: MediaPart) -> Segment {
+        self.nextIsDependent = false
         if !part.beginsWithKeyframe {
-            self.isIndependent = false
+            self.dependentCount += 1
             self.statistics.forcedCuts += 1
         }
         let segment = Segment(
@@ -212,10 +219,18 @@ package struct MediaWindow: Sendable {
         self.nextInitialization += 1
     }
 
+    /// The next part begins with a keyframe that starts a segment, so the open one is complete.
+    package mutating func endSegment(nowMs: Int64) {
+        guard self.open != nil else { return }
+        self.endOpenSegment(nowMs: nowMs)
+        self.evict(nowMs: nowMs)
+    }
+
     /// Makes an ended segment of the open one, if there is one.
-    private mutating func endOpenSegment(nowMs: Int64) {
+    mutating func endOpenSegment(nowMs: Int64) {
         guard var segment = self.open else { return }
         self.open = nil
+        self.earlyCutMicros = nil
         if !self.isReady { self.learnTargets(from: &segment) }
         segment.listedMs = nowMs
         self.listedMicros += segment.durationMicros

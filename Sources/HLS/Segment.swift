@@ -50,6 +50,22 @@ struct Segment: Sendable {
         self.parts.append(part)
     }
 
+    /// The same parts as several segments of about the same number of parts, with Media Sequence Numbers that go on. There must be a part
+    /// for each at least. `isIndependent`: whether those behind the first can be decoded by themselves.
+    func split(into count: Int, isIndependent: Bool) -> [Segment] {
+        var date = self.programDateTimeMs
+        return (0..<count).map { index in
+            let range = self.parts.count * index / count..<self.parts.count * (index + 1) / count
+            var segment = Segment(
+                sequence: self.sequence + index, hasDiscontinuity: index == 0 && self.hasDiscontinuity,
+                isIndependent: index == 0 ? self.isIndependent : isIndependent, initialization: self.initialization,
+                firstPart: self.firstPart + range.lowerBound, programDateTimeMs: date)
+            for part in self.parts[range] { segment.append(part) }
+            date = date.map { $0 + segment.durationMicros / 1_000 }
+            return segment
+        }
+    }
+
     /// Whether its parts keep to a part target, in microseconds: RFC 8216bis §4.4.4.9, at most the target, and at least 85 % of it but
     /// for independent ones and the last.
     func keepsParts(to target: Int64) -> Bool {

@@ -31,7 +31,7 @@ extension MediaWindow {
 
     /// Microseconds from which on a pending part ends before a keyframe.
     package var segmentDueMicros: Int64 {
-        guard let open = self.open else { return self.dueMicros }
+        guard let open = self.open else { return self.nextIsDependent ? 0 : self.dueMicros }
         return open.isIndependent ? max(0, self.dueMicros - open.durationMicros) : 0
     }
 
@@ -39,7 +39,7 @@ extension MediaWindow {
     /// segment. If not, the keyframe belongs inside the pending part: a part that ends early would be shorter than parts may be.
     package func startsSegment(pendingMicros: Int64) -> Bool {
         let pending = max(pendingMicros, 0)
-        guard let open = self.open else { return pending == 0 || pending >= self.dueMicros }
+        guard let open = self.open else { return pending == 0 || pending >= self.dueMicros || self.nextIsDependent }
         return !open.isIndependent || open.durationMicros + pending >= self.dueMicros
     }
 
@@ -49,6 +49,7 @@ extension MediaWindow {
         // After a segment that had to start without a keyframe the next keyframe is taken, however soon it comes.
         let isDue = open.durationMicros >= self.dueMicros || !open.isIndependent
         if part.startsSegment || (part.beginsWithKeyframe && isDue) { return true }
+        if let earlyCutMicros, open.durationMicros >= earlyCutMicros { return true }
         return open.durationMicros + durationMicros > self.maxSegmentMicros || open.heldBytes + heldBytes > self.segmentBytes
             || open.parts.count >= Limits.partsPerSegment
     }

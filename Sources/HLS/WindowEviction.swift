@@ -41,6 +41,7 @@ extension MediaWindow {
         self.retiredCount += 1
         self.listedMicros -= oldest.durationMicros
         if oldest.hasDiscontinuity { self.discontinuitySequence += 1 }
+        if !oldest.isIndependent { self.dependentCount -= 1 }
         self.noteChange(segments: true)
     }
 

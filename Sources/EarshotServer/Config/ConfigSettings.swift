@@ -47,6 +47,9 @@ extension ConfigSetting {
         .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
         .make("http.allowOrigin", \.http.allowOrigin, .origin, "Whose pages may play: * for all, one origin, or nothing for none."),
         .make(
+            "http.firstWait", \.http.firstWaitMs, .duration(0...50_000),
+            "How long a player's first request waits for a publisher in a room that has none, or for the first segment."),
+        .make(
             "https.listen", \.https.listen, .optional(.address),
             "Where to listen for the same over TLS, HTTP/2 included; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
         .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),

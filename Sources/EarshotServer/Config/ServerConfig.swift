@@ -56,6 +56,9 @@ package struct ServerConfig: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 8080)
         /// Which origin's pages may play: "*" for all, one origin, or empty for none but the server's own.
         package var allowOrigin = "*"
+        /// How long a player's first request waits for what it wants: a publisher in a room that waits for one, the first segment, the first
+        /// piece.
+        package var firstWaitMs: Int64 = 12_000
         package init() {}
     }
 

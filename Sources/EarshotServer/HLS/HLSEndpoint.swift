@@ -18,9 +18,6 @@ struct HLSEndpoint: Sendable {
     private let core: ServerCore
 
     private static let mediaName = "media.m3u8"
-    /// Of the first playlist, for a stream that nobody watched until now: as long as a segment and its keyframe take.
-    private static let firstWaitMs = 8_000
-
     init(core: ServerCore) { self.core = core }
 
     private enum Target {
@@ -85,7 +82,7 @@ struct HLSEndpoint: Sendable {
         // Relative, so that it holds behind any prefix of a proxy's.
         let last = path.address.name.split(separator: "/").last ?? ""
         let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
-        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Self.firstWaitMs) else {
+        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.core.config.http.firstWaitMs)) else {
             await self.close(session, .streamEnded)
             var error = APIError.unavailable("\(streamPath) has no whole segment yet; ask again in a moment.")
             error.headers[.retryAfter] = "1"
@@ -175,12 +172,12 @@ struct HLSEndpoint: Sendable {
         guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
         let name = String(path[folder.endIndex...].dropFirst())
         let response =
-            name == Self.mediaName ? try await self.media(remuxer, query, token: token) : try await self.resource(remuxer, name, request)
+            name == Self.mediaName ? try await self.media(remuxer, query, session) : try await self.resource(remuxer, name, request)
         _ = session.touch(bytes: response.body.contentLength ?? 0)
         return response
     }
 
-    private func media(_ remuxer: StreamRemuxer, _ query: QueryParameters, token: String) async throws(APIError) -> Response {
+    private func media(_ remuxer: StreamRemuxer, _ query: QueryParameters, _ session: HLSSession) async throws(APIError) -> Response {
         let asked: PlaylistRequest
         do throws(HLSError) {
             asked = try PlaylistRequest.parse(
@@ -188,15 +185,16 @@ struct HLSEndpoint: Sendable {
         } catch {
             throw APIError(.badRequest, .invalid, "\(error)")
         }
-        switch await remuxer.mediaPlaylist(asked) {
+        switch await remuxer.mediaPlaylist(asked, after: asked.isBlocking ? nil : session.lastListed) {
         case .badRequest(let why): throw APIError(.badRequest, .invalid, why)
         case .notYet:
             var error = APIError.unavailable("The stream has paused; ask again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
-        case .playlist(let text, let cache):
-            var response = Self.playlist(text.bytes(query: "s=\(token)"))
-            response.headers[.cacheControl] = cache.directives
+        case .playlist(let text, let cache, let last):
+            var response = Self.playlist(text.bytes(query: "s=\(session.token)"))
+            response.headers[.cacheControl] = asked.isBlocking ? cache.directives : "no-store"
+            if !asked.isBlocking { session.listed(last) }
             return response
         }
     }

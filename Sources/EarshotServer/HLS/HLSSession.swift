@@ -25,6 +25,8 @@ final class HLSSession: LiveConnection, Sendable {
         var requests = 0
         var bytesOut: UInt64 = 0
         var isOver = false
+        /// The last segment in the last playlist that was answered to a request without directives.
+        var lastListed: Int?
     }
 
     /// Without a request for this long a viewer has gone. Players ask at least once a target duration.
@@ -54,6 +56,11 @@ final class HLSSession: LiveConnection, Sendable {
             return true
         }
     }
+
+    /// The last segment that its player was told of by a playlist without directives. Any thread.
+    var lastListed: Int? { self.state.withLock { $0.lastListed } }
+
+    func listed(_ last: Int) { self.state.withLock { $0.lastListed = last } }
 
     // MARK: LiveConnection
 

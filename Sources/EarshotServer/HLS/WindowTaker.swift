@@ -17,7 +17,11 @@ final class WindowTaker: PieceTaker {
     private var cachedBytes = 0
     /// A part was refused: what comes next begins with a keyframe, behind a discontinuity.
     private var lacksPart = false
+    /// The piece that ends now is a segment's last: it is listed now, and not when the next segment's first part has come.
+    private var endsSegment = false
     private var format: MediaFormat?
+    /// Milliseconds between the publisher's last keyframes, as far as they were seen: target durations are right from the start then.
+    var keyframeIntervalMs: Int64?
 
     init(_ window: MediaWindow, cacheLimit: (bytes: Int, ms: Int64)) {
         self.window = window
@@ -25,8 +29,8 @@ final class WindowTaker: PieceTaker {
     }
 
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool {
-        (isKeyframe && self.window.startsSegment(pendingMicros: pendingMs * 1_000))
-            || self.window.closesPart(pendingMicros: pendingMs * 1_000, frameMicros: frameMs * 1_000)
+        self.endsSegment = isKeyframe && self.window.startsSegment(pendingMicros: pendingMs * 1_000)
+        return self.endsSegment || self.window.closesPart(pendingMicros: pendingMs * 1_000, frameMicros: frameMs * 1_000)
     }
 
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) {
@@ -39,7 +43,8 @@ final class WindowTaker: PieceTaker {
         let picture = beginning.tracks.first { $0.kind == .video }
         let format = MediaFormat(
             initialization: beginning.initialization, codecs: beginning.codecs, hasVideo: picture != nil, width: picture?.width,
-            height: picture?.height, frameRate: picture?.frameRate, keyframeIntervalMs: nil)
+            height: picture?.height, frameRate: picture?.frameRate, keyframeIntervalMs: self.keyframeIntervalMs.flatMap { Int(exactly: $0) }
+        )
         self.format = format
         self.lacksPart = false
         _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
@@ -61,7 +66,10 @@ final class WindowTaker: PieceTaker {
         if !self.change({ (window: inout MediaWindow) throws(HLSError) in try window.append(part, nowMs: nowMs) }) {
             self.lacksPart = true
             self.window.interrupt(nowMs: nowMs)
+        } else if self.endsSegment {
+            self.window.endSegment(nowMs: nowMs)
         }
+        self.endsSegment = false
     }
 
     private func keep(_ fragment: Fragment) {
@@ -78,6 +86,9 @@ final class WindowTaker: PieceTaker {
         self.sinceKeyframe = []
         self.cachedBytes = 0
     }
+
+    /// Lists what there is for a player that waits for the first playlist.
+    func startEarly(nowMs: Int64) { self.window.startEarly(nowMs: nowMs) }
 
     func interrupted(nowMs: Int64) { self.window.interrupt(nowMs: nowMs) }
     func end(nowMs: Int64) { self.window.end(nowMs: nowMs) }

@@ -13,8 +13,6 @@ import Rooms
 /// Who may play is decided as over RTMP, by the query's credential, the address and the hook.
 struct LiveEndpoint: HTTPTakeover {
     private let core: ServerCore
-    /// For the first piece, of a stream that nobody watched until now: as long as a keyframe takes.
-    private static let firstWaitMs = 8_000
 
     init(core: ServerCore) { self.core = core }
 
@@ -86,7 +84,7 @@ struct LiveEndpoint: HTTPTakeover {
             throw APIError(.internalServerError, .internal, "\(error)")
         }
         guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
-        guard let type = await remuxer.openPieces(waitMs: Self.firstWaitMs) else {
+        guard let type = await remuxer.openPieces(waitMs: Int(self.core.config.http.firstWaitMs)) else {
             var error = APIError.unavailable("\(path) has nothing yet that can be carried in MP4; ask again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error

@@ -18,12 +18,12 @@ final class RemuxTable: Sendable {
             return rows[path]
         }
         if let there, !there.isOver { return there }
-        let acquired = await core.onHome(of: path) { home, stream -> Relay.Stream? in
+        let acquired = await core.onHome(of: path) { home, stream -> (stream: Relay.Stream, keyframeIntervalMs: Int64?)? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
-            return core.registry.acquire(path, on: home)
+            return (core.registry.acquire(path, on: home), snapshot.meter.keyframeIntervalMs)
         }
-        guard let acquired, let stream = acquired else { return there }
-        let made = try StreamRemuxer(core: core, stream: stream)
+        guard let acquired, let (stream, keyframeIntervalMs) = acquired else { return there }
+        let made = try StreamRemuxer(core: core, stream: stream, keyframeIntervalMs: keyframeIntervalMs)
         let winner = self.rows.withLock { rows -> StreamRemuxer in
             // Somebody else was quicker.
             if let other = rows[path], other !== there { return other }

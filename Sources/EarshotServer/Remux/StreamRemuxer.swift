@@ -29,6 +29,8 @@ actor StreamRemuxer {
     private var piecesAskedMs: Int64 = 0
     /// The stream of pieces is being made.
     private var opening: Task<Void, Never>?
+    /// Requests that wait for the first playlist.
+    private var playlistWaiters = 0
     private var toldProblems = 0
     private var toldRefusal: String?
     private var seenVersion = -1
@@ -47,6 +49,8 @@ actor StreamRemuxer {
     /// Somebody who waits until the window has changed so far.
     private struct Waiter {
         let isDone: (MediaWindow) -> Bool
+        /// Whether a part, or less, may be what it waits for; otherwise it is a whole segment.
+        let isUrgent: Bool
         let untilMs: Int64
         let answer: CheckedContinuation<Bool, Never>
     }
@@ -68,8 +72,8 @@ actor StreamRemuxer {
     /// by three a second, segments by two at most. Counted from 2020 they fit 31 bits until 2042, which is all that some players read.
     private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
 
-    /// `stream` was acquired for it.
-    init(core: ServerCore, stream: Relay.Stream) throws(HLSError) {
+    /// `stream` was acquired for it. `keyframeIntervalMs`: as its publisher was seen to send keyframes, if known.
+    init(core: ServerCore, stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
         self.core = core
         self.stream = stream
         self.path = stream.path
@@ -83,6 +87,7 @@ actor StreamRemuxer {
         self.makeWindow = makeWindow
         let cache = core.config.relay.gopCache
         self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
+        self.taker.keyframeIntervalMs = keyframeIntervalMs
         self.maker = PieceMaker(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
         self.lastUse = Atomic(LoopSweeper.nowMs)
     }
@@ -125,6 +130,7 @@ actor StreamRemuxer {
             } else if batch.isStalled {
                 self.maker.closeStalled(nowMs: nowMs)
             }
+            if self.playlistWaiters > 0 { self.taker.startEarly(nowMs: nowMs) }
             self.tellProblems()
             self.changed()
             if mailbox.rest(self.patience) { break }
@@ -137,7 +143,7 @@ actor StreamRemuxer {
     /// watched by plain players, or by nobody, wakes this thread once a segment.
     private var patience: FrameMailbox.Patience? {
         guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
-        guard self.waiters.isEmpty, !self.sendsPieces else { return patience }
+        guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.isStartingEarly else { return patience }
         patience.dueMs = .max / 2
         patience.holdMs = Self.lazyMs
         return patience
@@ -262,31 +268,39 @@ actor StreamRemuxer {
         self.waiters = left
     }
 
-    private func wait(ms: Int, until isDone: @escaping (MediaWindow) -> Bool) async -> Bool {
+    private func wait(ms: Int, isUrgent: Bool = true, until isDone: @escaping (MediaWindow) -> Bool) async -> Bool {
         if isDone(self.taker.window) { return true }
         self.drain()
         if isDone(self.taker.window) { return true }
         guard self.phase != .stopped, self.waiters.count < Self.waiterLimit else { return false }
         let untilMs = LoopSweeper.nowMs + Int64(ms)
         return await withCheckedContinuation {
-            self.waiters.append(Waiter(isDone: isDone, untilMs: untilMs, answer: $0))
+            let isFirst = isUrgent && self.waiters.allSatisfy { !$0.isUrgent }
+            self.waiters.append(Waiter(isDone: isDone, isUrgent: isUrgent, untilMs: untilMs, answer: $0))
             // What was not worth waking for may be now.
-            if self.waiters.count == 1, let mailbox = self.mailbox, !mailbox.rest(self.patience) { self.drain() }
+            if isFirst, let mailbox = self.mailbox, !mailbox.rest(self.patience) { self.drain() }
         }
     }
 
     enum PlaylistReply: Sendable {
-        case playlist(PlaylistText, CacheAdvice)
+        /// `last`: the Media Sequence Number of the last whole segment in it.
+        case playlist(PlaylistText, CacheAdvice, last: Int)
         case badRequest(String)
         case notYet
     }
 
-    func mediaPlaylist(_ request: PlaylistRequest) async -> PlaylistReply {
+    /// - Parameter after: of a request without directives, the last segment that the session was told of before. A playlist that lists no
+    ///   other is held until there is one, for a target duration at most: Chromium's native player reads ten seconds ahead, asks again
+    ///   at once while it has less, and gives up when it gets the same list again.
+    func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
         self.touch()
-        self.drain()
         let isLowLatency = self.core.config.hls.lowLatency
+        if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.core.config.http.firstWaitMs) }
         switch self.taker.window.answer(request) {
-        case .now: break
+        case .now:
+            if let after, !request.isBlocking, after == self.taker.window.lastEnded {
+                _ = await self.wait(ms: self.taker.window.targetDuration * 1_000, isUrgent: false) { $0.lastEnded != after || $0.hasEnded }
+            }
         case .badRequest(let why): return .badRequest(why)
         case .unavailable: return .notYet
         case .wait(let point):
@@ -295,14 +309,21 @@ actor StreamRemuxer {
         guard let text = self.taker.mediaPlaylist(PlaylistKind(isLowLatency: isLowLatency, skips: request.skips)) else {
             return .notYet
         }
-        return .playlist(text, self.taker.window.cacheAdvice(for: request))
+        return .playlist(text, self.taker.window.cacheAdvice(for: request), last: self.taker.window.lastEnded)
     }
 
     /// Nil: there is nothing to be played yet.
     func multivariantPlaylist(mediaURI: String, waitMs: Int) async -> String? {
         self.touch()
-        _ = await self.wait(ms: waitMs) { $0.isReady }
+        await self.waitUntilReady(ms: Int64(waitMs))
         return self.taker.window.multivariantPlaylist(mediaURI: mediaURI)
+    }
+
+    /// Until there is a playlist. While somebody waits here, what there is is listed as soon as a player can start with it.
+    private func waitUntilReady(ms: Int64) async {
+        self.playlistWaiters += 1
+        _ = await self.wait(ms: Int(ms)) { $0.isReady }
+        self.playlistWaiters -= 1
     }
 
     func resource(_ name: String) async -> ResourceLookup {

@@ -1,0 +1,139 @@
+import HLS
+import HLSCheck
+import NIOCore
+import Testing
+
+/// The playlist for a player that comes in the middle of a group of pictures.
+@Suite struct EarlyStartTests {
+    private func window(keyframeIntervalMs: Int?, hasVideo: Bool = true) throws -> MediaWindow {
+        var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000))
+        try window.begin(format(hasVideo: hasVideo, keyframeIntervalMs: keyframeIntervalMs), nowMs: 0)
+        return window
+    }
+
+    /// Whether there is a playlist after asking for an early start.
+    private func starts(_ window: inout MediaWindow) -> Bool {
+        window.startEarly(nowMs: 0)
+        return window.isReady
+    }
+
+    private func durations(_ window: MediaWindow) -> [Double] {
+        var window = window
+        return readMediaPlaylist(window.text()).playlist.segments.map { Double($0.durationMicros) / 1_000_000 }
+    }
+
+    /// What is cached becomes three segments, of which the first starts with the keyframe; the target duration is that of whole groups.
+    @Test func listsTheCachedGroup() throws {
+        var window = try self.window(keyframeIntervalMs: 8_000)
+        var history = PlaylistHistory()
+        try window.addGroup(parts: 15)
+        #expect(!window.isReady)
+        let starts1 = self.starts(&window)
+        #expect(starts1 && window.isReady)
+        #expect(window.targetDuration == 9)
+        #expect(self.durations(window) == [1, 1, 1])
+        let text2 = window.text()
+        #expect(history.check(text2).isEmpty)
+        #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == false)
+        // Five seconds are left of the group: one more cut in their middle, and the next at the keyframe.
+        for _ in 0..<25 { try window.add() }
+        let text3 = window.text()
+        #expect(history.check(text3).isEmpty)
+        for _ in 0..<2 { try window.addGroup(parts: 40) }
+        let text4 = window.text()
+        #expect(history.check(text4).isEmpty)
+        #expect(self.durations(window) == [1, 1, 1, 2.6, 2.4, 8])
+        #expect(window.statistics.forcedCuts == 4 && window.statistics.targetRaises == 0 && window.targetDuration == 9)
+        // With the last segment that starts without a keyframe its effect goes.
+        for _ in 0..<9 { try window.addGroup(parts: 40) }
+        #expect(window.isIndependent)
+        #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == true)
+    }
+
+    /// Less than players want to see before they show anything is not listed, nor is a keyframe forestalled that is about to come.
+    @Test func waitsForEnoughAndForANearKeyframe() throws {
+        var window = try self.window(keyframeIntervalMs: 8_000)
+        try window.addGroup(parts: 3)
+        let starts5 = self.starts(&window)
+        #expect(!starts5 && !window.isReady)
+        try window.add()
+        let starts6 = self.starts(&window)
+        #expect(starts6)
+        var near = try self.window(keyframeIntervalMs: 2_000)
+        try near.addGroup(parts: 5)
+        let starts7 = self.starts(&near)
+        #expect(!starts7)
+        for _ in 0..<5 { try near.add() }
+        near.endSegment(nowMs: 0)
+        #expect(near.isReady && near.isIndependent)
+    }
+
+    /// Nobody knows how long the group will be: the next segment ends after two seconds, the one behind it at the keyframe.
+    @Test func unknownInterval() throws {
+        var window = try self.window(keyframeIntervalMs: nil)
+        try window.addGroup(parts: 6)
+        let starts8 = self.starts(&window)
+        #expect(starts8)
+        for _ in 0..<24 { try window.add() }
+        try window.addGroup()
+        #expect(self.durations(window) == [0.4, 0.4, 0.4, 2, 2.8])
+        let text9 = window.text()
+        #expect(checkMediaPlaylist(text9).isEmpty)
+    }
+
+    /// Only the first playlist may come early: what is cut at keyframes stays so. Without a keyframe there is nothing to begin with.
+    @Test func onlyAtTheBeginning() throws {
+        var window = try self.window(keyframeIntervalMs: nil)
+        for _ in 0..<10 { try window.add() }
+        let starts10 = self.starts(&window)
+        #expect(!starts10)
+        for _ in 0..<2 { try window.addGroup() }
+        let listed = self.durations(window).count
+        let stays = self.starts(&window)
+        #expect(stays)
+        #expect(self.durations(window).count == listed)
+    }
+
+    /// A keyframe that comes at once after the cut still begins the next segment.
+    @Test func aKeyframeRightBehindTheCut() throws {
+        var window = try self.window(keyframeIntervalMs: nil)
+        try window.addGroup(parts: 5)
+        let starts11 = self.starts(&window)
+        #expect(starts11)
+        #expect(window.startsSegment(pendingMicros: 80_000) && window.segmentDueMicros == 0)
+        try window.add(ms: 80)
+        window.endSegment(nowMs: 0)
+        try window.addGroup()
+        try window.add(key: true)
+        #expect(self.durations(window).suffix(2) == [0.08, 2])
+        let text12 = window.text()
+        #expect(checkMediaPlaylist(text12).isEmpty)
+    }
+
+    /// Sound can be cut anywhere.
+    @Test func soundAlone() throws {
+        var window = try self.window(keyframeIntervalMs: nil, hasVideo: false)
+        for _ in 0..<6 { try window.add(key: true) }
+        let starts13 = self.starts(&window)
+        #expect(starts13 && window.isIndependent)
+        #expect(self.durations(window) == [0.4, 0.4, 0.4])
+        let text14 = window.text()
+        #expect(checkMediaPlaylist(text14).isEmpty)
+    }
+
+    /// A segment that is known to be complete is listed before the next one has begun.
+    @Test func endsWithItsLastPart() throws {
+        var window = try self.window(keyframeIntervalMs: nil)
+        try window.addGroup()
+        #expect(!window.isReady)
+        window.endSegment(nowMs: 0)
+        #expect(window.isReady && window.lastEnded == 0)
+        window.endSegment(nowMs: 0)
+        #expect(window.lastEnded == 0)
+        try window.addGroup()
+        window.endSegment(nowMs: 0)
+        #expect(self.durations(window) == [2, 2])
+        let text15 = window.text()
+        #expect(checkMediaPlaylist(text15).isEmpty)
+    }
+}
