@@ -33,15 +33,19 @@ package final class FragmentMuxer {
     private var written: [Int64]
 
     private static let videoTimescale: Int64 = 90_000
+    private static let videoID: Int32 = 1
+    private static let audioID: Int32 = 2
 
     /// - Parameters:
     ///   - tracks: at most one video and one audio track; at least one.
     ///   - originMs: the moment of the stream's timeline that is the container's 0.
     ///   - maxPendingBytes: of payload, in one fragment.
+    ///   - outlivesTracks: readers may go on with fragments of a muxer behind this one that has another kind of track as well.
     ///
     /// Throws `.unsupported` for codecs that the container does not take.
     package init(
-        tracks: [Track], format: Format = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1, maxPendingBytes: Int = 64 << 20
+        tracks: [Track], format: Format = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1, maxPendingBytes: Int = 64 << 20,
+        outlivesTracks: Bool = false
     ) throws(FFmpegError) {
         guard (1...2).contains(tracks.count), Set(tracks.map(\.kind)).count == tracks.count else {
             throw .unsupported("a container of \(tracks.count) tracks of \(tracks.map(\.kind))")
@@ -71,6 +75,7 @@ package final class FragmentMuxer {
             context.pointee.flags &= ~AVFMT_FLAG_AUTO_BSF
             try self.output.writeHeader([
                 ("movflags", "frag_custom+empty_moov+default_base_moof+skip_trailer"), ("use_editlist", "0"),
+                ("use_stream_ids_as_track_ids", "1"),
                 ("video_track_timescale", String(Self.videoTimescale)),
             ])
         case .mpegTS:
@@ -78,7 +83,12 @@ package final class FragmentMuxer {
             context.pointee.max_delay = 700_000
             try self.output.writeHeader([("pat_period", "3600"), ("sdt_period", "3600")])
         }
-        self.initialization = self.output.take()
+        var initialization = self.output.take()
+        if outlivesTracks, format == .fmp4, tracks.count == 1, let track = tracks.first {
+            let ids = [Self.videoID, Self.audioID].filter { $0 != Self.id(of: track, format) }
+            for id in ids { initialization = try MovieHeader.addingDefaults(ofTrack: UInt32(id), to: initialization) }
+        }
+        self.initialization = initialization
         for index in tracks.indices {
             let base = context.pointee.streams[index]?.pointee.time_base ?? AVRational(num: 0, den: 1)
             guard base.num == 1, Int64(base.den) == self.lanes[index].timescale else {
@@ -90,10 +100,20 @@ package final class FragmentMuxer {
     private static func addStream(_ track: Track, _ format: Format, to output: Output) throws(FFmpegError) {
         let stream = try output.addStream()
         guard let parameters = stream.pointee.codecpar else { throw .unsupported("a stream without parameters") }
+        stream.pointee.id = Self.id(of: track, format)
         try track.fill(parameters)
         stream.pointee.time_base = AVRational(num: 1, den: track.kind == .video ? Int32(Self.videoTimescale) : Int32(track.sampleRate))
         // Apple's players take hvc1 alone: parameter sets in the header, not in the samples.
         if track.codec == .video(.hevc), format == .fmp4 { parameters.pointee.codec_tag = earshot_tag_hvc1 }
+    }
+
+    /// The track's id in MP4, its PID in MPEG-TS: one for each kind of media, whether the other is there or not. A player that goes on with
+    /// what it knew when tracks come or go so never takes pictures for sound.
+    private static func id(of track: Track, _ format: Format) -> Int32 {
+        switch format {
+        case .fmp4: track.kind == .video ? Self.videoID : Self.audioID
+        case .mpegTS: track.kind == .video ? 0x100 : 0x101
+        }
     }
 
     /// "avc1.64001f,mp4a.40.2": RFC 6381, for HLS's CODECS attribute.
@@ -161,7 +181,7 @@ package final class FragmentMuxer {
             var times: [UInt32: UInt64] = [:]
             for (index, lane) in self.lanes.enumerated() {
                 guard let first = lane.first else { continue }
-                times[UInt32(index + 1)] = UInt64(max(0, first.dts))
+                times[UInt32(Self.id(of: self.tracks[index], .fmp4))] = UInt64(max(0, first.dts))
             }
             try MovieFragment.renumber(&bytes, sequenceNumber: self.nextSequenceNumber, times: times)
         } else {

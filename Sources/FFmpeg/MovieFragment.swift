@@ -31,13 +31,14 @@ enum MovieFragment {
         fragment.setInteger(time, at: decodeTime.start + 12)
     }
 
-    private struct Box {
+    struct Box {
         var start: Int
         var size: Int
         var type: UInt32
     }
 
-    private static func boxes(in parent: Box, header: Int, _ bytes: ByteBuffer) throws(FFmpegError) -> [Box] {
+    /// The boxes that stand in another one behind the `header` bytes of it.
+    static func boxes(in parent: Box, header: Int, _ bytes: ByteBuffer) throws(FFmpegError) -> [Box] {
         var boxes: [Box] = []
         var index = parent.start + header
         let end = parent.start + parent.size

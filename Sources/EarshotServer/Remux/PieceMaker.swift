@@ -19,14 +19,21 @@ final class PieceMaker {
     private var refusedAudio: Track?
     /// What came before it was known which tracks there are.
     private var held = HeldFrames()
+    /// Sound that waits for a keyframe to be a track: see ``holdLate(_:)``.
+    private var lateSounds = HeldFrames()
     private var pictures = TrackPresence()
     private var sounds = TrackPresence()
+    private var announced = AnnouncedTracks()
     /// Milliseconds of the stream's timeline that are the muxers' zero.
     private var originMs: Int64?
     private var lastTracks: [Track] = []
+    /// Goes in front of the run's first keyframe: see ``Track/parameterSets``.
+    private var keyframePrefix: ByteBuffer?
     /// Of the stream's timeline: the newest frame of the leading kind, and where it ends if all goes on evenly.
     private var newestMs: Int64?
-    private var runEndMs: Int64 { (self.newestMs ?? 0) + max(1, self.leadStepMs) }
+    private var runEndMs: Int64 {
+        max((self.newestMs ?? 0) + max(1, self.leadStepMs), (self.newestSoundMs ?? .min / 2) + Self.usualSoundMs)
+    }
     /// The newest sample of each kind, in this run.
     private var newestPictureMs: Int64?
     private var newestSoundMs: Int64?
@@ -48,8 +55,16 @@ final class PieceMaker {
     /// What could not be remuxed, told once each.
     private(set) var problems: [String] = []
 
-    /// How much is waited for a second kind of media, by timestamps. A header is not enough: a track without samples holds up players.
+    /// How much is waited for a second kind of media, by timestamps; more when the metadata announces it. A header is not enough: a track
+    /// without samples holds up players.
     private static let settleMs: Int64 = 800
+    private static let announcedMs: Int64 = 1_000
+    /// What a run of sound lasts, of most codecs. Milliseconds.
+    private static let usualSoundMs: Int64 = 24
+    /// Sound is not kept longer for a keyframe that does not come. Milliseconds.
+    private static let lateSoundMs: Int64 = 30_000
+    /// A longer pause between two runs is closed for players: MediaSource stops before a hole. Milliseconds.
+    private static let holeMs: Int64 = 200
     /// The same for pictures that a header announces: some cameras take their time.
     private static let noPictureMs: Int64 = 2_000
     /// After so much sound, by timestamps and in samples, pieces end with the sound.
@@ -105,7 +120,10 @@ final class PieceMaker {
     // MARK: Tracks
 
     private func take(_ frame: Frame, nowMs: Int64) {
-        guard frame.kind != .data else { return }
+        guard frame.kind != .data else {
+            if let announced = AnnouncedTracks(frame) { self.announced = announced }
+            return
+        }
         do throws(FFmpegError) {
             self.noteTrack(frame, nowMs: nowMs)
             guard let sample = Sample(frame) else { return }
@@ -117,10 +135,13 @@ final class PieceMaker {
                 try self.hold(frame, nowMs: nowMs)
             } else if let (hasVideo, hasAudio) = self.otherTracks(from: sample) {
                 self.cut(before: sample, nowMs: nowMs)
+                let lateSounds = hasAudio ? self.lateSounds.frames : []
                 self.interrupt(nowMs: nowMs)
+                for sound in lateSounds { self.held.add(sound) }
                 self.held.add(frame)
                 try self.begin(hasVideo: hasVideo, hasAudio: hasAudio, nowMs: nowMs)
             } else {
+                if self.rebases, !self.isInRun(sample.kind) { self.holdLate(frame) }
                 try self.write(sample, nowMs: nowMs)
             }
         } catch .timestampJump {
@@ -175,6 +196,14 @@ final class PieceMaker {
         return self.pictures.isThere(at: sample.dts, awayMs: self.trackAwayMs) ? nil : (false, true)
     }
 
+    /// Sound that comes to pictures without any is a track from the next keyframe on. A file has it from its beginning; players, who cannot
+    /// go back, do without the little.
+    private func holdLate(_ frame: Frame) {
+        guard frame.kind == .audio, self.audio != nil else { return }
+        if let first = self.lateSounds.firstMs, frame.timestamp - first > Self.lateSoundMs { self.lateSounds = HeldFrames() }
+        self.lateSounds.add(frame)
+    }
+
     /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe. One of a kind that the run does not
     /// have changes nothing yet.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
@@ -201,8 +230,9 @@ final class PieceMaker {
         self.held.add(frame)
         guard let firstMs = self.held.firstMs else { return }
         let spanMs = frame.timestamp - firstMs
-        let isSettled = spanMs >= Self.settleMs || spanMs < 0
         let hasSound = self.audio != nil && self.held.hasSound(near: frame.timestamp)
+        let lacksAnnounced = self.video == nil && self.announced.hasVideo || !hasSound && self.announced.hasAudio
+        let isSettled = spanMs >= (lacksAnnounced ? Self.announcedMs : Self.settleMs) || spanMs < 0
         if self.video != nil, let keyframe = self.held.firstKeyframe {
             guard hasSound || isSettled else { return }
             self.held.removeFirst(keyframe)
@@ -233,6 +263,8 @@ final class PieceMaker {
         }
         guard !tracks.isEmpty else { return }
         let origin = self.origin(for: tracks, from: first.timestamp)
+        let (before, after) = (self.lastTracks.first { $0.kind == .video }, tracks.first { $0.kind == .video })
+        self.keyframePrefix = self.format == .fmp4 && !self.rebases && before != nil && before != after ? after?.parameterSets : nil
         self.lastTracks = tracks
         self.hasLeapt = false
         self.wallOffsetMs = self.newWallOffsetMs
@@ -246,13 +278,14 @@ final class PieceMaker {
 
     /// The container's zero for a run that begins at `ms`.
     ///
-    /// Where the times do not go on those in the container do all the same (unless it begins at zero again): a player of HLS or of
-    /// MediaSource would stand before a hole, and no container has times before its zero.
+    /// Where the times do not go on, or go on after a pause, those in the container go on all the same (unless it begins at zero again): a
+    /// player of HLS or of MediaSource would stand before a hole, and no container has times before its zero.
     private func origin(for tracks: [Track], from ms: Int64) -> Int64 {
         guard let origin = self.originMs else { return ms }
         let leaps = self.hasLeapt || self.isFar(ms, from: self.newestMs)
         if self.rebases { return leaps || tracks != self.lastTracks ? ms : origin }
-        return leaps || ms < origin ? ms - max(0, self.runEndMs - origin) : origin
+        let hasHole = self.newestMs != nil && ms - self.runEndMs > Self.holeMs
+        return leaps || hasHole || ms < origin ? ms - max(0, self.runEndMs - origin) : origin
     }
 
     /// Nil: the sound cannot be carried, and is done without.
@@ -278,7 +311,8 @@ final class PieceMaker {
         if originMs != self.originMs { self.nextSequenceNumber = 1 }
         self.originMs = originMs
         let muxer = try FragmentMuxer(
-            tracks: tracks, format: self.format, originMs: originMs, firstSequenceNumber: self.nextSequenceNumber)
+            tracks: tracks, format: self.format, originMs: originMs, firstSequenceNumber: self.nextSequenceNumber,
+            outlivesTracks: !self.rebases)
         self.muxer = muxer
         self.pieceStartMs = nil
         self.lastLeadMs = nil
@@ -316,6 +350,12 @@ final class PieceMaker {
     /// False: the sound had to be given up, and the run with it.
     private func put(_ sample: Sample, into muxer: FragmentMuxer, nowMs: Int64) throws(FFmpegError) -> Bool {
         var samples = [sample]
+        if let prefix = self.keyframePrefix, sample.kind == .video, sample.isKeyframe {
+            self.keyframePrefix = nil
+            var payload = prefix
+            payload.writeImmutableBuffer(sample.payload)
+            samples[0].payload = payload
+        }
         if sample.kind == .audio, let transcoder = self.transcoder {
             do throws(FFmpegError) {
                 samples = try transcoder.transcode(sample)
@@ -379,6 +419,7 @@ final class PieceMaker {
         self.muxer = nil
         self.transcoder = nil
         self.held = HeldFrames()
+        self.lateSounds = HeldFrames()
         self.taker.interrupted(nowMs: nowMs)
     }
 

@@ -9,18 +9,19 @@ import NIOCore
 final class PieceStream {
     private let stream: DerivedStream
     /// Of the newest beginning.
-    private var mimeType: String?
+    private var initialization: ByteBuffer?
 
     init(_ stream: DerivedStream) { self.stream = stream }
 
     var viewers: Int { self.stream.viewers }
 
-    /// What every piece from now on builds on. Before it viewers are told of another type as WebSocket text, `{"mimeType": …}`, which is
-    /// the first they get; over HTTP, where one body has one type, it ends the body.
+    /// What every piece from now on builds on. Before it viewers are told of the type as WebSocket text, `{"mimeType": …}`, which is the
+    /// first they get; over HTTP, where one body has one initialization segment, another one ends the body: readers of files take the first
+    /// and decode by that what is of the second, even where both have one type.
     func begin(_ initialization: ByteBuffer, mimeType: String) {
         var frames: [Frame] = []
-        if mimeType != self.mimeType {
-            self.mimeType = mimeType
+        if initialization != self.initialization {
+            self.initialization = initialization
             // Whose answer names the new type must not be sent pieces of the old one.
             self.stream.dropGOP()
             let text = ByteBuffer(string: "{\"mimeType\":\(JSONValue.string(mimeType).text)}")
