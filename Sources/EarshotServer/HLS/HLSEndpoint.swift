@@ -75,6 +75,7 @@ struct HLSEndpoint: Sendable {
         let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.core.config.limits))
         let play = try await self.core.admitHTTPPlay(path.address, from: remote)
         let streamPath = path.address.path
+        if request.method == .get { try await self.core.waitForPublisher(play) }
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
         // Whoever asks for the head alone plays nothing.
         if request.method == .head { return Self.multivariantPlaylist("") }

@@ -49,6 +49,7 @@ struct LiveEndpoint: HTTPTakeover {
             throw APIError(.httpVersionNotSupported, .invalid, "Streams without an end are sent in chunks, which HTTP/1.0 does not know.")
         }
         let play = try await self.core.admitHTTPPlay(path.address, from: self.core.clients.client(of: request))
+        try await self.core.waitForPublisher(play)
         let kinds = try await self.core.liveKinds(path.address.path)
         let packaging: Packaging
         let transport: SessionSnapshot.Transport

@@ -6,6 +6,8 @@ package final class Counters: Sendable {
         package var connectionsAccepted: UInt64 = 0
         package var publishesStarted: UInt64 = 0
         package var playsStarted: UInt64 = 0
+        /// Requests of players over HTTP that were held because nobody published yet.
+        package var playsWaited: UInt64 = 0
         package var closed: [CloseReason: UInt64] = [:]
         /// Beyond limits.httpConnections.
         package var httpConnectionsRefused: UInt64 = 0

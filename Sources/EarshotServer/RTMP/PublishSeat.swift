@@ -99,7 +99,7 @@ final class RoomSeat: PublishSeat {
         Delegate(sequence: self.grant.sequence, rooms: self.core.rooms, publisher: publisher)
     }
 
-    func began(_ stream: Relay.Stream) { self.core.publishBegan(stream) }
+    func began(_ stream: Relay.Stream) { self.core.publishBegan(stream, self.grant) }
     func leftOut(_ isMuted: Bool) {}
     func pauseAnnounced() { self.core.rooms.pauseAnnounced(self.grant.sequence) }
 

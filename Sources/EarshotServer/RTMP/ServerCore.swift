@@ -66,7 +66,8 @@ package final class ServerCore: Sendable {
     func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
 
     /// Somebody publishes the stream: what follows it by itself begins. Any thread.
-    func publishBegan(_ stream: Relay.Stream) {
+    func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant) {
+        self.recordings.publishBegan(stream, grant, core: self)
         self.relayTasks.streamBegan(stream.path, of: self)
         guard self.config.hls.always else { return }
         let path = stream.path

@@ -65,14 +65,19 @@ actor Recorder {
         weak var recorder: Recorder?
     }
 
-    /// Begins to take frames. Once.
-    func start() {
+    /// Begins to take frames, with what has come already. Once.
+    func start(with head: RecordingHead?) {
         let me = Weak(recorder: self)
-        let mailbox = FrameMailbox(on: self.stream.home.eventLoop) { [executor] in
+        let wake = { @Sendable [executor] in
             executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }
         }
-        self.mailbox = mailbox
-        RelayLoop.add(mailbox, to: self.stream)
+        if let taken = head?.take(wake: wake) {
+            self.mailbox = taken
+        } else {
+            let mailbox = FrameMailbox(on: self.stream.home.eventLoop, wake: wake)
+            self.mailbox = mailbox
+            RelayLoop.add(mailbox, to: self.stream)
+        }
         let timer = DispatchSource.makeTimerSource(queue: self.executor.queue)
         timer.schedule(deadline: .now() + .milliseconds(Self.tickMs), repeating: .milliseconds(Self.tickMs))
         timer.setEventHandler { me.recorder?.assumeIsolated { $0.tick() } }

@@ -72,7 +72,7 @@ final class PullPublisher: RoomPublisher {
             core.registry.release(stream)
             throw PullRefusal(reason: "name_taken", text: "\(path) is being published by another device")
         }
-        core.publishBegan(stream)
+        core.publishBegan(stream, grant)
         return publisher
     }
 

@@ -30,6 +30,7 @@ extension Counters.Values {
         .field("connectionsAccepted", .count, "RTMP and RTMPS connections.", \.connectionsAccepted),
         .field("publishesStarted", .count, "Pushes that were let in.", \.publishesStarted),
         .field("playsStarted", .count, "Plays that were let in.", \.playsStarted),
+        .field("playsWaited", .count, "Players over HTTP that were held because nobody published yet.", \.playsWaited),
         .field("closed", .map(.count), "Connections that ended, by reason.") { values in
             Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
         },
