@@ -23,7 +23,32 @@ extension Hostile {
                 cut.bytes([0xAF, 1, 2, 3])
                 await publisher.send(bytes: cut.buffer)
                 try await publisher.closeOutput()
-                try await server.expectClosed(publisher, .clientClosed)
+                // Half a message, and no word of an end.
+                try await server.expectClosed(publisher, .connectionLost)
+            }
+        }
+
+        /// Who stops publishing says so; a connection that only ends was lost, however orderly: so does a killed process's.
+        @Test func endsWithAndWithoutWords() async throws {
+            try await TestServer.withCanary { server in
+                let ends: [(words: Command?, reason: CloseReason)] = [
+                    (nil, .connectionLost), (Command("FCUnpublish", arguments: [.string("words1")]), .clientClosed),
+                    (Command("deleteStream", arguments: [.number(1)]), .clientClosed),
+                ]
+                for (index, (words, reason)) in ends.enumerated() {
+                    let name = "words\(index)"
+                    let publisher = try await RawClient.publishing(server.port, name)
+                    publisher.send(.audio, SyntheticTag.audio(1, bytes: 40))
+                    try await server.wait("streams") { $0["list"].list.contains { $0["name"].string == name && $0["bytesIn"].int == 40 } }
+                    if let words { publisher.send(words) }
+                    try await publisher.closeOutput()
+                    try await server.expectClosed(publisher, reason)
+                    try await eventually("\(name) to end as it should") {
+                        let pushes = try await server.server.core.rooms.published(
+                            path: StreamPath("live/\(name)"), fromMs: nil, toMs: nil, before: nil, limit: 1)
+                        return pushes.first?.end == (words == nil ? .connectionLost : .clientStopped)
+                    }
+                }
             }
         }
 

@@ -131,7 +131,7 @@ extension Hostile {
                     let whole = list["list"].list.filter { ($0["name"].string ?? "").hasPrefix("bytes") && $0["bytesIn"].int == 2 }
                     return whole.count == count
                 }
-                for client in clients { try await server.expectClosed(client, .clientClosed) }
+                for client in clients { try await server.expectClosed(client, .connectionLost) }
             }
         }
     }

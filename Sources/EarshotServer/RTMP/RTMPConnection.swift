@@ -174,6 +174,10 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     /// The connection's last act. A second one lets go of what was asked for in between: a write that fails while the peer's last words are
     /// being read ends the connection, and whoever reads them ends it again.
     func end() {
+        // A killed process's socket ends in the same orderly way as one whose user stopped: who stops says so first.
+        if !self.publishings.isEmpty {
+            self.note(.connectionLost, detail: "the connection ended while publishing, without FCUnpublish or deleteStream")
+        }
         self.endRoles(clean: false)
         self.loop.remove(self)
         if self.isAdmitted { self.core.admission.leave(self.addressKey) }
