@@ -38,6 +38,8 @@ package struct FanoutRing: Sendable {
     package private(set) var hasVideo = false
     /// Milliseconds: of the newest message, which may be gone already.
     package private(set) var lastTimestamp: Int64?
+    /// Milliseconds: of the first media ever.
+    private(set) var firstTimestamp: Int64?
     /// The newest notice, which may be gone already: viewers who are moved past it are told.
     package private(set) var lastNotice: (sequence: Int, notice: StreamNotice)?
 
@@ -77,6 +79,12 @@ package struct FanoutRing: Sendable {
     /// The message with this number, which must lie in `base..<head`.
     package subscript(sequence: Int) -> EncodedMessage { self.messages[sequence - self.base] }
 
+    /// The stream's time at this number; nil where nothing is yet, or no longer.
+    func timestamp(at sequence: Int?) -> Int64? {
+        guard let sequence, sequence >= self.base, sequence < self.head else { return nil }
+        return self[sequence].timestamp
+    }
+
     /// Where a viewer that joins now starts, and what it is sent first.
     package var joinPoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
         if let start = self.gopStart { return (start, self.gopPrelude, false) }
@@ -97,7 +105,9 @@ package struct FanoutRing: Sendable {
         self.messages.append(message)
         self.totalBytes += Self.cost(message)
         if let notice = message.notice { self.lastNotice = (sequence, notice) }
-        self.lastTimestamp = message.timestamp
+        // Data's time is whatever the device says.
+        if !message.flags.contains(.data) { self.lastTimestamp = message.timestamp }
+        if self.firstTimestamp == nil, message.flags.isDisjoint(with: [.essential, .data]) { self.firstTimestamp = message.timestamp }
         if message.flags.contains(.video) { self.hasVideo = true }
         if message.flags.contains(.keyframe) {
             self.gopStart = sequence

@@ -53,6 +53,7 @@ package final class LoopFanout {
         self.isSeeded = isSeeded
         self.encoder = encoder
         self.rate = RecentRate(nowMs: nowMs)
+        self.rate.seed(ring, nowMs: nowMs)
     }
 
     deinit {
@@ -61,10 +62,11 @@ package final class LoopFanout {
 
     // MARK: Ring
 
-    func seed(_ ring: FanoutRing) {
+    func seed(_ ring: FanoutRing, nowMs: Int64) {
         self.ring = ring
         self.isSeeded = true
-        for viewer in self.viewers where !viewer.isDetached { viewer.start(in: self) }
+        self.rate.seed(ring, nowMs: nowMs)
+        for viewer in self.viewers where !viewer.isDetached { viewer.start(in: self, nowMs: nowMs) }
     }
 
     func apply(_ updates: [RingUpdate]) {
@@ -108,21 +110,22 @@ package final class LoopFanout {
 
     var liveViewers: Int { self.hasDetached ? self.viewers.count { !$0.isDetached } : self.viewers.count }
 
-    func add(_ viewer: Viewer) {
+    func add(_ viewer: Viewer, nowMs: Int64) {
         self.viewers.append(viewer)
         self.lanes.append()
         viewer.enter(self, at: self.viewers.count - 1)
         // One more to come round to.
         if self.isDue || self.isPumping { self.beginLap() }
-        if self.isSeeded { viewer.start(in: self) }
+        if self.isSeeded { viewer.start(in: self, nowMs: nowMs) }
     }
 
     /// Moves a viewer on past messages that it cannot or need not be sent. It gets the headers in force at its new place, since it may
     /// have missed changes of them, and the last notice among what it missed.
-    func rejoin(_ viewer: Viewer) {
+    func rejoin(_ viewer: Viewer, nowMs: Int64) {
         let from = viewer.cursor ?? 0
         let point = self.ring.rejoinPoint(from: from)
         viewer.cursor = point.sequence
+        viewer.moveOn(to: point.sequence, in: self.ring, nowMs: nowMs)
         viewer.prelude = self.encodedPrelude(point.prelude, at: point.sequence)
         viewer.preludeIndex = 0
         if self.ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: point.sequence) }
@@ -313,12 +316,12 @@ package final class LoopFanout {
             guard cursor < self.ring.head else { break }
             if cursor < self.ring.base {
                 // The ring's bound was reached before the viewer's age limit: what is gone cannot be sent.
-                self.rejoin(viewer)
+                self.rejoin(viewer, nowMs: nowMs)
                 cursor = viewer.cursor ?? self.ring.head
                 continue
             }
             if let limit = self.maxQueueMs, !self.ring.hasVideo, nowMs - self.ring[cursor].arrivalMs > limit {
-                self.rejoin(viewer)
+                self.rejoin(viewer, nowMs: nowMs)
                 cursor = viewer.cursor ?? self.ring.head
                 continue
             }
@@ -390,12 +393,14 @@ package final class LoopFanout {
     private func skipIfBehind(_ viewer: Viewer, cursor: Int, policy: RelayPolicy, nowMs: Int64) {
         guard viewer.gate.wantsVideo, !viewer.gate.waitsForKeyframe, self.ring.hasVideo else { return }
         viewer.cursor = cursor
-        let ageMs = viewer.ageMs(in: self.ring, nowMs: nowMs)
+        let ageMs = viewer.ageMs(in: self.ring, nowMs: nowMs) - viewer.headStart.ms
         guard ageMs > policy.skipBehindMs else { return }
         if let keyframe = self.ring.lastKeyframe(from: cursor + 1) {
             viewer.gate.skipVideo(untilKeyframeFrom: keyframe)
+            viewer.moveOn(to: keyframe, in: self.ring, nowMs: nowMs)
         } else if ageMs > (policy.skipBehindMs + policy.maxBehindMs) / 2, self.ring.lastKeyframe(from: cursor) == nil {
             viewer.gate.skipVideo(untilKeyframeFrom: self.ring.head)
+            viewer.moveOn(to: self.ring.head, in: self.ring, nowMs: nowMs)
         }
     }
 }

@@ -18,13 +18,27 @@ struct RecentRate {
     /// time, or the beginning of a stream, would be many seconds long at the rate of the second before.
     var peak: Int { self.seconds.reduce(self.bytesInWindow, max) }
 
+    /// What a ring brings that was filled elsewhere: a fanout that begins with it has sent nothing yet, but knows how fast the stream comes.
+    mutating func seed(_ ring: FanoutRing, nowMs: Int64) {
+        var seconds = [Int](repeating: 0, count: Self.secondsKept)
+        for sequence in ring.base..<ring.head {
+            let message = ring[sequence]
+            let age = Int((nowMs - message.arrivalMs) / 1_000)
+            if seconds.indices.contains(age) { seconds[age] += message.length }
+        }
+        // The oldest second is only a part of one.
+        let filled = seconds.lastIndex { $0 > 0 } ?? 0
+        self.bytesPerSecond = seconds[...filled].reduce(0, +) / (filled + 1)
+        self.seconds = seconds.reversed()
+    }
+
     mutating func count(_ bytes: Int) { self.bytesInWindow += bytes }
 
     mutating func tick(nowMs: Int64) {
         let elapsed = nowMs - self.windowStartMs
         guard elapsed >= 1_000 else { return }
         self.bytesPerSecond = Int(Int64(self.bytesInWindow) * 1_000 / elapsed)
-        if self.seconds.count == Self.secondsKept { self.seconds.removeFirst() }
+        if self.seconds.count >= Self.secondsKept { self.seconds.removeFirst() }
         self.seconds.append(self.bytesPerSecond)
         self.bytesInWindow = 0
         self.windowStartMs = nowMs

@@ -138,12 +138,12 @@ package final class RelayLoop: @unchecked Sendable {
         let packaging = viewer.packaging
         if let home = self.homes[stream.id] { _ = self.packaged(home, packaging) }
         if let fanout = self.fanouts[FanoutKey(stream, packaging)] {
-            fanout.add(viewer)
+            fanout.add(viewer, nowMs: self.nowMs)
             self.pump(viewer)
             return
         }
         // First viewer of a stream that lives on another loop: subscribe, and take its ring over as it is.
-        self.makeFanout(stream, packaging, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer)
+        self.makeFanout(stream, packaging, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer, nowMs: self.nowMs)
         stream.home.eventLoop.execute {
             let packaged = stream.home.homes[stream.id].map { stream.home.packaged($0, packaging) }
             packaged?.subscribers.append(self)
@@ -151,7 +151,7 @@ package final class RelayLoop: @unchecked Sendable {
             let ring = packaged?.fanout.ring.copy() ?? FanoutRing(bounds: FanoutRing.Bounds())
             self.eventLoop.execute {
                 guard let fanout = self.fanouts[FanoutKey(stream, packaging)], !fanout.isSeeded else { return }
-                fanout.seed(ring)
+                fanout.seed(ring, nowMs: self.nowMs)
                 self.markDirty(fanout)
             }
         }
@@ -183,8 +183,9 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isSteady = false
         guard !paused, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
         // On at the live position: the newest keyframe, or the next one when that was seen already.
-        viewer.waitingSinceMs = self.nowMs
-        fanout.rejoin(viewer)
+        fanout.rejoin(viewer, nowMs: self.nowMs)
+        viewer.unsentBytes = viewer.sink.unsentBytes()
+        viewer.beginBurst(in: fanout, nowMs: self.nowMs)
         self.pump(viewer)
     }
 
@@ -298,10 +299,11 @@ package final class RelayLoop: @unchecked Sendable {
                     viewer.lowWater = lowWater
                     viewer.sink.setLowWater(lowWater)
                 }
+                viewer.judgeBurst(in: fanout, limitMs: self.policy.ring.gopMs, nowMs: nowMs)
             }
             guard !viewer.isPaused else { continue }
             let behindMs = viewer.behindMs(in: fanout.ring, bytesPerSecond: rate, nowMs: nowMs)
-            if behindMs > self.policy.maxBehindMs {
+            if behindMs - viewer.headStart.ms > self.policy.maxBehindMs {
                 self.viewersTooSlow += 1
                 viewer.sink.fellTooFarBehind(viewer, ms: behindMs)
             }

@@ -42,8 +42,8 @@ package final class Viewer {
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
     let joinedMs: Int64
-    /// What arrived before it does not count as waiting for the viewer: when it joined, or last went on after a pause.
-    var waitingSinceMs: Int64
+    /// How far behind live it was let begin.
+    private(set) var headStart = HeadStart()
     /// Bytes in the kernel's send queue at the last sweep.
     var unsentBytes = 0
     var lowWater = 0
@@ -55,7 +55,6 @@ package final class Viewer {
         self.sink = sink
         self.line = sink.line
         self.joinedMs = nowMs
-        self.waitingSinceMs = nowMs
     }
 
     // MARK: Its lane
@@ -106,20 +105,42 @@ package final class Viewer {
     // MARK: Its place
 
     /// Starts at the ring's join point. What it asked for (no audio, no video) meanwhile stands.
-    func start(in fanout: LoopFanout) {
+    func start(in fanout: LoopFanout, nowMs: Int64) {
         let point = fanout.ring.joinPoint
         self.cursor = point.sequence
         self.prelude = fanout.encodedPrelude(point.prelude, at: point.sequence)
         self.preludeIndex = 0
         if point.waitsForKeyframe { self.gate.skipVideo(untilKeyframeFrom: point.sequence) }
+        self.beginBurst(in: fanout, nowMs: nowMs)
     }
 
-    /// Milliseconds that the next message has waited for this viewer; 0 at the live edge. What came before `waitingSinceMs` does not count.
+    /// Milliseconds since the next message came; 0 at the live edge.
     func ageMs(in ring: FanoutRing, nowMs: Int64) -> Int64 {
         // What a paused viewer stands at may be gone already, and nothing may be there instead.
         guard let cursor = self.cursor, max(cursor, ring.base) < ring.head else { return 0 }
-        let waiting = ring[max(cursor, ring.base)].arrivalMs
-        return max(0, nowMs - max(waiting, self.waitingSinceMs))
+        return max(0, nowMs - ring[max(cursor, ring.base)].arrivalMs)
+    }
+
+    /// It is sent the cached pictures from where it stands now.
+    func beginBurst(in fanout: LoopFanout, nowMs: Int64) {
+        let ring = fanout.ring
+        let behindMs = self.behindMs(in: ring, bytesPerSecond: fanout.rate.peak, nowMs: nowMs)
+        self.headStart.begin(ms: behindMs, at: ring.timestamp(at: self.cursor) ?? ring.lastTimestamp, nowMs: nowMs)
+    }
+
+    /// What lies before this number is not sent to it.
+    func moveOn(to sequence: Int, in ring: FanoutRing, nowMs: Int64) {
+        self.headStart.moveOn(to: sequence < ring.head ? max(0, nowMs - ring[sequence].arrivalMs) : 0)
+    }
+
+    /// After a look into the kernel: whether what it began with has been read.
+    func judgeBurst(in fanout: LoopFanout, limitMs: Int64, nowMs: Int64) {
+        guard !self.headStart.isOver, let cursor = self.cursor else { return }
+        let ring = fanout.ring
+        let hasAll = cursor >= ring.head && self.preludeIndex == self.prelude.count
+        self.headStart.judge(
+            hasCaughtUp: hasAll && self.unsentBytes <= fanout.lowWater, first: ring.firstTimestamp, newest: ring.lastTimestamp,
+            limitMs: limitMs, nowMs: nowMs)
     }
 
     /// Age plus what waits in the kernel at the stream's bit rate.

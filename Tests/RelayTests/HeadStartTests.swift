@@ -1,0 +1,129 @@
+import Media
+import Testing
+
+@testable import Relay
+
+/// Viewers that read what was cached when they joined at their own pace: 100 kB a second of media in a group of ten seconds.
+@Suite struct HeadStartTests {
+    private static let frameBytes = 10_000
+
+    private static func frame(_ index: Int) throws -> Frame {
+        // With its header of 17 bytes a message is 10,000 bytes long.
+        let body = Self.frameBytes - TestEncoder.headerLength
+        return index % 100 == 0
+            ? try Make.key(index, at: Int64(index) * 100, bytes: body - 13)
+            : try Make.inter(index, at: Int64(index) * 100, bytes: body - 13)
+    }
+
+    /// Pushes a frame each 100 ms, sweeping as often, and lets each viewer read so many bytes after each.
+    private static func play(
+        _ relay: RelayHarness, _ live: (stream: Relay.Stream, token: Int), frames: Range<Int>, readers: [(sink: FakeSink, bytes: Int)]
+    ) async throws {
+        for index in frames {
+            try await relay.publish([try Self.frame(index)], to: live)
+            for (sink, bytes) in readers {
+                try await relay.with(sink) { sink in
+                    if sink.isOpen { sink.makeRoom((sink.room ?? 0) + bytes) }
+                }
+            }
+            relay.clock.advance(100)
+            try await relay.sweep()
+        }
+    }
+
+    private static let limit: Int64 = 5_000
+
+    /// At 3.6 times the stream's rate, at a little more than it, and at just the rate, from the first second on: nobody is cut, nothing is
+    /// left out. At half the rate: pictures are. At none: cut when it has lost the limit since it joined.
+    @Test(arguments: [Packaging.rtmp, .payloadOverHTTP]) func readersOfManyPaces(_ packaging: Packaging) async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await Self.play(relay, live, frames: 0..<99, readers: [])
+            var readers: [(sink: FakeSink, bytes: Int)] = []
+            for loop in relay.loops {
+                for bytes in [36_000, 11_000, 10_200, 5_000, 0] {
+                    readers.append((try await relay.join(live.stream, on: loop, packaging) { $0.room = 0 }, bytes))
+                }
+            }
+            try await Self.play(relay, live, frames: 99..<399, readers: readers)
+            for (sink, bytes) in readers {
+                let cut = try await relay.with(sink) { $0.tooFarBehindMs }
+                if bytes >= 10_000 {
+                    #expect(cut == [], "\(bytes)")
+                    #expect(try await relay.with(sink) { $0.viewers.first?.gate.skippedFrames } == 0, "\(bytes)")
+                } else if bytes > 0 {
+                    #expect(try await relay.with(sink) { $0.viewers.first?.gate.skippedFrames ?? 0 } > 50, "\(bytes): \(cut)")
+                } else {
+                    // It began 9.9 s behind.
+                    #expect(cut.count == 1 && cut[0] > 9_900 + Self.limit && cut[0] < 9_900 + Self.limit + 400, "\(bytes): \(cut)")
+                }
+            }
+        }
+    }
+
+    /// The same when the kernel takes it all at once: what it has not sent is what was not read.
+    @Test func readersBehindALargeKernelBuffer() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await Self.play(relay, live, frames: 0..<99, readers: [])
+            let fast = try await relay.join(live.stream, on: relay.other) { $0.unsent = 990_000 }
+            let even = try await relay.join(live.stream, on: relay.other) { $0.unsent = 990_000 }
+            let none = try await relay.join(live.stream, on: relay.home) { $0.unsent = 990_000 }
+            for index in 99..<200 {
+                try await relay.with(fast) { $0.unsent = max(0, $0.unsent - 26_000) }
+                try await relay.with(none) { $0.unsent += 10_000 }
+                try await Self.play(relay, live, frames: index..<index + 1, readers: [])
+            }
+            #expect(try await relay.with(fast) { $0.tooFarBehindMs } == [])
+            #expect(try await relay.with(even) { $0.tooFarBehindMs } == [])
+            let cut = try await relay.with(none) { $0.tooFarBehindMs }
+            #expect(cut.count == 1 && cut[0] > 9_900 + Self.limit && cut[0] < 9_900 + Self.limit + 2_000, "\(cut)")
+        }
+    }
+
+    /// Once it has been at the live edge, a viewer has no head start any more.
+    @Test func whoHasCaughtUpIsJudgedByLive() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await Self.play(relay, live, frames: 0..<99, readers: [])
+            let sink = try await relay.join(live.stream, on: relay.other)
+            try await Self.play(relay, live, frames: 99..<130, readers: [])
+            try await relay.with(sink) { $0.room = 0 }
+            try await Self.play(relay, live, frames: 130..<190, readers: [])
+            let cut = try await relay.with(sink) { $0.tooFarBehindMs }
+            #expect(cut.count == 1 && cut[0] > Self.limit && cut[0] < Self.limit + 400, "\(cut)")
+        }
+    }
+
+    /// What comes all at once though it lasts ten seconds, as the first pieces of MP4 made of a cached group do, is a head start too.
+    @Test func cachedMediaThatIsMadeNow() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let even = try await relay.join(live.stream, on: relay.other, .payloadOverHTTP) { $0.room = 0 }
+            let none = try await relay.join(live.stream, on: relay.home, .payloadOverHTTP) { $0.room = 0 }
+            try await relay.publish(try (0..<99).map { try Self.frame($0) }, to: live)
+            try await Self.play(relay, live, frames: 99..<400, readers: [(even, 10_200), (none, 0)])
+            #expect(try await relay.with(even) { $0.tooFarBehindMs } == [])
+            #expect(try await relay.with(none) { $0.tooFarBehindMs }.count == 1)
+        }
+    }
+
+    /// After a pause a viewer goes on at the newest keyframe, which may be old as well.
+    @Test func afterAPause() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            try await Self.play(relay, live, frames: 0..<50, readers: [])
+            let sink = try await relay.join(live.stream, on: relay.other)
+            try await Self.play(relay, live, frames: 50..<80, readers: [])
+            try await relay.on(relay.other) { $0.setPaused(sink.viewers[0], true) }
+            try await Self.play(relay, live, frames: 80..<190, readers: [])
+            try await relay.with(sink) { sink in
+                sink.room = 0
+                sink.loop.setPaused(sink.viewers[0], false)
+            }
+            try await Self.play(relay, live, frames: 190..<400, readers: [(sink, 10_200)])
+            #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [])
+            #expect(try await relay.with(sink) { $0.bytes.count } > 180 * Self.frameBytes)
+        }
+    }
+}
