@@ -11,14 +11,16 @@ package struct TimestampUnwrapper: Sendable, Equatable {
     /// The first timestamp stands as it is. A later one is taken as the nearest to the one before: less than 2³¹ ms ahead goes on
     /// (across the wrap too), anything else goes back. May become negative when a stream starts near 0 and steps back over it.
     package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
-        guard let last else {
-            self.last = Int64(timestamp)
-            return Int64(timestamp)
-        }
-        let difference = Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: last))
-        let unwrapped = last &+ Int64(difference)
+        let unwrapped = self.peek(timestamp)
         self.last = unwrapped
         return unwrapped
+    }
+
+    /// The same without moving on: for headers and metadata, whose time often is 0 in the middle of a stream.
+    package func peek(_ timestamp: UInt32) -> Int64 {
+        guard let last else { return Int64(timestamp) }
+        let difference = Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: last))
+        return last &+ Int64(difference)
     }
 
     /// The 32 bits that go on the wire for an unwrapped time.

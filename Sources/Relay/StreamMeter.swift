@@ -34,7 +34,8 @@ package struct StreamMeter: Sendable {
             self.windowVideoBytes += bytes
             if frame.tag.flags.contains(.coded) { self.windowFrames += 1 }
             if frame.isKeyframe {
-                if let last = self.lastKeyframe { self.keyframeIntervalMs = frame.timestamp - last }
+                // Not across a jump of the publisher's clock.
+                if let last = self.lastKeyframe, frame.timestamp > last { self.keyframeIntervalMs = frame.timestamp - last }
                 self.lastKeyframe = frame.timestamp
             }
             if frame.isSequenceHeader { self.readVideo(frame) }

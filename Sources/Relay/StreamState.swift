@@ -167,7 +167,7 @@ package struct StreamState: Sendable {
             self.awaitsKeyframe = false
         }
         var mapped = frame
-        mapped.timestamp = self.timeline.map(frame.timestamp, isCoded: isCoded, nowMs: nowMs)
+        mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
         if frame.tag.flags.contains(.endOfSequence) {
             // Held: if the publisher comes back, players never see an end.
             if self.heldEnd.count < 8 { self.heldEnd.append(mapped.copied) }

@@ -1,15 +1,48 @@
-/// A stream's own time, which goes on evenly when publishers come and go. A pure value of milliseconds.
+package import Media
+
+/// A stream's own time, which goes on evenly when publishers come and go and when a publisher's clock jumps. A pure value of milliseconds.
 ///
 /// The first publisher's timestamps stand as they are. After a return, the first coded frame continues at the last timestamp plus the
 /// time the publisher was away; what comes before it (headers, metadata) is stamped with that same moment.
+///
+/// A coded frame has jumped when it lies
+/// - more than ``backMs`` before the last frame of its kind: small steps back are a device's jitter, and sound may lag behind pictures or
+///   come in large blocks, so kinds are not compared with each other;
+/// - more than ``aheadMs`` beyond the stream's newest time and all that passed since: a pause passes for everybody, and the pictures of
+///   a slide show that come all at once from another server's cache are seconds apart.
+///
+/// It goes on at the last time of its kind plus the time that passed. The other kind follows by the same difference as soon as it jumps too,
+/// so that sound and pictures stay together; what of it is still on the old clock stays where it was.
 package struct Timeline: Sendable, Equatable {
+    /// Where one kind of media stands.
+    private struct Track: Sendable, Equatable {
+        var offset: Int64
+        var last: Int64
+        var arrivalMs: Int64
+        /// Between the last two frames.
+        var stepMs: Int64 = 1
+        /// Its times may still lie before those that were given out, until they have caught up.
+        var isSettling = false
+
+        /// How far this lies from where the next frame may be.
+        func distance(to mapped: Int64, nowMs: Int64) -> Int64 {
+            let latest = self.last + max(self.stepMs, nowMs - self.arrivalMs)
+            return mapped < self.last ? self.last - mapped : max(0, mapped - latest)
+        }
+    }
+
+    private var audio: Track?
+    private var video: Track?
+    /// Of the clock that came last, the present publisher's.
     private var offset: Int64 = 0
     /// Where the present publisher took over; a track that lags behind the one that came first must not go back before it.
     private var floor = Int64.min
     private var last: Int64?
     private var lastArrivalMs: Int64 = 0
     private var isResuming = false
-    private static let leapMs: Int64 = 10_000
+
+    package static let backMs: Int64 = 1_000
+    package static let aheadMs: Int64 = 10_000
 
     package init() {}
 
@@ -19,25 +52,81 @@ package struct Timeline: Sendable, Equatable {
     /// A new publisher starts.
     package mutating func publisherChanged() {
         self.isResuming = self.last != nil
+        self.audio = nil
+        self.video = nil
     }
 
-    /// The stream's timestamp for a publisher's. `isCoded` is false for headers and metadata.
-    package mutating func map(_ timestamp: Int64, isCoded: Bool, nowMs: Int64) -> Int64 {
-        // The floor is for a track that lags a little. A publisher that goes far back behind where it took over has started again.
-        if isCoded, self.floor > .min, timestamp &+ self.offset < self.floor - Self.leapMs { self.isResuming = true }
+    /// The stream's timestamp for a publisher's. `isCoded` is false for headers and data, which have no time that others are measured by.
+    package mutating func map(_ timestamp: Int64, _ kind: Frame.Kind, isCoded: Bool, nowMs: Int64) -> Int64 {
+        guard isCoded else { return self.between(timestamp, nowMs: nowMs) }
         if self.isResuming, let last = self.last {
             let resumed = last + max(1, nowMs - self.lastArrivalMs)
-            guard isCoded else { return resumed }
             self.offset = resumed - timestamp
             self.floor = resumed
             self.isResuming = false
         }
-        let mapped = max(timestamp &+ self.offset, self.floor)
-        // A header's timestamp of 0 in a stream that starts at hours is not the stream's time.
-        if isCoded {
-            self.last = max(self.last ?? mapped, mapped)
-            self.lastArrivalMs = nowMs
+        let track = self.advance(kind == .video ? self.video : self.audio, timestamp, nowMs: nowMs)
+        if kind == .video { self.video = track } else { self.audio = track }
+        self.last = max(self.last ?? track.last, track.last)
+        self.lastArrivalMs = nowMs
+        return track.last
+    }
+
+    /// The track with the frame at this time as its newest.
+    private mutating func advance(_ kept: Track?, _ timestamp: Int64, nowMs: Int64) -> Track {
+        guard var track = kept ?? self.laterTrack() else {
+            return Track(offset: self.offset, last: timestamp &+ self.offset, arrivalMs: nowMs)
         }
-        return mapped
+        var mapped = timestamp &+ track.offset
+        if track.offset != self.offset {
+            // The other kind jumped before: this one follows with the first frame to which that clock fits better.
+            let other = timestamp &+ self.offset
+            if track.distance(to: other, nowMs: nowMs) < track.distance(to: mapped, nowMs: nowMs) {
+                mapped = other
+                track.offset = self.offset
+                track.isSettling = true
+            }
+        }
+        if self.isJump(mapped, of: track, nowMs: nowMs) {
+            mapped = track.last + max(track.stepMs, nowMs - track.arrivalMs)
+            self.offset = mapped - timestamp
+            track.offset = self.offset
+            track.isSettling = true
+        }
+        if mapped < self.floor {
+            mapped = self.floor
+            track.isSettling = true
+        }
+        if track.isSettling {
+            track.isSettling = mapped <= track.last
+            mapped = max(mapped, track.last + 1)
+        }
+        if mapped > track.last { track.stepMs = min(mapped - track.last, Self.backMs) }
+        track.last = mapped
+        track.arrivalMs = nowMs
+        return track
+    }
+
+    /// For the first frame of a kind: after a publisher's return it is measured by what came first.
+    private func laterTrack() -> Track? {
+        guard self.floor > .min, let last = self.last else { return nil }
+        return Track(offset: self.offset, last: max(last, self.floor) - 1, arrivalMs: self.lastArrivalMs)
+    }
+
+    private func isJump(_ mapped: Int64, of track: Track, nowMs: Int64) -> Bool {
+        mapped < track.last - Self.backMs || self.isFarAhead(mapped, nowMs: nowMs)
+    }
+
+    private func isFarAhead(_ mapped: Int64, nowMs: Int64) -> Bool {
+        guard let last = self.last else { return false }
+        return mapped > last + max(0, nowMs - self.lastArrivalMs) + Self.aheadMs
+    }
+
+    /// A header's timestamp of 0 in a stream that starts at hours is not the stream's time.
+    private func between(_ timestamp: Int64, nowMs: Int64) -> Int64 {
+        guard let last = self.last else { return timestamp &+ self.offset }
+        if self.isResuming { return last + max(1, nowMs - self.lastArrivalMs) }
+        let mapped = max(timestamp &+ self.offset, self.floor)
+        return mapped < last - Self.backMs || self.isFarAhead(mapped, nowMs: nowMs) ? last : mapped
     }
 }

@@ -128,6 +128,14 @@ import Testing
         #expect(unwrapped.map(TimestampUnwrapper.wrap) == wire)
     }
 
+    /// A header's time in the middle is read, and counts for nothing.
+    @Test func peek() {
+        var unwrapper = TimestampUnwrapper()
+        #expect(unwrapper.peek(7) == 7 && unwrapper.last == nil)
+        _ = unwrapper.unwrap(0x7FFF_FFF0)
+        #expect(unwrapper.peek(0) == 0 && unwrapper.unwrap(0x8000_0010) == 0x8000_0010)
+    }
+
     /// 200 days at 25 frames a second's worth of steps, with steps of an hour: four wraps.
     @Test func longRun() {
         var unwrapper = TimestampUnwrapper()

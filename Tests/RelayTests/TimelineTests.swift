@@ -1,3 +1,4 @@
+import Media
 import Testing
 
 @testable import Relay
@@ -7,59 +8,60 @@ import Testing
         var timeline = Timeline()
         timeline.publisherChanged()
         #expect(timeline.lastTimestamp == nil)
-        #expect(timeline.map(0, isCoded: false, nowMs: 10) == 0)
+        #expect(timeline.map(0, .video, isCoded: false, nowMs: 10) == 0)
         #expect(timeline.lastTimestamp == nil, "a header's 0 is not the stream's time")
-        #expect(timeline.map(3_600_000, isCoded: true, nowMs: 10) == 3_600_000)
-        #expect(timeline.map(3_599_990, isCoded: true, nowMs: 11) == 3_599_990)
+        #expect(timeline.map(3_600_000, .video, isCoded: true, nowMs: 10) == 3_600_000)
+        #expect(timeline.map(3_599_990, .video, isCoded: true, nowMs: 11) == 3_599_990)
         #expect(timeline.lastTimestamp == 3_600_000)
     }
 
     @Test func returnGoesOnAfterTheTimeAway() {
         var timeline = Timeline()
-        #expect(timeline.map(500, isCoded: true, nowMs: 1_000) == 500)
+        #expect(timeline.map(500, .video, isCoded: true, nowMs: 1_000) == 500)
         timeline.publisherChanged()
-        #expect(timeline.map(0, isCoded: false, nowMs: 4_000) == 3_500, "headers are stamped with the moment of return")
+        #expect(timeline.map(0, .video, isCoded: false, nowMs: 4_000) == 3_500, "headers are stamped with the moment of return")
         #expect(timeline.lastTimestamp == 500)
-        #expect(timeline.map(70_000, isCoded: true, nowMs: 4_000) == 3_500)
-        #expect(timeline.map(70_040, isCoded: true, nowMs: 4_040) == 3_540)
+        #expect(timeline.map(70_000, .video, isCoded: true, nowMs: 4_000) == 3_500)
+        #expect(timeline.map(70_040, .video, isCoded: true, nowMs: 4_040) == 3_540)
         #expect(timeline.lastTimestamp == 3_540)
     }
 
     @Test func returnAtTheSameMomentStillMovesOn() {
         var timeline = Timeline()
-        _ = timeline.map(500, isCoded: true, nowMs: 1_000)
+        _ = timeline.map(500, .video, isCoded: true, nowMs: 1_000)
         timeline.publisherChanged()
-        #expect(timeline.map(0, isCoded: true, nowMs: 1_000) == 501)
+        #expect(timeline.map(0, .video, isCoded: true, nowMs: 1_000) == 501)
     }
 
     /// Audio came first after the return, and the picture's own time is a little before it.
     @Test func laggingTrackDoesNotGoBackBehindTheReturn() {
         var timeline = Timeline()
-        _ = timeline.map(500, isCoded: true, nowMs: 1_000)
+        _ = timeline.map(500, .video, isCoded: true, nowMs: 1_000)
         timeline.publisherChanged()
-        #expect(timeline.map(8_000, isCoded: true, nowMs: 1_001) == 501)
-        #expect(timeline.map(7_960, isCoded: true, nowMs: 1_001) == 501)
-        #expect(timeline.map(0, isCoded: false, nowMs: 1_001) == 501, "nor does a header that says 0")
-        #expect(timeline.map(8_010, isCoded: true, nowMs: 1_010) == 511)
+        #expect(timeline.map(8_000, .audio, isCoded: true, nowMs: 1_001) == 501)
+        #expect(timeline.map(7_960, .video, isCoded: true, nowMs: 1_001) == 501)
+        #expect(timeline.map(7_990, .video, isCoded: true, nowMs: 1_001) == 502, "no two frames of a kind have one time")
+        #expect(timeline.map(0, .video, isCoded: false, nowMs: 1_001) == 501, "nor does a header that says 0")
+        #expect(timeline.map(8_010, .video, isCoded: true, nowMs: 1_010) == 511)
     }
 
     /// A device whose clock starts again after it had returned with times that went on.
     @Test func farBackBehindTheReturnGoesOn() {
         var timeline = Timeline()
-        _ = timeline.map(3_600_000, isCoded: true, nowMs: 1_000)
+        _ = timeline.map(3_600_000, .video, isCoded: true, nowMs: 1_000)
         timeline.publisherChanged()
-        #expect(timeline.map(3_601_000, isCoded: true, nowMs: 2_000) == 3_601_000)
-        #expect(timeline.map(0, isCoded: true, nowMs: 2_040) == 3_601_040)
-        #expect(timeline.map(40, isCoded: true, nowMs: 2_080) == 3_601_080)
+        #expect(timeline.map(3_601_000, .video, isCoded: true, nowMs: 2_000) == 3_601_000)
+        #expect(timeline.map(0, .video, isCoded: true, nowMs: 2_040) == 3_601_040)
+        #expect(timeline.map(40, .video, isCoded: true, nowMs: 2_080) == 3_601_080)
     }
 
     @Test func secondReturnCountsFromTheFirst() {
         var timeline = Timeline()
-        _ = timeline.map(100, isCoded: true, nowMs: 0)
+        _ = timeline.map(100, .video, isCoded: true, nowMs: 0)
         timeline.publisherChanged()
-        #expect(timeline.map(0, isCoded: true, nowMs: 50) == 150)
+        #expect(timeline.map(0, .video, isCoded: true, nowMs: 50) == 150)
         timeline.publisherChanged()
         timeline.publisherChanged()
-        #expect(timeline.map(1 << 40, isCoded: true, nowMs: 60) == 160)
+        #expect(timeline.map(1 << 40, .video, isCoded: true, nowMs: 60) == 160)
     }
 }

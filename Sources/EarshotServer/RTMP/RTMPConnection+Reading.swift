@@ -129,7 +129,8 @@ extension RTMPConnection {
     func take(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
         if self.batchFor !== publishing { self.publishBatch() }
         do throws(MediaError) {
-            let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.unwrap(timestamp), payload: payload)
+            let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.peek(timestamp), payload: payload)
+            if frame.tag.flags.contains(.coded) { _ = publishing.unwrapper.unwrap(timestamp) }
             // Empty messages are keep-alives, not media.
             if kind != .data, payload.readableBytes > 0 { publishing.hasMedia = true }
             guard publishing.isWelcome(frame) else { return }

@@ -54,7 +54,8 @@ struct PullLink {
             guard case .media(let message) = output, let media = try self.media(message) else { continue }
             if media.kind != .data { silenceEnd = System.nowMs() + Int64(self.run.options.silenceMs) }
             do throws(MediaError) {
-                let frame = try Frame(kind: media.kind, timestamp: unwrapper.unwrap(message.timestamp), payload: media.payload)
+                let frame = try Frame(kind: media.kind, timestamp: unwrapper.peek(message.timestamp), payload: media.payload)
+                if frame.tag.flags.contains(.coded) { _ = unwrapper.unwrap(message.timestamp) }
                 if !isStarted {
                     isStarted = true
                     onRunning()

@@ -66,7 +66,8 @@ import Testing
                 }
                 #expect(try await server.api("sessions?role=player")["total"].int == 3, "\(server.lines.all)")
                 let playlist = try await live.playlist().text
-                #expect(playlist.components(separatedBy: "#EXT-X-DISCONTINUITY\n").count - 1 >= 2, "one for each leap: \(playlist)")
+                // The publisher's clock leaps, the stream's does not: only the header that cannot be read ends what was.
+                #expect(playlist.components(separatedBy: "#EXT-X-DISCONTINUITY\n").count - 1 == 1, "\(playlist)")
                 await client.close()
             }
         }

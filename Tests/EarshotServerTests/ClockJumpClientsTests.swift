@@ -1,0 +1,61 @@
+import EarshotServer
+import Foundation
+import RTMP
+import Rooms
+import Testing
+
+/// A device whose clock jumps while it publishes, as seen by ffmpeg over RTMP and HTTP-FLV.
+@Suite struct ClockJumpClientsTests {
+    /// Ten seconds back and an hour ahead, in the middle of pictures and sound: every packet arrives, times go on evenly, and a copy into a file
+    /// changes none of them.
+    @Test func everyPacketAtEvenTimes() async throws {
+        let file = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 9)
+        let tags = try Tag.media(of: file)
+        // From the middle of a group of pictures on.
+        let parts: [(from: UInt32, by: UInt32)] = [(0, 20_000), (3_310, 10_000), (6_170, 3_600_000)]
+        try await Fixture.withDirectory { directory in
+            try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
+                let urls = ["\(server.rtmp)/live/cam1", "\(server.http)/live/cam1.flv"]
+                let copies = ["rtmp.mkv", "flv.mkv"].map { directory.appendingPathComponent($0).path }
+                let client = try await TagClient.publish(to: server, "live/cam1")
+                let publishing = Task {
+                    for (index, part) in parts.enumerated() {
+                        let end = index + 1 < parts.count ? parts[index + 1].from : .max
+                        let sent = tags.filter { (part.from..<end).contains($0.timestamp) && (index == 0 || !$0.isSequenceHeader) }
+                        try await PacedPublisher(client).send(sent.map { $0.later(by: part.by) })
+                    }
+                }
+                defer { publishing.cancel() }
+                try await server.wait("streams") { $0["list"][0]["video"]["width"].int != nil }
+                let players = try urls.map { try ClientProcess(Probe.packets($0)) }
+                let copiers = try zip(urls, copies).map {
+                    try ClientProcess(["ffmpeg", "-v", "warning", "-y", "-i", $0, "-c", "copy", $1])
+                }
+                defer { for process in players + copiers { process.send(SIGKILL) } }
+                try await publishing.value
+                try await client.session { $0.unpublish("cam1", on: $1) }
+                let pushed = try await PacketList.of(file: file)
+                for player in players {
+                    let played = PacketList(csv: try await player.outcome(within: 20).text)
+                    for kind in ["video", "audio"] {
+                        let got = played.only(kind)
+                        #expect(got.orderProblem == nil, "\(kind)")
+                        #expect(got.hashes == pushed.only(kind).hashes.suffix(got.count), "\(kind)")
+                        #expect(got.count > pushed.only(kind).count * 3 / 4, "\(kind): \(got.count)")
+                        let steps = zip(got.packets, got.packets.dropFirst()).map { ($1.dts ?? 0) - ($0.dts ?? 0) }
+                        // A loaded machine may hold a frame back at the jump.
+                        #expect(steps.allSatisfy { $0 > 0 && $0 < 1_000 }, "\(kind): \(steps.filter { $0 <= 0 || $0 >= 1_000 })")
+                    }
+                }
+                for (copier, copy) in zip(copiers, copies) {
+                    let copied = try await copier.outcome(within: 20)
+                    #expect(copied.status == 0 && !copied.errors.lowercased().contains("monoton"), "\(copied.errors)")
+                    // Matroska keeps no decode times.
+                    let times = try await PacketList.of(file: copy).only("video").packets.compactMap(\.pts).sorted()
+                    #expect(times.count > 150 && zip(times, times.dropFirst()).allSatisfy { $0 < $1 && $1 - $0 < 1_000 }, "\(copy)")
+                }
+                await client.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Media
+import Testing
+
+@testable import Relay
+
+/// A publisher's clock that jumps while it publishes: what the stream's time does.
+@Suite struct ClockJumpTests {
+    /// One coded frame: when it arrives and what the device says.
+    private struct Step {
+        let kind: Frame.Kind
+        let atMs: Int64
+        let timestamp: Int64
+    }
+
+    private static func run(_ steps: [Step]) -> [(kind: Frame.Kind, time: Int64)] {
+        var timeline = Timeline()
+        timeline.publisherChanged()
+        return steps.map { ($0.kind, timeline.map($0.timestamp, $0.kind, isCoded: true, nowMs: $0.atMs)) }
+    }
+
+    private static func times(_ mapped: [(kind: Frame.Kind, time: Int64)], _ kind: Frame.Kind) -> [Int64] {
+        mapped.filter { $0.kind == kind }.map(\.time)
+    }
+
+    /// Pictures each 40 ms and sound each 20 ms, interleaved; from `jumpAt` on the device's clock is off by `by`. Sound lags by `lagMs`: what
+    /// arrives of it was recorded so much earlier.
+    private static func camera(seconds: Int64, jumpAt: Int64, by: Int64, lagMs: Int64 = 0) -> [Step] {
+        stride(from: 0, to: seconds * 1_000, by: 20).flatMap { atMs -> [Step] in
+            func device(_ ms: Int64) -> Int64 { 3_600_000 + (ms >= jumpAt ? ms + by : ms) }
+            let sound = Step(kind: .audio, atMs: atMs, timestamp: device(atMs - lagMs))
+            return atMs % 40 == 0 ? [Step(kind: .video, atMs: atMs, timestamp: device(atMs)), sound] : [sound]
+        }
+    }
+
+    static let jumps: [(by: Int64, lagMs: Int64)] = [
+        (-10_000, 0), (-10_000, 500), (-10_000, 900), (-1_100, 0), (-3_600_000, 200), (3_600_000, 0), (3_600_000, 900), (11_000, 300),
+    ]
+
+    /// Both kinds go on evenly, and as far from each other as before.
+    @Test(arguments: jumps) func goesOnEvenly(_ jump: (by: Int64, lagMs: Int64)) {
+        let jumped = Self.run(Self.camera(seconds: 6, jumpAt: 3_000, by: jump.by, lagMs: jump.lagMs))
+        let even = Self.run(Self.camera(seconds: 6, jumpAt: .max, by: 0, lagMs: jump.lagMs))
+        for kind in [Frame.Kind.video, .audio] {
+            let (got, expected) = (Self.times(jumped, kind), Self.times(even, kind))
+            let first = zip(got, expected).first { $0 != $1 }
+            #expect(first == nil && got.count == expected.count, "\(kind)")
+        }
+    }
+
+    /// What is no jump is relayed as it came.
+    static let ordinary: [(name: String, steps: [(Frame.Kind, Int64, Int64)])] = [
+        ("small steps back", [(.video, 0, 0), (.video, 40, 1_000), (.video, 80, 990), (.video, 120, 0), (.video, 160, 1_000)]),
+        ("sound that lags", [(.video, 0, 5_000), (.audio, 0, 4_100), (.video, 40, 5_040), (.audio, 40, 4_120)]),
+        (
+            "sound in large blocks",
+            [(.audio, 0, 0), (.audio, 0, 1_500), (.audio, 0, 3_000), (.video, 10, 40), (.video, 1_500, 1_500), (.audio, 3_000, 3_020)]
+        ),
+        ("sound that begins late", [(.video, 0, 0), (.video, 5_000, 5_000), (.audio, 5_000, 0), (.audio, 5_020, 20)]),
+        ("a pause", [(.video, 0, 0), (.audio, 0, 0), (.video, 60_000, 60_000), (.audio, 60_000, 60_010)]),
+        ("slides, all at once", [(.video, 0, 0), (.video, 0, 9_000), (.video, 0, 18_000), (.audio, 0, 0), (.audio, 0, 18_000)]),
+        ("what a stalled network held back", [(.video, 0, 0), (.video, 5_000, 40), (.video, 5_000, 80), (.video, 5_001, 5_000)]),
+        ("pictures that were away", [(.video, 0, 0), (.audio, 0, 0), (.audio, 60_000, 60_000), (.video, 60_000, 60_020)]),
+        ("a step of ten seconds ahead", [(.video, 0, 0), (.video, 40, 10_040)]),
+    ]
+
+    @Test(arguments: ordinary.indices) func relayedAsItIs(_ index: Int) {
+        let (name, steps) = Self.ordinary[index]
+        let mapped = Self.run(steps.map { Step(kind: $0.0, atMs: $0.1, timestamp: $0.2) })
+        #expect(mapped.map(\.time) == steps.map(\.2), "\(name)")
+    }
+
+    /// A pause passes in the stream too when the device's clock starts again after it.
+    @Test func clockThatStartsAgainAfterAPause() {
+        let mapped = Self.run([
+            Step(kind: .video, atMs: 0, timestamp: 100_000), Step(kind: .audio, atMs: 5, timestamp: 100_010),
+            Step(kind: .video, atMs: 8_000, timestamp: 0), Step(kind: .audio, atMs: 8_005, timestamp: 10),
+        ])
+        #expect(mapped.map(\.time) == [100_000, 100_010, 108_000, 108_010])
+    }
+
+    /// Sound jumps a while after the pictures did; until then it stays where it was.
+    @Test func oneKindAfterTheOther() {
+        var steps: [Step] = []
+        for atMs in stride(from: Int64(0), to: 4_000, by: 40) {
+            steps.append(Step(kind: .video, atMs: atMs, timestamp: atMs < 2_000 ? 50_000 + atMs : atMs))
+            steps.append(Step(kind: .audio, atMs: atMs, timestamp: atMs < 2_400 ? 50_000 + atMs : atMs))
+        }
+        let mapped = Self.run(steps)
+        let expected = stride(from: Int64(50_000), to: 54_000, by: 40).map { $0 }
+        #expect(Self.times(mapped, .video) == expected)
+        #expect(Self.times(mapped, .audio) == expected)
+    }
+
+    /// A jump that is past the limit for sound and within it for pictures, whose steps are longer: they stay together.
+    @Test func bothFollowAJumpAtTheLimit() {
+        let mapped = Self.run(
+            [Step(kind: .video, atMs: 0, timestamp: 5_000), Step(kind: .audio, atMs: 0, timestamp: 5_000)]
+                + [Step(kind: .audio, atMs: 10, timestamp: 3_990), Step(kind: .video, atMs: 40, timestamp: 4_020)])
+        #expect(mapped.map(\.time) == [5_000, 5_000, 5_010, 5_040])
+    }
+
+    /// A device that sends its file in a circle, each round with another distance between the kinds: no time of a kind comes twice.
+    @Test func timesOfAKindOnlyGrow() {
+        var steps: [Step] = []
+        for round in 0..<5 {
+            for ms in stride(from: Int64(0), to: 5_000, by: 25) {
+                let atMs = Int64(round) * 5_000 + ms
+                steps.append(Step(kind: .video, atMs: atMs + ms % 50, timestamp: ms))
+                steps.append(Step(kind: .audio, atMs: atMs + ms % 75, timestamp: ms + Int64(round % 2 == 0 ? 300 : 0)))
+            }
+        }
+        let mapped = Self.run(steps)
+        for kind in [Frame.Kind.video, .audio] {
+            let times = Self.times(mapped, kind)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 }, "\(kind)")
+            #expect(times[times.count - 1] - times[0] > 24_000)
+        }
+    }
+
+    /// In the middle of a stream a header or metadata says 0, or what it likes; neither moves the stream's time, nor is it sent as if hours old.
+    @Test func headersDoNotCount() {
+        var timeline = Timeline()
+        timeline.publisherChanged()
+        _ = timeline.map(7_200_000, .video, isCoded: true, nowMs: 0)
+        for kind in [Frame.Kind.video, .audio, .data] {
+            #expect(timeline.map(0, kind, isCoded: false, nowMs: 20) == 7_200_000)
+            #expect(timeline.map(9_000_000, kind, isCoded: false, nowMs: 20) == 7_200_000)
+            #expect(timeline.map(7_200_020, kind, isCoded: false, nowMs: 20) == 7_200_020)
+        }
+        #expect(timeline.map(7_200_040, .video, isCoded: true, nowMs: 40) == 7_200_040)
+    }
+}
