@@ -35,6 +35,14 @@ package struct Frame: Sendable {
     package var isKeyframe: Bool { self.kind == .video && self.tag.flags.contains(.keyframe) }
     /// The codec's configuration, which every later joiner needs first.
     package var isSequenceHeader: Bool { self.tag.flags.contains(.sequenceHeader) }
+    /// The 32 bits of time that players and other servers are sent.
+    ///
+    /// `onMetaData` goes out at time 0, and so does script data that came without a time: FFmpeg's FLV reader skips `onMetaData` and
+    /// `onCuePoint` only there; at any other time it makes a subtitle track of them, for which players then wait (flvdec.c).
+    package var wireTimestamp: UInt32 {
+        if self.kind == .data, !self.tag.flags.isDisjoint(with: [.metadata, .untimed]) { return 0 }
+        return TimestampUnwrapper.wrap(self.timestamp)
+    }
     /// Milliseconds, presentation order.
     package var presentationTimestamp: Int64 { self.timestamp &+ Int64(self.tag.compositionTimeMs) }
 }

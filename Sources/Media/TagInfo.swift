@@ -30,6 +30,10 @@ package struct TagInfo: Sendable, Equatable {
         package static let channelConfig = Flags(rawValue: 1 << 8)
         /// Video frame type 3: may be dropped, no other frame refers to it.
         package static let disposable = Flags(rawValue: 1 << 9)
+        /// Script data for servers or about the connection: nothing that players are sent. See `parseData`.
+        package static let notForPlayers = Flags(rawValue: 1 << 10)
+        /// Script data that came at time 0 into a stream that runs: it has no time of its own. Set by the relay.
+        package static let untimed = Flags(rawValue: 1 << 11)
     }
 
     /// The codec as the message names it.

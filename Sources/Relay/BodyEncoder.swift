@@ -51,7 +51,7 @@ package struct BodyEncoder: FrameEncoder {
 
     private static func writeTag(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) {
         let count = frame.payload.readableBytes
-        let timestamp = TimestampUnwrapper.wrap(frame.timestamp)
+        let timestamp = frame.wireTimestamp
         bytes.put(UInt32(frame.kind.rawValue) << 24 | UInt32(truncatingIfNeeded: count) & 0xFF_FFFF, at: 0)
         bytes.put(timestamp << 8 | timestamp >> 24, at: 4)
         for index in 8..<Self.tagHeader { bytes[index] = 0 }

@@ -63,6 +63,8 @@ package struct EncodedMessage: @unchecked Sendable {
         package static let keyframe = Flags(rawValue: 8)
         /// Sequence headers, metadata and the like: never skipped.
         package static let essential = Flags(rawValue: 16)
+        /// Data without a time of its own.
+        package static let untimed = Flags(rawValue: 32)
     }
 
     package let slab: Slab?
@@ -117,7 +119,9 @@ package struct EncodedMessage: @unchecked Sendable {
         let payload = encoder.payload(
             of: UnsafeRawBufferPointer(start: start, count: self.length), headerLength: Int(self.headerLength))
         do {
-            return try Frame(kind: kind, timestamp: self.timestamp, payload: payload)
+            var frame = try Frame(kind: kind, timestamp: self.timestamp, payload: payload)
+            if self.flags.contains(.untimed) { frame.tag.flags.insert(.untimed) }
+            return frame
         } catch {
             // It could be read when it came, and is the same.
             return nil
@@ -135,6 +139,7 @@ package struct EncodedMessage: @unchecked Sendable {
             case .data: .data
             }
         if frame.isKeyframe { flags.insert(.keyframe) }
+        if frame.kind == .data, frame.tag.flags.contains(.untimed) { flags.insert(.untimed) }
         if frame.tag.flags.rawValue & self.essential.rawValue != 0 { flags.insert(.essential) }
         return flags
     }

@@ -152,6 +152,7 @@ package struct StreamState: Sendable {
     /// Takes one frame of the publisher with this token; frames of any other are ignored.
     package mutating func ingest(_ frame: Frame, token: Token, nowMs: Int64, items: inout [Item]) {
         guard self.publisherToken == token else { return }
+        if frame.kind == .data, frame.tag.flags.contains(.notForPlayers) { return }
         let isCoded = frame.tag.flags.contains(.coded)
         // Empty messages are keep-alives, not media.
         if frame.kind != .data, frame.payload.readableBytes > 0 {
@@ -168,6 +169,7 @@ package struct StreamState: Sendable {
         }
         var mapped = frame
         mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
+        if frame.kind == .data, TimestampUnwrapper.wrap(frame.timestamp) == 0 { mapped.tag.flags.insert(.untimed) }
         if frame.tag.flags.contains(.endOfSequence) {
             // Held: if the publisher comes back, players never see an end.
             if self.heldEnd.count < 8 { self.heldEnd.append(mapped.copied) }

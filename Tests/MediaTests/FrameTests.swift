@@ -136,6 +136,20 @@ import Testing
         #expect(unwrapper.peek(0) == 0 && unwrapper.unwrap(0x8000_0010) == 0x8000_0010)
     }
 
+    /// What players are sent: metadata and data without a time at 0, everything else as it is.
+    @Test func wireTimestamp() throws {
+        let metadata = ByteBuffer(bytes: [2, 0, 10] + Array("onMetaData".utf8) + [8, 0, 0, 0, 0, 0, 0, 9])
+        let text = ByteBuffer(bytes: [2, 0, 10] + Array("onTextData".utf8) + [5])
+        #expect(try Frame(kind: .data, timestamp: 0x1_0000_0007, payload: metadata).wireTimestamp == 0)
+        var data = try Frame(kind: .data, timestamp: 0x1_0000_0007, payload: text)
+        #expect(data.wireTimestamp == 7)
+        data.tag.flags.insert(.untimed)
+        #expect(data.wireTimestamp == 0)
+        // A video Metadata packet (HDR) is not script data.
+        let colours = Frame(kind: .video, timestamp: 7, payload: ByteBuffer(), tag: TagInfo(flags: .metadata))
+        #expect(colours.wireTimestamp == 7)
+    }
+
     /// 200 days at 25 frames a second's worth of steps, with steps of an hour: four wraps.
     @Test func longRun() {
         var unwrapper = TimestampUnwrapper()

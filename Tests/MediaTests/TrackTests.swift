@@ -88,7 +88,7 @@ import Testing
         (.audio, "94 4f707573 0106", .channelConfig, [0]),
         (.audio, "95 04 4f707573 03 0106", .channelConfig, [3]),
         (.audio, "2ffffb", nil, []),
-        (.data, "02000a6f6e4d65746144617461", .metadata, [0]),
+        (.data, "02000a6f6e4d65746144617461 0800000000000009", .metadata, [0]),
         (.data, "02000a6f6e437565506f696e74", nil, []),
     ]
 

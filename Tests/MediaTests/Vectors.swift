@@ -137,13 +137,22 @@ enum Vectors {
     ]
 
     static let data: [TagVector] = [
-        TagVector("empty", flv, .data, "", TagInfo()),
+        TagVector("empty", flv, .data, "", TagInfo(flags: .notForPlayers)),
         TagVector("onMetaData", ffmpeg, .data, "02000a6f6e4d657461446174610800000008000864757261", TagInfo(flags: .metadata)),
         TagVector(
             "@setDataFrame onMetaData", "ffmpeg 5.1.9 to an RTMP server", .data,
-            "02000d40736574446174614672616d65 02000a6f6e4d65746144617461 08", TagInfo(flags: .metadata, bodyOffset: 16)),
+            "02000d40736574446174614672616d65 02000a6f6e4d65746144617461 0800000000000009", TagInfo(flags: .metadata, bodyOffset: 16)),
+        TagVector(
+            "onMetaData, an empty object", "ActionScript", .data, "02000a6f6e4d65746144617461 03000009", TagInfo(flags: .notForPlayers)),
         TagVector("onCuePoint", flv, .data, "02000a6f6e437565506f696e74 08", TagInfo()),
-        TagVector("AMF3", flv, .data, "0011", TagInfo()),
+        TagVector("onTextData", flv, .data, "02000a6f6e5465787444617461 05", TagInfo()),
+        TagVector(
+            "|RtmpSampleAccess", "Adobe's server", .data, "0200117c52746d7053616d706c65416363657373 0100 0100",
+            TagInfo(flags: .notForPlayers)),
+        TagVector("onFI", "FMLE", .data, "0200046f6e4649 05", TagInfo(flags: .notForPlayers)),
+        TagVector("@clearDataFrame", flv, .data, "02000f40636c656172446174614672616d65", TagInfo(flags: .notForPlayers)),
+        TagVector("a name cut short", flv, .data, "02000a6f6e", TagInfo(flags: .notForPlayers)),
+        TagVector("no name", flv, .data, "0011", TagInfo(flags: .notForPlayers)),
     ]
 
     static let all = Self.legacyVideo + Self.enhancedVideo + Self.audioTags + Self.data

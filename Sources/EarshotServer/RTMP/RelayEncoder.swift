@@ -9,13 +9,13 @@ struct RelayEncoder: ReversibleEncoder {
 
     func encodedLength(_ frame: Frame) -> Int {
         self.chunks.encodedLength(
-            payload: frame.payload.readableBytes, timestamp: TimestampUnwrapper.wrap(frame.timestamp),
+            payload: frame.payload.readableBytes, timestamp: frame.wireTimestamp,
             chunkStream: Self.chunkStream(frame.kind))
     }
 
     func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int {
         let message = Message(
-            type: MessageType(rawValue: frame.kind.rawValue), streamID: 1, timestamp: TimestampUnwrapper.wrap(frame.timestamp),
+            type: MessageType(rawValue: frame.kind.rawValue), streamID: 1, timestamp: frame.wireTimestamp,
             payload: frame.payload)
         return self.chunks.encode(message, chunkStream: Self.chunkStream(frame.kind), into: bytes)
     }

@@ -92,8 +92,7 @@ struct PullLink {
                 return nil
             }
             if code == "NetStream.Play.Complete" { throw .ended(code: "NetStream.Play.Complete") }
-            let isAboutTheStream = name == "onPlayStatus" || name == "onStatus" || name == "|RtmpSampleAccess"
-            return isAboutTheStream ? nil : (.data, payload)
+            return TagInfo.parseData(payload).flags.contains(.notForPlayers) ? nil : (.data, payload)
         default: return nil
         }
     }

@@ -72,11 +72,11 @@ struct PushClock {
 
     init(fromZero: Bool) { self.fromZero = fromZero }
 
-    /// Milliseconds on the wire. The first media frame sets the zero; headers sent before it are at zero too.
+    /// Milliseconds on the wire. The first media frame sets the zero; headers sent before it are at zero too, and metadata always is.
     mutating func time(of frame: Frame) -> UInt32 {
-        guard self.fromZero else { return TimestampUnwrapper.wrap(frame.timestamp) }
+        guard self.fromZero else { return frame.wireTimestamp }
         if self.base == nil, frame.tag.flags.contains(.coded) { self.base = frame.timestamp }
-        guard let base else { return 0 }
+        guard let base, frame.wireTimestamp != 0 || frame.kind != .data else { return 0 }
         return TimestampUnwrapper.wrap(max(frame.timestamp &- base, 0))
     }
 }
