@@ -65,6 +65,8 @@ package struct EncodedMessage: @unchecked Sendable {
         package static let essential = Flags(rawValue: 16)
         /// Data without a time of its own.
         package static let untimed = Flags(rawValue: 32)
+        /// ``Flush``'s: a video message that a stream without pictures may have, and no joiner waits for.
+        package static let filler = Flags(rawValue: 64)
     }
 
     package let slab: Slab?
@@ -99,14 +101,20 @@ package struct EncodedMessage: @unchecked Sendable {
         self.init(coded: frame, encoder: encoder, allocator: &allocator, arrivalMs: arrivalMs)
     }
 
-    private init(coded frame: Frame, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64) {
+    init(filler frame: Frame, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64) {
+        self.init(coded: frame, flags: .filler, encoder: encoder, allocator: &allocator, arrivalMs: arrivalMs)
+    }
+
+    private init(
+        coded frame: Frame, flags: Flags? = nil, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64
+    ) {
         let length = encoder.encodedLength(frame)
         let (slab, bytes) = allocator.take(length, nowMs: arrivalMs)
         self.headerLength = UInt8(truncatingIfNeeded: encoder.encode(frame, into: bytes))
         self.slab = slab
         self.start = UnsafeRawPointer(bytes.baseAddress)
         self.length = length
-        self.flags = Self.flags(of: frame)
+        self.flags = flags ?? Self.flags(of: frame)
         self.notice = nil
         self.timestamp = frame.timestamp
         self.arrivalMs = arrivalMs
@@ -115,7 +123,7 @@ package struct EncodedMessage: @unchecked Sendable {
     /// What this was made of; nil for a notice.
     func frame(_ encoder: any ReversibleEncoder) -> Frame? {
         guard let start = self.start else { return nil }
-        let kind: Frame.Kind = self.flags.contains(.video) ? .video : self.flags.contains(.audio) ? .audio : .data
+        let kind: Frame.Kind = !self.flags.isDisjoint(with: [.video, .filler]) ? .video : self.flags.contains(.audio) ? .audio : .data
         let payload = encoder.payload(
             of: UnsafeRawBufferPointer(start: start, count: self.length), headerLength: Int(self.headerLength))
         do {

@@ -130,7 +130,7 @@ extension RelayLoop {
                 if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
             case .quiet:
                 if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
-            case .frame, .notice, .prelude, .dropGOP, .end: break
+            case .frame, .notice, .flush, .prelude, .dropGOP, .end: break
             }
         }
         guard !home.taps.isEmpty else { return }
@@ -158,6 +158,12 @@ extension RelayLoop {
                 tell(.append(EncodedMessage(frame, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
             case .notice(let notice, let timestamp):
                 tell(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+            case .flush(let timestamp):
+                guard fanout.packaging.carriesTags else { continue }
+                tell(
+                    .append(
+                        EncodedMessage(
+                            filler: Flush.frame(at: timestamp), encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
             case .prelude(let frames):
                 tell(.prelude(frames))
             case .dropGOP:

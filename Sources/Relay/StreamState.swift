@@ -38,6 +38,8 @@ package struct GracePeriods: Sendable {
     package var quietMs: Int64 = 15_000
     /// After this silence of a connected publisher, viewers are sent StreamDry.
     package var dryMs: Int64 = 5_000
+    /// After this silence players are sent what pushes the last of the media through their readers; nil: nothing. See ``Flush``.
+    package var flushMs: Int64?
     package init() {}
 }
 
@@ -55,6 +57,8 @@ package struct StreamState: Sendable {
     package enum Item: Sendable {
         case frame(Frame)
         case notice(StreamNotice, timestamp: Int64)
+        /// Nothing has come for a while: see ``Flush``.
+        case flush(timestamp: Int64)
         /// Headers and metadata for joiners, from here on.
         case prelude([Frame])
         /// The pictures so far do not lead to the next ones.
@@ -96,6 +100,8 @@ package struct StreamState: Sendable {
     private var takeoversMs: [Int64] = []
     private var lastMediaMs: Int64 = 0
     private var isDry = false
+    private var isFlushed = false
+    private var flushedMs = Int64.min / 2
     /// Until when the stream's publisher is waited for, come what may.
     private var waitsUntilMs: Int64?
 
@@ -144,6 +150,7 @@ package struct StreamState: Sendable {
         items.append(.dropGOP)
         self.lastMediaMs = nowMs
         self.isDry = false
+        self.isFlushed = true
         self.activity = .none
         if let grace { self.grace = grace }
         return (self.lastToken, replaced)
@@ -158,6 +165,7 @@ package struct StreamState: Sendable {
         if frame.kind != .data, frame.payload.readableBytes > 0 {
             self.lastMediaMs = nowMs
             self.isDry = false
+            self.isFlushed = false
             if isCoded { self.mediaCame(nowMs: nowMs, items: &items) }
         }
         if self.awaitsKeyframe, frame.kind == .video, isCoded {
@@ -255,6 +263,7 @@ package struct StreamState: Sendable {
 
     /// Applies deadlines that have passed.
     package mutating func tick(nowMs: Int64, items: inout [Item]) -> TickResult {
+        self.flush(nowMs: nowMs, items: &items)
         switch self.phase {
         case .idle:
             return .nothing
@@ -280,6 +289,16 @@ package struct StreamState: Sendable {
             self.end(items: &items)
             return .ended
         }
+    }
+
+    /// Once in a silence, and not more often than every ten seconds: pictures may be seconds apart on purpose.
+    private mutating func flush(nowMs: Int64, items: inout [Item]) {
+        guard let flushMs = self.grace.flushMs, !self.isFlushed, self.phase != .idle, nowMs - self.lastMediaMs >= flushMs,
+            nowMs - self.flushedMs >= Flush.leastIntervalMs, let last = self.timeline.lastTimestamp
+        else { return }
+        self.isFlushed = true
+        self.flushedMs = nowMs
+        items.append(.flush(timestamp: last))
     }
 
     private mutating func end(items: inout [Item]) {

@@ -62,7 +62,7 @@ extension TapItem {
         case .frame(let frame): self = .frame(frame)
         case .dropGOP: self = .restarted
         case .end: self = .ended
-        case .notice, .prelude, .active, .quiet: return nil
+        case .notice, .flush, .prelude, .active, .quiet: return nil
         }
     }
 }

@@ -69,4 +69,26 @@ import Testing
             }
         }
     }
+
+    /// VLC reads FLV in blocks of 32 KiB: one more block comes behind the last picture, so that none of it waits in a reader for the return.
+    @Test func readersOfBlocksHaveAllOfIt() async throws {
+        let source = try await Self.sources().0
+        try await TestServer.run { server in
+            let killed = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+            defer { killed.send(SIGKILL) }
+            try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            let player = try await SocketClient.open(server.addresses.http.port)
+            try await player.send("GET /live/cam1.flv HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await eventually("pictures") { player.received.count > 4_000 }
+            killed.send(SIGKILL)
+            // The tag's data, then its size and the chunk's end.
+            let block = 32 << 10
+            try await eventually("a block of filler") {
+                let end = player.received.suffix(block + 6)
+                return end.count == block + 6 && end.prefix(5) == [0x57, 2, 0, 0, 0]
+                    && end.dropFirst(5).prefix(block - 5).allSatisfy { $0 == 0 }
+            }
+            await player.close()
+        }
+    }
 }

@@ -165,6 +165,7 @@ func describe(_ items: [StreamState.Item]) -> [String] {
         case .prelude(let frames): "prelude \(frames.map { Received($0).id })"
         case .dropGOP: "dropGOP"
         case .end: "end"
+        case .flush(let timestamp): "flush @\(timestamp)"
         case .active, .quiet: nil
         }
     }

@@ -75,7 +75,7 @@ import Testing
                 case .frame, .notice: self.log.append(Entry(item: item, headers: self.headers))
                 case .prelude(let frames): self.headers = frames.map { Received($0).id }
                 case .end: self.headers = []
-                case .dropGOP, .active, .quiet: break
+                case .dropGOP, .flush, .active, .quiet: break
                 }
             }
         }

@@ -212,6 +212,7 @@ extension GracePeriods {
         self.brokenPipeMs = policy.graceMs
         self.cleanStopMs = policy.cleanStopMs
         self.quietMs = policy.mediaIdleMs
+        self.flushMs = 1_000
         self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + 2_000
         self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + 2_000
     }

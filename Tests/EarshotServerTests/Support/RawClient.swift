@@ -244,9 +244,12 @@ final class RawClient: Sendable {
     /// Set when the server's bytes were not RTMP: a test's own failure.
     var decodingError: RTMPError? { self.inbox.read { $0.error } }
 
-    /// Audio, video and data of one message stream, in order.
+    /// Audio, video and data of one message stream, in order, without what players skip (``Tag/isFiller``).
     func media(on streamID: UInt32 = 1) -> [Received] {
-        self.received.filter { $0.message.streamID == streamID && [.audio, .video, .dataAMF0].contains($0.message.type) }
+        self.received.filter {
+            $0.message.streamID == streamID && [.audio, .video, .dataAMF0].contains($0.message.type)
+                && ($0.message.type != .video || $0.message.payload.readableBytesView.first != 0x57)
+        }
     }
 
     /// Codes of all `onStatus` and refusals so far.

@@ -180,7 +180,7 @@ private final class TagClientHandler: ChannelInboundHandler {
             case .media(let message):
                 guard let kind = Frame.Kind(rawValue: message.type.rawValue) else { continue }
                 let tag = Tag(kind: kind, timestamp: message.timestamp, payload: Array(message.payload.readableBytesView))
-                self.state.value.withLock { $0.tags.append(tag) }
+                if !tag.isFiller { self.state.value.withLock { $0.tags.append(tag) } }
             case .streamEOF: self.state.value.withLock { $0.sawEOF = true }
             case .refused(let command, let status) where ["connect", "createStream", "publish", "play"].contains(command):
                 self.state.value.withLock { $0.refusal = status }

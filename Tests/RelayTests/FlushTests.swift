@@ -1,0 +1,96 @@
+import Media
+import NIOCore
+import Testing
+
+@testable import Relay
+
+/// What players are sent when a stream falls silent.
+@Suite struct FlushTests {
+    private static var policy: RelayPolicy {
+        var policy = RelayPolicy()
+        policy.grace.flushMs = 1_000
+        return policy
+    }
+
+    private static func flushes(_ state: inout StreamState, at times: Int64...) -> [Int64] {
+        times.filter { nowMs in
+            var items: [StreamState.Item] = []
+            _ = state.tick(nowMs: nowMs, items: &items)
+            return describe(items).contains { $0.hasPrefix("flush") }
+        }
+    }
+
+    /// Once in each silence of media, and every ten seconds at most; while the publisher is there and while it is waited for.
+    @Test func onceInASilence() throws {
+        var grace = GracePeriods()
+        grace.flushMs = 1_000
+        var state = StreamState(grace: grace)
+        var items: [StreamState.Item] = []
+        let token = try state.claim(PublisherIdentity("me"), nowMs: 0, items: &items).token
+        #expect(Self.flushes(&state, at: 2_000) == [], "nothing has come yet")
+        state.ingest(try Make.audio(1, at: 40), token: token, nowMs: 5_000, items: &items)
+        #expect(Self.flushes(&state, at: 5_999, 6_000, 6_100) == [6_000])
+        state.ingest(try Make.audio(2, at: 80), token: token, nowMs: 8_000, items: &items)
+        #expect(Self.flushes(&state, at: 9_000, 15_999, 16_000, 17_000) == [16_000])
+        state.ingest(try Make.audio(3, at: 120), token: token, nowMs: 40_000, items: &items)
+        state.leave(token: token, clean: false, nowMs: 40_500)
+        #expect(Self.flushes(&state, at: 40_999, 41_000, 60_000) == [41_000])
+        let again = try state.claim(PublisherIdentity("me"), nowMs: 61_000, items: &items).token
+        #expect(Self.flushes(&state, at: 63_000) == [], "the new publisher has sent nothing")
+        state.ingest(try Make.metadata(4), token: again, nowMs: 64_000, items: &items)
+        #expect(Self.flushes(&state, at: 66_000) == [], "nor is metadata media")
+    }
+
+    @Test func offByItself() throws {
+        var state = StreamState()
+        var items: [StreamState.Item] = []
+        let token = try state.claim(PublisherIdentity("me"), nowMs: 0, items: &items).token
+        state.ingest(try Make.audio(1, at: 40), token: token, nowMs: 0, items: &items)
+        #expect(Self.flushes(&state, at: 2_000, 20_000) == [])
+    }
+
+    /// A whole block in a frame that players skip, for viewers of tags on every loop; none for those of payloads. Who joins in the silence gets
+    /// it behind the cached pictures, and a stream of sound alone stays one.
+    @Test func viewersGetABlock() async throws {
+        try await RelayHarness.run(Self.policy) { relay in
+            let live = try await relay.live()
+            var tags = [try await relay.join(live.stream, on: relay.home), try await relay.join(live.stream, on: relay.other)]
+            let payloads = [
+                try await relay.join(live.stream, on: relay.other, .payloadOverHTTP),
+                try await relay.join(live.stream, on: relay.home, .payloadOverWebSocket),
+            ]
+            let flv = try await relay.join(live.stream, on: relay.other, .flvOverHTTP)
+            try await relay.publish([try Make.audioHeader(1), try Make.audio(2, at: 40)], to: live)
+            let before = (try await relay.with(payloads[0]) { $0.bytes }, try await relay.with(payloads[1]) { $0.bytes })
+            relay.clock.advance(1_000)
+            try await relay.sweep()
+            for sink in tags {
+                let last = try #require(try await relay.received(sink).last)
+                #expect(last.kind == .video && last.timestamp == 40 && last.payload.readableBytes == 32 << 10)
+                let info = try last.frame().tag
+                #expect(info.flags == .command && !info.flags.contains(.coded))
+            }
+            #expect(try await relay.with(flv) { $0.bytes }.count > 32 << 10)
+            #expect(try await relay.with(payloads[0]) { $0.bytes } == before.0)
+            #expect(try await relay.with(payloads[1]) { $0.bytes } == before.1)
+            // No joiner waits for pictures that do not come.
+            tags.append(try await relay.join(live.stream, on: relay.home))
+            try await relay.publish([try Make.audio(3, at: 2_000)], to: live)
+            for sink in tags { #expect(try await relay.received(sink).last?.id == 3) }
+        }
+    }
+
+    /// A packaging that is made of the ring later has it as a video tag as well.
+    @Test func repackaged() async throws {
+        try await RelayHarness.run(Self.policy) { relay in
+            let live = try await relay.live()
+            try await relay.publish([try Make.videoHeader(1), try Make.key(2, at: 40)], to: live)
+            relay.clock.advance(1_000)
+            try await relay.sweep()
+            let bytes = try await relay.with(try await relay.join(live.stream, on: relay.other, .flvOverWebSocket)) { $0.bytes }
+            // The last message: a header with 16 bits of length, then the tag.
+            let tag = Array(bytes.suffix((32 << 10) + 15))
+            #expect(tag.prefix(4) == [9, 0, 0x80, 0] && tag[11...12] == [0x57, 2])
+        }
+    }
+}
