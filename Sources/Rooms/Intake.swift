@@ -11,7 +11,6 @@ struct Operation {
     let kind: Kind
     /// When it was submitted, by the registry's clock.
     let now: Int64
-    let key: IdempotencyKey?
     /// Runs inside the batch's transaction; returns what is to be done once it is committed.
     let run: @Sendable (RoomWork) throws -> @Sendable () -> Void
     let fail: @Sendable (any Error) -> Void

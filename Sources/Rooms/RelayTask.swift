@@ -74,9 +74,11 @@ extension StoreAccess {
 
 extension RoomRegistry {
     package nonisolated func createRelayTask(
-        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, keeping: KeptAnswer<RelayTask>? = nil
     ) async throws(RegistryError) -> RelayTask {
-        try await self.perform { try $0.store.insertRelayTask(direction, path, url: url, onDemand: onDemand, now: $0.now) }
+        try await self.perform(keeping: keeping) {
+            try $0.store.insertRelayTask(direction, path, url: url, onDemand: onDemand, now: $0.now)
+        }
     }
 
     package nonisolated func relayTasks() async throws(RegistryError) -> [RelayTask] {

@@ -4,8 +4,10 @@ import Synchronization
 extension RoomRegistry {
     // MARK: - Rooms
 
-    package nonisolated func create(_ new: NewRoom, by actor: Actor) async throws(RegistryError) -> Room {
-        try await self.perform { try $0.create(new, by: actor) }
+    package nonisolated func create(
+        _ new: NewRoom, by actor: Actor, keeping: KeptAnswer<Room>? = nil
+    ) async throws(RegistryError) -> Room {
+        try await self.perform(keeping: keeping) { try $0.create(new, by: actor) }
     }
 
     package nonisolated func update(_ id: String, _ patch: RoomPatch, by actor: Actor) async throws(RegistryError) -> Room {
@@ -13,8 +15,10 @@ extension RoomRegistry {
     }
 
     /// close, expire, forbid, resume, renew, heartbeat, pauseAnnounced. `action` names it in errors.
-    package nonisolated func apply(_ input: RoomInput, to id: String, action: String, by actor: Actor) async throws(RegistryError) -> Room {
-        try await self.perform { try $0.apply(input, to: id, action: action, by: actor) }
+    package nonisolated func apply(
+        _ input: RoomInput, to id: String, action: String, by actor: Actor, keeping: KeptAnswer<Room>? = nil
+    ) async throws(RegistryError) -> Room {
+        try await self.perform(keeping: keeping) { try $0.apply(input, to: id, action: action, by: actor) }
     }
 
     /// Closes the room if it is open, then forgets it.
@@ -22,21 +26,25 @@ extension RoomRegistry {
         try await self.perform { try $0.delete(id, by: actor) }
     }
 
-    package nonisolated func like(_ id: String, count: Int) async throws(RegistryError) -> Room {
-        try await self.perform { try $0.like(id, count: count) }
+    package nonisolated func like(_ id: String, count: Int, keeping: KeptAnswer<Room>? = nil) async throws(RegistryError) -> Room {
+        try await self.perform(keeping: keeping) { try $0.like(id, count: count) }
     }
 
     /// A member that joins again is the same member, seen now.
-    package nonisolated func join(_ id: String, user: String, nick: String) async throws(RegistryError) -> Member {
-        try await self.perform { try $0.join(id, user: user, nick: nick) }
+    package nonisolated func join(
+        _ id: String, user: String, nick: String, keeping: KeptAnswer<Member>? = nil
+    ) async throws(RegistryError) -> Member {
+        try await self.perform(keeping: keeping) { try $0.join(id, user: user, nick: nick) }
     }
 
-    package nonisolated func leave(_ id: String, user: String) async throws(RegistryError) {
-        try await self.perform { try $0.leave(id, user: user, as: .memberLeft, by: Actor(user)) }
+    package nonisolated func leave(_ id: String, user: String, keeping: KeptAnswer<Void>? = nil) async throws(RegistryError) {
+        try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberLeft, by: Actor(user)) }
     }
 
-    package nonisolated func kick(_ id: String, user: String, by actor: Actor) async throws(RegistryError) {
-        try await self.perform { try $0.leave(id, user: user, as: .memberKicked, by: actor) }
+    package nonisolated func kick(
+        _ id: String, user: String, by actor: Actor, keeping: KeptAnswer<Void>? = nil
+    ) async throws(RegistryError) {
+        try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberKicked, by: actor) }
     }
 
     /// The largest number of viewers seen since the last call, by room. False: the last report waits for the store still.
@@ -51,7 +59,7 @@ extension RoomRegistry {
     // MARK: - Streams
 
     package nonisolated func admitPush(_ request: PushRequest) async -> Result<PushGrant, PushRefusal> {
-        switch await self.result(key: nil, { try $0.admit(request) }) {
+        switch await self.result({ try $0.admit(request) }) {
         case .success(let grant): .success(grant)
         case .failure(let refusal as PushRefusal): .failure(refusal)
         case .failure(let error): .failure(.unavailable("\(RoomStore.registryError(error))"))
@@ -77,14 +85,21 @@ extension RoomRegistry {
     }
 
     /// Also for names without a room.
-    package nonisolated func forbid(_ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor) async throws(RegistryError)
-        -> StreamBan
-    {
-        try await self.perform { try $0.forbid(path, until: untilMs, reason: reason, by: actor) }
+    package nonisolated func forbid(
+        _ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor, keeping: KeptAnswer<StreamBan>? = nil
+    ) async throws(RegistryError) -> StreamBan {
+        try await self.perform(keeping: keeping) { try $0.forbid(path, until: untilMs, reason: reason, by: actor) }
     }
 
-    package nonisolated func resume(_ path: StreamPath, by actor: Actor) async throws(RegistryError) {
-        try await self.perform { try $0.resume(path, by: actor) }
+    /// Returns the stream's room.
+    @discardableResult
+    package nonisolated func resume(
+        _ path: StreamPath, by actor: Actor, keeping: KeptAnswer<Room?>? = nil
+    ) async throws(RegistryError) -> Room? {
+        try await self.perform(keeping: keeping) {
+            try $0.resume(path, by: actor)
+            return try $0.store.room(ofStream: path)
+        }
     }
 
     // MARK: - Tokens
@@ -93,11 +108,13 @@ extension RoomRegistry {
     package static func randomTokenSecret() -> String { TokenSecret.random() }
 
     /// The secret (a random one without) is known to the caller alone: what is stored is its hash.
-    package nonisolated func createToken(name: String, role: TokenRole, secret: String? = nil) async throws(RegistryError)
-        -> (token: APIToken, secret: String)
-    {
+    package nonisolated func createToken(
+        name: String, role: TokenRole, secret: String? = nil, keeping: KeptAnswer<APIToken>? = nil
+    ) async throws(RegistryError) -> (token: APIToken, secret: String) {
         let secret = secret ?? TokenSecret.random()
-        let token = try await self.perform { try TokenSecret.create(secret, name: name, role: role, in: $0.store, now: $0.now) }
+        let token = try await self.perform(keeping: keeping) {
+            try TokenSecret.create(secret, name: name, role: role, in: $0.store, now: $0.now)
+        }
         return (token, secret)
     }
 
@@ -108,21 +125,9 @@ extension RoomRegistry {
 
     // MARK: - Idempotency
 
-    /// Keeps the answer to a request, with or without an effect of its own in the store.
-    package nonisolated func store(_ answer: StoredAnswer, for key: IdempotencyKey) async throws(RegistryError) {
-        _ = try await self.result(key: nil) { try $0.store.store(answer, for: key, now: $0.now) }.asRegistryResult.get()
-    }
-
-    /// The same, whenever the store takes it: for the answer to a call that has had its effect. Of very many waiting ones the newest are
-    /// forgotten; their keys stay taken.
-    package nonisolated func storeLater(_ answer: StoredAnswer, for key: IdempotencyKey) {
-        guard self.lateAnswers.add(1, ordering: .relaxed).newValue <= Self.mostLateAnswers else {
-            self.lateAnswers.subtract(1, ordering: .relaxed)
-            return
-        }
-        self.submit(done: { [weak self] in _ = self?.lateAnswers.subtract(1, ordering: .relaxed) }) {
-            try $0.store.store(answer, for: key, now: $0.now)
-        }
+    /// Keeps the answer to a request whose effect is outside of the store.
+    package nonisolated func keep(_ answer: StoredAnswer, for key: IdempotencyKey) async throws(RegistryError) {
+        try await self.perform { try $0.store.keep(answer, for: key, now: $0.now) }
     }
 
     // MARK: - Outbox
@@ -131,14 +136,16 @@ extension RoomRegistry {
     package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
         async throws(RegistryError)
     {
-        _ = try await self.result(key: nil) {
+        _ = try await self.result {
             try $0.store.recordAttempt(id, status: status, error: error, durationMs: durationMs, retryAt: retryAt, now: $0.now)
         }.asRegistryResult.get()
     }
 
     /// Queues a copy of a notice; nil when there is none with this id.
-    package nonisolated func redeliver(_ id: Int64) async throws(RegistryError) -> OutboxEntry? {
-        try await self.perform { try $0.store.redeliver(id, now: $0.now) }
+    package nonisolated func redeliver(
+        _ id: Int64, keeping: KeptAnswer<OutboxEntry?>? = nil
+    ) async throws(RegistryError) -> OutboxEntry? {
+        try await self.perform(keeping: keeping) { try $0.store.redeliver(id, now: $0.now) }
     }
 }
 

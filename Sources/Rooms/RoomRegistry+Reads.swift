@@ -80,7 +80,7 @@ extension RoomRegistry {
         return try await self.store.read { try $0.token(hash: hash) }
     }
 
-    /// Nil when the key is new. Throws `keyReused` for another request with it, `keyBusy` when its effect is stored and its answer is not.
+    /// Nil when the key is new. Throws `keyReused` for another request with it.
     package nonisolated func storedAnswer(_ key: IdempotencyKey) async throws(RegistryError) -> StoredAnswer? {
         try await self.store.read { try $0.answer(to: key) }
     }

@@ -5,6 +5,30 @@ extension RoomRegistry {
     /// A call has begun a recording: it goes on after a restart of the server until it is told as ended.
     package nonisolated func recordingOrdered(_ order: RecordingOrder) { self.submit { try $0.store.insert(order) } }
 
+    /// The same for a call with an Idempotency-Key. `isNew` false: it goes on with an order that the store has.
+    package nonisolated func order(
+        _ order: RecordingOrder, isNew: Bool, keeping: KeptAnswer<RecordingOrder>
+    ) async throws(RegistryError) {
+        _ = try await self.perform(keeping: keeping) { work in
+            if isNew { try work.store.insert(order) }
+            return order
+        }
+    }
+
+    /// A call with an Idempotency-Key ends what goes on by this order, if there is one in the store. `isRunning`: what ends it says so.
+    package nonisolated func endOrder(
+        _ order: RecordingOrder, isRunning: Bool, keeping: KeptAnswer<RecordingOrder>
+    ) async throws(RegistryError) {
+        _ = try await self.perform(keeping: keeping) { work in
+            if isRunning {
+                try work.store.deleteRecordingOrder(ofTask: order.task.id)
+            } else {
+                try work.recordingTaskEnded(order.task, .stopped, wasStarted: order.isStarted)
+            }
+            return order
+        }
+    }
+
     /// A file is about to be written; `done` when its row is on disk (true), or never will be.
     package nonisolated func recordingBegan(_ recording: Recording, done: @escaping @Sendable (_ isStored: Bool) -> Void) {
         self.submit(told: done) { try $0.store.insert(recording) }

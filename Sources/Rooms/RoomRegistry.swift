@@ -59,9 +59,6 @@ package actor RoomRegistry {
     private let counted = Mutex(Counters())
     /// A report of viewers is on its way to the store: another one would say the same a little later.
     let isReporting = Atomic<Bool>(false)
-    /// Answers that the store did not take with their call, on their way to it.
-    let lateAnswers = Atomic<Int>(0)
-    static let mostLateAnswers = 1_000
 
     /// Taken from the intake, in order, and not done yet.
     private var backlog: ArraySlice<Operation> = []
@@ -133,7 +130,7 @@ package actor RoomRegistry {
         self.isStopping = true
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let last = Operation(
-                kind: .call, now: self.clock.now(), key: nil, run: { _ in { continuation.resume() } }, fail: { _ in continuation.resume() })
+                kind: .call, now: self.clock.now(), run: { _ in { continuation.resume() } }, fail: { _ in continuation.resume() })
             let (isFirst, schedule) = self.intake.stop(last)
             if !isFirst { continuation.resume() }
             if schedule { self.scheduleDrain() }
@@ -144,30 +141,29 @@ package actor RoomRegistry {
 
     // MARK: - Submission
 
-    /// Runs a call in its turn and returns its result when it is on disk.
-    nonisolated func perform<T: Sendable>(_ body: @escaping @Sendable (RoomWork) throws -> T) async throws(RegistryError) -> T {
-        try await self.perform(key: IdempotencyKey.current, stored: { _ in }, body)
-    }
-
-    /// The same; `stored` hears of it when it is on disk, on the registry's queue and in its order. Must not block.
+    /// Runs a call in its turn and returns its result when it is on disk. `keeping`: stored in the same transaction. `stored` hears of the
+    /// result when it is on disk, on the registry's queue and in its order; it must not block.
     nonisolated func perform<T: Sendable>(
-        key: IdempotencyKey?, stored: @escaping @Sendable (T) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> T
+        keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
+        _ body: @escaping @Sendable (RoomWork) throws -> T
     ) async throws(RegistryError) -> T {
-        switch await self.result(key: key, stored: stored, body) {
+        switch await self.result(keeping: keeping, stored: stored, body) {
         case .success(let value): return value
         case .failure(let error): throw RoomStore.registryError(error)
         }
     }
 
     nonisolated func result<T: Sendable>(
-        key: IdempotencyKey?, stored: @escaping @Sendable (T) -> Void = { _ in }, _ body: @escaping @Sendable (RoomWork) throws -> T
+        keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
+        _ body: @escaping @Sendable (RoomWork) throws -> T
     ) async -> Result<T, any Error> {
         await withCheckedContinuation { continuation in
             let answer = self.intake.submit(.call, clock: self.clock) { now in
                 Operation(
-                    kind: .call, now: now, key: key,
+                    kind: .call, now: now,
                     run: { work in
                         let value = try body(work)
+                        if let keeping { try work.store.keep(try keeping.answer(value), for: keeping.key, now: work.now) }
                         return {
                             stored(value)
                             continuation.resume(returning: .success(value))
@@ -192,7 +188,7 @@ package actor RoomRegistry {
     nonisolated func submit(told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
         let answer = self.intake.submit(.fact, clock: self.clock) { now in
             Operation(
-                kind: .fact, now: now, key: nil,
+                kind: .fact, now: now,
                 run: { work in
                     try body(work)
                     return { told(true) }
@@ -240,10 +236,7 @@ package actor RoomRegistry {
                 for operation in batch {
                     let work = RoomWork(store: store, now: operation.now, settings: self.settings)
                     do {
-                        let completion = try store.savepoint {
-                            if let key = operation.key { try store.take(key, now: operation.now) }
-                            return try operation.run(work)
-                        }
+                        let completion = try store.savepoint { try operation.run(work) }
                         completions.append(completion)
                         outcomes += work.outcomes
                         playChanges += work.playChanges
@@ -329,7 +322,7 @@ package actor RoomRegistry {
     /// Applies all deadlines that have passed by now, and forgets what is old. The timer does this; tests with a clock of their own do
     /// it by hand.
     package nonisolated func runDue() async {
-        while let more = try? await self.result(key: nil, { try $0.runDue(limit: Self.batch) }).get(), more {}
+        while let more = try? await self.result({ try $0.runDue(limit: Self.batch) }).get(), more {}
         await self.keepHouse()
     }
 
@@ -337,7 +330,7 @@ package actor RoomRegistry {
         let now = self.clock.now()
         guard now >= self.housekeepingAt else { return }
         let historyMs = self.settings.historyMs
-        let more = try? await self.result(key: nil) { try $0.store.forget(now: $0.now, historyMs: historyMs, limit: Self.batch) }.get()
+        let more = try? await self.result { try $0.store.forget(now: $0.now, historyMs: historyMs, limit: Self.batch) }.get()
         // In small steps: others must get their turn.
         self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
     }

@@ -163,9 +163,12 @@ package enum RegistryError: Error, Sendable, Equatable {
     case idTaken(RoomID, state: RoomState, freeAt: Int64?)
     /// A device that another open room has.
     case deviceTaken(String, by: RoomID)
-    /// The idempotency key was used for another request, or its request is still being carried out.
+    /// The idempotency key was used for another request.
     case keyReused(String)
+    /// Another request with the idempotency key is being carried out.
     case keyBusy(String)
+    /// The request with the idempotency key was carried out by an earlier version of the server, which did not keep the answer.
+    case keyOutcomeUnknown(String)
     case storeFailed(String)
     case tooMany(what: String, limit: Int)
 }
@@ -190,8 +193,20 @@ package struct IdempotencyKey: Sendable, Equatable {
         self.key = key
         self.fingerprint = fingerprint
     }
-    /// The key of the request that is being handled, if it has one: every write of the task stores it with its effect.
-    @TaskLocal package static var current: IdempotencyKey?
+}
+
+/// What an operation stores for a repetition of its request: the key, and the answer as made of the operation's result.
+///
+/// A value. `answer` runs inside the operation's transaction, on the registry's queue: it must not block. When it throws, the operation is
+/// undone.
+package struct KeptAnswer<Result>: Sendable {
+    package let key: IdempotencyKey
+    package let answer: @Sendable (Result) throws -> StoredAnswer
+
+    package init(key: IdempotencyKey, answer: @escaping @Sendable (Result) throws -> StoredAnswer) {
+        self.key = key
+        self.answer = answer
+    }
 }
 
 /// The stored answer to an earlier request with the same key.

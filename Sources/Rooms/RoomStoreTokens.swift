@@ -38,38 +38,26 @@ extension StoreAccess {
 
     // MARK: - Idempotency
 
-    /// Takes the key for the running operation. Throws when it has been taken before.
-    func take(_ key: IdempotencyKey, now: Int64) throws {
-        let taken = try self.change(
-            "INSERT INTO answers (token_id, key, fingerprint, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            [key.tokenID, key.key, key.fingerprint, now])
-        guard taken == 0 else { return }
-        throw try self.fingerprint(of: key) == key.fingerprint ? RegistryError.keyBusy(key.key) : RegistryError.keyReused(key.key)
+    /// Stores the answer under a new key. Throws when there is the key already.
+    func keep(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
+        let kept = try self.change(
+            """
+            INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            """, [key.tokenID, key.key, key.fingerprint, now, answer.status, answer.body])
+        // Who asks again gets the other request's answer.
+        if kept == 0, try self.answer(to: key) != nil { throw RegistryError.keyBusy(key.key) }
     }
 
-    private func fingerprint(of key: IdempotencyKey) throws -> String? {
-        try self.first("SELECT fingerprint FROM answers WHERE token_id = ? AND key = ?", [key.tokenID, key.key]) {
-            (row: inout RowReader) -> String in row.next()
-        }
-    }
-
+    /// Nil: the key is new. Throws for another request's key.
     func answer(to key: IdempotencyKey) throws -> StoredAnswer? {
         let found = try self.first(
             "SELECT fingerprint, status, body FROM answers WHERE token_id = ? AND key = ?", [key.tokenID, key.key]
         ) { (row: inout RowReader) -> (String, Int?, String?) in (row.next(), row.optional(), row.optional()) }
         guard let (fingerprint, status, body) = found else { return nil }
         guard fingerprint == key.fingerprint else { throw RegistryError.keyReused(key.key) }
-        guard let status, let body else { throw RegistryError.keyBusy(key.key) }
+        // Earlier versions stored the key first and the answer later. Carried out it was.
+        guard let status, let body else { throw RegistryError.keyOutcomeUnknown(key.key) }
         return StoredAnswer(status: status, body: body)
-    }
-
-    func store(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
-        try self.run(
-            """
-            INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-            ON CONFLICT DO UPDATE SET status = ?5, body = ?6 WHERE fingerprint = ?3
-            """, [key.tokenID, key.key, key.fingerprint, now, answer.status, answer.body])
-        guard try self.fingerprint(of: key) == key.fingerprint else { throw RegistryError.keyReused(key.key) }
     }
 
     // MARK: - Members

@@ -18,6 +18,13 @@ package struct TalkMemberSetting: Sendable, Equatable {
     static let mostPerRoom = 512
 }
 
+/// What is set for a participant after a change, and for all of the room. A value.
+package struct TalkMemberChange: Sendable, Equatable {
+    package let setting: TalkMemberSetting
+    /// By user.
+    package let all: [TalkMemberSetting]
+}
+
 extension StoreAccess {
     func talkMembers(_ id: RoomID) throws -> [TalkMemberSetting] {
         try self.all("SELECT user, muted, gain_db, banned_until FROM talk_members WHERE room_id = ? ORDER BY user", [id.rawValue]) { row in
@@ -58,16 +65,16 @@ extension RoomRegistry {
     /// Changes what is set for a participant, between any two other changes. Kept for as long as the room is; a ban that is over is none.
     /// `stored` is told it when it is on disk, in the order of all changes, on the registry's queue; it must not block.
     package nonisolated func changeTalkMember(
-        _ user: String, of id: RoomID, _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void,
-        stored: @escaping @Sendable (TalkMemberSetting) -> Void
-    ) async throws(RegistryError) {
-        _ = try await self.perform(key: IdempotencyKey.current, stored: stored) { work in
+        _ user: String, of id: RoomID, keeping: KeptAnswer<TalkMemberChange>? = nil,
+        _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, stored: @escaping @Sendable (TalkMemberSetting) -> Void
+    ) async throws(RegistryError) -> TalkMemberChange {
+        try await self.perform(keeping: keeping, stored: { stored($0.setting) }) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var setting = try work.store.talkMembers(id).first { $0.user == user } ?? TalkMemberSetting(user: user)
             if let until = setting.bannedUntilMs, until <= work.now { setting.bannedUntilMs = nil }
             change(&setting)
             try work.store.set(setting, of: id, at: work.now)
-            return setting
+            return TalkMemberChange(setting: setting, all: try work.store.talkMembers(id))
         }
     }
 }

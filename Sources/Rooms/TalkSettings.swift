@@ -73,7 +73,7 @@ extension RoomRegistry {
         of id: RoomID, from standard: TalkSettings, _ change: @escaping @Sendable (inout TalkSettings) -> Void,
         stored: @escaping @Sendable (TalkSettings) -> Void
     ) async throws(RegistryError) {
-        _ = try await self.perform(key: IdempotencyKey.current, stored: stored) { work in
+        _ = try await self.perform(stored: stored) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var settings = try work.store.talkSettings(id) ?? standard
             change(&settings)
@@ -86,7 +86,7 @@ extension RoomRegistry {
     package nonisolated func tellTalk(
         of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {
-        _ = try await self.perform(key: nil, stored: { told($0.0, $0.1) }) { work in
+        _ = try await self.perform(stored: { told($0.0, $0.1) }) { work in
             (try work.store.talkSettings(id), try work.store.talkMembers(id))
         }
     }

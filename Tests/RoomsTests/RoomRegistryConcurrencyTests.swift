@@ -160,17 +160,4 @@ extension TestRegistry {
         await test.settle()
         #expect(try await test.registry.room("cam1").peak == 7)
     }
-
-    /// The answer to a call that had its effect is stored when the store can be written again.
-    @Test func aLateAnswerIsStored() async throws {
-        let test = try TestRegistry()
-        defer { test.remove() }
-        try await test.create("cam1")
-        let key = IdempotencyKey(tokenID: 1, key: "k", fingerprint: "f")
-        try test.pragma("query_only = 1")
-        test.registry.storeLater(StoredAnswer(status: 201, body: "{}"), for: key)
-        #expect(try await test.registry.storedAnswer(key) == nil)
-        try test.pragma("query_only = 0")
-        try await test.eventually { try await test.registry.storedAnswer(key) == StoredAnswer(status: 201, body: "{}") }
-    }
 }

@@ -66,31 +66,67 @@ import Testing
 
     // MARK: - Idempotency
 
+    /// Makes a room as a call with a key does.
+    private func create(_ id: String?, _ key: IdempotencyKey, _ test: TestRegistry) async throws -> Room {
+        var new = NewRoom(policy: RoomPolicy())
+        new.id = id.map { RoomID(stored: $0) }
+        let keeping = KeptAnswer<Room>(key: key) { StoredAnswer(status: 201, body: "{\"a\":'\($0.id)") }
+        return try await test.registry.create(new, by: Actor("t"), keeping: keeping)
+    }
+
     @Test func aKeyWorksOnce() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
         let key = IdempotencyKey(tokenID: 1, key: "k'1", fingerprint: "f")
         #expect(try await test.registry.storedAnswer(key) == nil)
-        _ = try await IdempotencyKey.$current.withValue(key) { try await test.create("cam1") }
-        // The effect is there, the answer is not.
-        await #expect(throws: RegistryError.keyBusy("k'1")) { try await test.registry.storedAnswer(key) }
-        await #expect(throws: RegistryError.keyBusy("k'1")) {
-            try await IdempotencyKey.$current.withValue(key) { try await test.create("cam2") }
-        }
-        let answer = StoredAnswer(status: 201, body: "{\"a\":'\"}")
-        try await test.registry.store(answer, for: key)
-        #expect(try await test.registry.storedAnswer(key) == answer)
+        _ = try await self.create("cam1", key, test)
+        // The answer is there with the effect.
+        #expect(try await test.registry.storedAnswer(key) == StoredAnswer(status: 201, body: "{\"a\":'cam1"))
+        await #expect(throws: RegistryError.keyBusy("k'1")) { try await self.create("cam2", key, test) }
         let reused = IdempotencyKey(tokenID: 1, key: "k'1", fingerprint: "g")
         await #expect(throws: RegistryError.keyReused("k'1")) { try await test.registry.storedAnswer(reused) }
+        await #expect(throws: RegistryError.keyReused("k'1")) { try await self.create("cam2", reused, test) }
         await #expect(throws: RegistryError.keyReused("k'1")) {
-            try await IdempotencyKey.$current.withValue(reused) { try await test.create("cam2") }
+            try await test.registry.keep(StoredAnswer(status: 200, body: ""), for: reused)
         }
-        await #expect(throws: RegistryError.keyReused("k'1")) { try await test.registry.store(answer, for: reused) }
         #expect(test.kinds == [.roomCreated])
         // Another token's key is another key; a refused call takes none.
         let other = IdempotencyKey(tokenID: 2, key: "k'1", fingerprint: "f")
-        await #expect(throws: RegistryError.self) { try await IdempotencyKey.$current.withValue(other) { try await test.create("cam1") } }
+        await #expect(throws: RegistryError.self) { try await self.create("cam1", other, test) }
         #expect(try await test.registry.storedAnswer(other) == nil)
+        try await test.registry.start()
+        await test.advance(StoreAccess.answersMs + 60_001)
+        #expect(try await test.registry.storedAnswer(key) == nil)
+    }
+
+    /// Without its answer the effect is not there either.
+    @Test func anAnswerThatCannotBeMadeUndoesItsCall() async throws {
+        struct Unspeakable: Error {}
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let key = IdempotencyKey(tokenID: 1, key: "k", fingerprint: "f")
+        var new = NewRoom(policy: RoomPolicy())
+        new.id = RoomID(stored: "cam1")
+        let room = new
+        await #expect(throws: RegistryError.self) {
+            try await test.registry.create(room, by: Actor("t"), keeping: KeptAnswer(key: key) { _ in throw Unspeakable() })
+        }
+        #expect(test.kinds == [])
+        await #expect(throws: RegistryError.noSuchRoom("cam1")) { try await test.registry.room("cam1") }
+        #expect(try await self.create("cam1", key, test).id.rawValue == "cam1")
+    }
+
+    /// A key that an earlier version stored without its answer: the call was carried out, and is not again.
+    @Test func aKeyWithoutItsAnswerIsTold() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let key = IdempotencyKey(tokenID: 1, key: "k", fingerprint: "f")
+        try test.registry.store.transaction {
+            try $0.run("INSERT INTO answers (token_id, key, fingerprint, created_at) VALUES (1, 'k', 'f', \(test.now))")
+        }
+        await #expect(throws: RegistryError.keyOutcomeUnknown("k")) { try await test.registry.storedAnswer(key) }
+        await #expect(throws: RegistryError.keyOutcomeUnknown("k")) { try await self.create("cam1", key, test) }
+        #expect(test.kinds == [])
         try await test.registry.start()
         await test.advance(StoreAccess.answersMs + 60_001)
         #expect(try await test.registry.storedAnswer(key) == nil)
@@ -101,9 +137,7 @@ import Testing
         defer { test.remove() }
         let key = IdempotencyKey(tokenID: 1, key: "k", fingerprint: "f")
         let made = await withTaskGroup(of: Bool.self) { group in
-            for _ in 0..<20 {
-                group.addTask { await IdempotencyKey.$current.withValue(key) { (try? await test.create()) != nil } }
-            }
+            for _ in 0..<20 { group.addTask { (try? await self.create(nil, key, test)) != nil } }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         #expect(made == 1 && test.kinds == [.roomCreated])

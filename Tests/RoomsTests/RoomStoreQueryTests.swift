@@ -332,7 +332,9 @@ import Testing
         try await test.apply(.forbid(untilMs: test.now + 1_000, reason: ""), "cam1")
         await test.advance(1_000)
         let key = IdempotencyKey(tokenID: 1, key: "k", fingerprint: "f")
-        try await IdempotencyKey.$current.withValue(key) { _ = try await test.apply(.close, "cam1") }
+        _ = try await test.registry.apply(
+            .close, to: "cam1", action: "close", by: Actor("t"),
+            keeping: KeptAnswer(key: key) { _ in StoredAnswer(status: 200, body: "{}") })
         await test.advance(RoomPolicy().retentionMs)
         _ = try await test.registry.createToken(name: "a", role: .app)
         _ = try await test.registry.revokeToken(1)

@@ -19,7 +19,7 @@ final class APIService: Sendable {
         self.table = APITable(APIRoute.all)
         self.limits = RateLimits(rate: core.config.api.rateLimit)
         self.authentication = Authentication(registry: core.rooms, limits: self.limits)
-        self.idempotency = Idempotency(registry: core.rooms)
+        self.idempotency = Idempotency(registry: core.rooms, log: core.log)
     }
 
     /// Always an answer, whatever the request.
@@ -87,7 +87,7 @@ final class APIService: Sendable {
         let bytes = try await body.collect()
         if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
         let call = APICall(core: self.core, token: token, values: values, host: request.head.authority)
-        if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.hasEffect {
+        if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {
             return try await self.once(key, route, call, context)
         }
         switch try await route.handle(call) {

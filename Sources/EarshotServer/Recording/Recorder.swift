@@ -67,6 +67,11 @@ actor Recorder {
 
     /// Begins to take frames, with what has come already. Once.
     func start(with head: RecordingHead?) {
+        // A call may stop it before.
+        guard self.ending == nil else {
+            head?.drop()
+            return
+        }
         let me = Weak(recorder: self)
         let wake = { @Sendable [executor] in
             executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }

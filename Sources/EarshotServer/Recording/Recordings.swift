@@ -52,6 +52,8 @@ package final class Recordings: Sendable {
         case notLive
         case end(RecordingEnd)
         case stopping
+        /// A call with an Idempotency-Key is carried out only together with its key.
+        case notStored(RegistryError)
     }
 
     /// From a failure to the next attempt; twice as long after each, up to about a quarter of an hour.
@@ -91,7 +93,8 @@ package final class Recordings: Sendable {
 
     /// Begins to record a stream that is live, or goes on with what a restart has cut off. `triesAgain`: later, when the disk has no room.
     func begin(
-        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool, core: ServerCore
+        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool, core: ServerCore,
+        keeping: KeptAnswer<RecordingOrder>? = nil
     ) async throws(Refusal) -> Recorder {
         if self.isRecording(path) { throw .isRecording }
         let acquired = await core.onHome(of: path.description) { home, stream -> Relay.Stream? in
@@ -136,10 +139,31 @@ package final class Recordings: Sendable {
             core.registry.release(stream)
             throw refusal
         }
-        if made.isByCall, earlier == nil { self.rooms.recordingOrdered(order) }
+        if let keeping {
+            do throws(RegistryError) {
+                try await self.rooms.order(order, isNew: earlier == nil, keeping: keeping)
+            } catch {
+                self.head(of: stream)?.drop()
+                self.giveUp(made, earlier, of: stream, core: core)
+                throw .notStored(error)
+            }
+        } else if made.isByCall, earlier == nil {
+            self.rooms.recordingOrdered(order)
+        }
         await made.start(with: self.head(of: stream))
         Task { await core.recordTalk(beside: path, of: roomID) }
         return made
+    }
+
+    /// It has not begun, and will not.
+    private func giveUp(_ recorder: Recorder, _ earlier: RecordingOrder?, of stream: Relay.Stream, core: ServerCore) {
+        let path = recorder.task.path.description
+        self.state.withLock { state in
+            if state.running[path] === recorder { state.running[path] = nil }
+            if let earlier { state.orders[path] = earlier }
+        }
+        // Otherwise a call has stopped it meanwhile, and it has let go itself.
+        if !recorder.isOver { core.registry.release(stream) }
     }
 
     /// Of what the server makes itself to go with another recording.
@@ -150,7 +174,25 @@ package final class Recordings: Sendable {
     }
 
     /// Ends a recording by a call, also one that waits for its stream since a restart. Nil: there was none.
-    func stop(_ path: StreamPath, core: ServerCore) async -> RecordingOrder? {
+    func stop(_ path: StreamPath, core: ServerCore) async -> RecordingOrder? { await self.stop(path, core: core, isTold: false) }
+
+    /// The same, with what is stored together with the order's end before the recording itself ends.
+    func stop(
+        _ path: StreamPath, core: ServerCore, keeping: KeptAnswer<RecordingOrder>?
+    ) async throws(RegistryError) -> RecordingOrder? {
+        guard let keeping else { return await self.stop(path, core: core) }
+        let (running, waiting) = self.state.withLock { state in
+            (state.running[path.description].flatMap { $0.isOver ? nil : $0 }, state.orders[path.description])
+        }
+        guard let order = running.map({ RecordingOrder(task: $0.task, startedAt: $0.startedAt) }) ?? waiting else {
+            return await self.stop(path, core: core)
+        }
+        try await self.rooms.endOrder(order, isRunning: running != nil, keeping: keeping)
+        return await self.stop(path, core: core, isTold: true) ?? order
+    }
+
+    /// `isTold`: the store knows already that an order without a recorder is over.
+    private func stop(_ path: StreamPath, core: ServerCore, isTold: Bool) async -> RecordingOrder? {
         let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
             // Also what would be tried again.
             let wasBroken = state.broken.removeValue(forKey: path.description) != nil
@@ -159,7 +201,7 @@ package final class Recordings: Sendable {
             if recorder != nil || wasBroken { state.stopped[path.description] = Held(stream: core.registry.find(path.description)) }
             return (recorder, state.orders.removeValue(forKey: path.description))
         }
-        if let order { await self.drop(order, .stopped) }
+        if let order, !isTold { await self.drop(order, .stopped) }
         guard let recorder else { return order }
         await recorder.stop(.stopped)
         return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)

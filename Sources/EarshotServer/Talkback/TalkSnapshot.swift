@@ -16,8 +16,8 @@ struct TalkSnapshot: Sendable {
         let role: TalkRole
         /// Monotonic milliseconds.
         let sinceMs: Int64
-        let isMuted: Bool
-        let gainDB: Double
+        fileprivate(set) var isMuted: Bool
+        fileprivate(set) var gainDB: Double
         let hasFloor: Bool
         let report: VoiceReport?
         let leftOut: TalkSeat.Counts?
@@ -39,13 +39,26 @@ struct TalkSnapshot: Sendable {
     var set: [TalkMemberSetting] = []
     let holders: [String]
     let queue: [String]
-    let members: [Member]
+    fileprivate(set) var members: [Member]
     let listeners: Int
     let mixes: Int
     let encodes: Int
 }
 
 extension TalkSnapshot {
+    /// The channel as it is when a change to what is set for a participant has reached it: whoever is banned has left.
+    func after(_ change: TalkMemberChange, nowMs: Int64) -> TalkSnapshot {
+        var after = self
+        let setting = change.setting
+        after.set = change.all
+        if let until = setting.bannedUntilMs, until > nowMs { after.members.removeAll { $0.userID == setting.user } }
+        for index in after.members.indices where after.members[index].userID == setting.user {
+            after.members[index].isMuted = setting.isMuted
+            after.members[index].gainDB = setting.gainDB
+        }
+        return after
+    }
+
     /// Of a channel that nobody has used.
     init(settings: TalkSettings) {
         self.init(settings: settings, holders: [], queue: [], members: [], listeners: 0, mixes: 0, encodes: 0)

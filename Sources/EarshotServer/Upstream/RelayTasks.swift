@@ -29,11 +29,13 @@ final class RelayTasks: Sendable {
 
     /// Stores a new task and runs it.
     func create(
-        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, core: ServerCore
-    ) async throws -> RelayLink {
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, core: ServerCore,
+        keeping: KeptAnswer<RelayTask>? = nil
+    ) async throws -> RelayTask {
         let sealed = try await self.vault(core).seal(url, direction, path)
-        let task = try await core.rooms.createRelayTask(direction, path, url: sealed, onDemand: onDemand)
-        return try self.add(task.with(url: url), core: core)
+        let task = try await core.rooms.createRelayTask(direction, path, url: sealed, onDemand: onDemand, keeping: keeping)
+        _ = try self.add(task.with(url: url), core: core)
+        return task
     }
 
     /// Runs what the store has. Addresses that an earlier version stored as they are get sealed.

@@ -1,5 +1,6 @@
 @testable import EarshotServer
 import Foundation
+import HTTPTypes
 import Testing
 
 /// The same request twice, one after the other or at once.
@@ -46,28 +47,89 @@ import Testing
         }
     }
 
-    /// What is done is done: the caller hears of it though the answer cannot be kept, and a repetition gets it once it could.
-    @Test func anAnswerThatCannotBeKeptIsGiven() async throws {
-        @Sendable func change(_ server: TestServer, _ sql: String) async throws {
-            let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
-            let done = try await ClientProcess.run(["python3", "-c", script, "\(server.dataDirectory)/earshot.db", sql], within: 20)
-            #expect(done.status == 0, "\(done.errors)")
+    private static func change(_ server: TestServer, _ sql: String) async throws {
+        let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
+        let done = try await ClientProcess.run(["python3", "-c", script, "\(server.dataDirectory)/earshot.db", sql], within: 20)
+        #expect(done.status == 0, "\(done.errors)")
+    }
+
+    private static let noAnswers = "CREATE TRIGGER no_answers BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no'); END"
+
+    /// The answer is stored in the transaction of the effect: where it cannot be, there is no effect.
+    @Test(arguments: [
+        ("rooms", #"{"title":"one"}"#), ("rooms/r1/like", "{}"), ("rooms/r1/close", "{}"), ("rooms/r1/forbid", "{}"),
+        ("rooms/r1/renew", "{}"), ("rooms/r1/join", #"{"userId":"ann"}"#), ("rooms/r1/leave", #"{"userId":"bob"}"#),
+        ("rooms/r1/members/bob/kick", "{}"), ("tokens", #"{"name":"x","role":"app"}"#), ("streams/live/s2/forbid", "{}"),
+        ("streams/live/s1/resume", "{}"), ("rooms/r1/talk/members/ann/mute", #"{"muted":true}"#),
+        ("rooms/r1/talk/members/ann/kick", #"{"seconds":60}"#), ("rooms/r1/talk/members/bob/allow", "{}"),
+        ("relay-tasks", #"{"direction":"pull","app":"live","name":"p1","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#),
+    ]) func withoutItsAnswerNothingIsDone(_ path: String, _ body: String) async throws {
+        let loopback = [try CIDR(parsing: "127.0.0.0/8")]
+        try await TestServer.run({
+            $0.talk.always = true
+            $0.outbound.allowPrivate = loopback
+        }) { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            try await api.ok("POST", "rooms/r1/join", #"{"userId":"bob"}"#)
+            try await api.ok("POST", "streams/live/s1/forbid", "{}")
+            func state() async throws -> [Data] {
+                var texts: [Data] = []
+                for path in ["rooms", "rooms/r1/members", "tokens", "streams/forbidden", "rooms/r1/talk", "relay-tasks", "rooms/r1/events"]
+                {
+                    let data = try await api.ok("GET", path).value.orThrow()
+                    texts.append(try JSONSerialization.data(withJSONObject: data, options: .sortedKeys))
+                }
+                return texts
+            }
+            let before = try await state()
+            let key = ["Idempotency-Key": "k"]
+            try await Self.change(server, Self.noAnswers)
+            let refused = try await api("POST", path, body, headers: key)
+            #expect(refused.status == 503, "\(refused.text)")
+            #expect(try await state() == before)
+            try await Self.change(server, "DROP TRIGGER no_answers")
+            let first = try await api("POST", path, body, headers: key)
+            #expect(first.status < 300 && first.headers["idempotency-replayed"] == nil, "\(first.text)")
+            let again = try await api("POST", path, body, headers: key)
+            #expect(again.status == first.status && again.headers["idempotency-replayed"] == "true")
+            if path != "tokens" { #expect(again.body == first.body) }
         }
+    }
+
+    /// An effect on what runs cannot be undone: the caller hears of it though the answer was not kept.
+    @Test func aLiveEffectIsToldAnyway() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
-            let key = ["Idempotency-Key": "order-1"]
-            try await change(server, "CREATE TRIGGER no_answers BEFORE UPDATE ON answers BEGIN SELECT RAISE(ROLLBACK, 'full'); END")
-            let first = try await api("POST", "rooms", #"{"title":"one"}"#, headers: key)
-            #expect(first.status == 201, "\(first.text)")
-            try await change(server, "DROP TRIGGER no_answers")
-            var again = first
-            try await eventually("the answer to be kept") {
-                again = try await server.call("POST", "rooms", #"{"title":"one"}"#, headers: key)
-                return again.status == 201
-            }
-            #expect(again.headers["idempotency-replayed"] == "true" && again.body == first.body)
-            #expect(try await api.ok("GET", "rooms")["total"].int == 1)
+            let key = ["Idempotency-Key": "k"]
+            try await Self.change(server, Self.noAnswers)
+            let first = try await api("POST", "streams/live/cam1/drop", "{}", headers: key)
+            #expect(try first.json()["data"]["wasDropped"].bool == false, "\(first.text)")
+            try await Self.change(server, "DROP TRIGGER no_answers")
+            let second = try await api("POST", "streams/live/cam1/drop", "{}", headers: key)
+            #expect(second.status == 200 && second.headers["idempotency-replayed"] == nil)
+            #expect(try await api("POST", "streams/live/cam1/drop", "{}", headers: key).headers["idempotency-replayed"] == "true")
         }
+    }
+
+    /// A key that an earlier version has left without an answer.
+    @Test func aLostAnswerIsToldAsLost() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            let key = ["Idempotency-Key": "k"]
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201, headers: key)
+            try await Self.change(server, "UPDATE answers SET status = NULL, body = NULL")
+            let answer = try await api("POST", "rooms", #"{"roomId":"r1"}"#, headers: key)
+            #expect(answer.status == 409 && answer.headers["retry-after"] == nil)
+            #expect(try answer.json()["error"]["rule"].string == "outcome_unknown")
+        }
+    }
+
+    /// Every call that has an effect says where.
+    @Test func liveEffectsAreThese() {
+        let live = APIRoute.all.filter { $0.effect == .live }.map(\.name)
+        #expect(live == ["dropStream", "changeFloor"])
+        #expect(APIRoute.all.allSatisfy { $0.method == .post || $0.effect == .nothing })
     }
 
     @Test func answersOutliveARestart() async throws {
@@ -103,10 +165,13 @@ import Testing
     @Test func onceAlsoWhenAllComeAtOnce() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
-            let statuses = try await Self.atOnce(40) { _ in
-                try await api("POST", "rooms", "{}", headers: ["Idempotency-Key": "same"]).status
-            }
+            let answers = try await Self.atOnce(40) { _ in try await api("POST", "rooms", "{}", headers: ["Idempotency-Key": "same"]) }
+            let statuses = answers.map(\.status)
             #expect(statuses.allSatisfy { $0 == 201 || $0 == 409 }, "\(statuses)")
+            for answer in answers where answer.status == 409 {
+                #expect(answer.headers["retry-after"] == "1")
+                #expect(try answer.json()["error"]["rule"].string == "in_progress")
+            }
             #expect(statuses.contains(201))
             #expect(try await api.ok("GET", "rooms")["total"].int == 1)
         }

@@ -63,7 +63,7 @@ final class TestRegistry: Sendable {
     }
 
     /// Waits until everything submitted before is on disk.
-    func settle() async { _ = await self.registry.result(key: nil) { _ in } }
+    func settle() async { _ = await self.registry.result { _ in } }
 
     func remove() { try? FileManager.default.removeItem(atPath: self.directory) }
 

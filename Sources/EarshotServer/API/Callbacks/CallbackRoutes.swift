@@ -20,12 +20,14 @@ extension APIRoute {
             return CallbackListAnswer(next: list.count == limit ? list.last?.id : nil, list: list)
         },
         APIRoute(
-            .post, "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops, "Send a notice again, with the same key.",
+            storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops, "Send a notice again, with the same key.",
             in: [Self.id.erased], answers: OutboxEntry.shape
-        ) { call in
+        ) { call, keep in
             let id = try call.value(Self.id)
-            guard let entry = try await call.rooms.redeliver(id) else { throw APIError.notFound("callback", "\(id)") }
-            return entry
+            return try await keep({ (entry: OutboxEntry?) in
+                guard let entry else { throw APIError.notFound("callback", "\(id)") }
+                return entry
+            }) { try await call.rooms.redeliver(id, keeping: $0) }
         },
     ]
 }

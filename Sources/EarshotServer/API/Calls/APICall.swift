@@ -8,6 +8,22 @@ struct APICall: Sendable {
     let values: InputValues
     /// As the client named it in `Host`; for the URLs handed out.
     let host: String?
+    /// Its Idempotency-Key, if it has one that matters.
+    private(set) var keyed: KeyedCall?
+
+    init(core: ServerCore, token: APIToken?, values: InputValues, host: String?) {
+        self.core = core
+        self.token = token
+        self.values = values
+        self.host = host
+    }
+
+    /// The same call with its key.
+    func with(_ keyed: KeyedCall) -> APICall {
+        var call = self
+        call.keyed = keyed
+        return call
+    }
 
     var rooms: RoomRegistry { self.core.rooms }
 

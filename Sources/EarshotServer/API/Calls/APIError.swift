@@ -131,9 +131,18 @@ extension APIError {
             self.value = key
             self.rule = "expected a key of its own for each request"
         case .keyBusy(let key):
-            self.init(.conflict, .conflict, "The request with this Idempotency-Key is being carried out, or its answer was lost.")
+            self.init(.conflict, .conflict, "A request with this Idempotency-Key is being carried out; its answer can be had soon.")
             self.field = "Idempotency-Key"
             self.value = key
+            self.rule = "in_progress"
+            self.headers[.retryAfter] = "1"
+        case .keyOutcomeUnknown(let key):
+            self.init(
+                .conflict, .conflict,
+                "The request with this Idempotency-Key was carried out by an earlier version of the server, which did not keep the answer.")
+            self.field = "Idempotency-Key"
+            self.value = key
+            self.rule = "outcome_unknown"
         case .storeFailed:
             // What the store says is for the log.
             self = .unavailable("The room registry cannot be written or read now; nothing was changed.")

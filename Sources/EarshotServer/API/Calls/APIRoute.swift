@@ -19,8 +19,7 @@ struct APIRoute: Sendable {
     let success: APISuccess
     /// What can go wrong besides what can with every call.
     let failures: Set<APIFailure>
-    /// Whether a repetition with the same Idempotency-Key must not be carried out again.
-    let hasEffect: Bool
+    let effect: APIEffect
     let handle: @Sendable (APICall) async throws -> APIReply
 
     /// The path's parts: literal, or the name of a parameter.
@@ -33,6 +32,16 @@ struct APIRoute: Sendable {
         case literal(String)
         case parameter(String)
     }
+}
+
+/// Where a call's effect is, and so what becomes of a repetition with the same Idempotency-Key after a crash.
+enum APIEffect: Sendable {
+    /// There is none: a repetition is simply carried out again.
+    case nothing
+    /// In the store, in one transaction with the answer.
+    case stored
+    /// On what runs: connections, the floor. It ends with the process, and its answer is stored after it.
+    case live
 }
 
 /// A group of calls in the document.
@@ -98,7 +107,7 @@ extension APIRoute {
         _ method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
         in pathForm: [AnyInput] = [], query: [AnyInput] = [], body: [AnyInput]? = nil, answers shape: Shape<Output>,
         status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
-        secret: String? = nil, hasEffect: Bool? = nil, _ handle: @escaping @Sendable (APICall) async throws -> Output
+        secret: String? = nil, effect: APIEffect? = nil, _ handle: @escaping @Sendable (APICall) async throws -> Output
     ) {
         self.init(
             method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
@@ -106,8 +115,23 @@ extension APIRoute {
             body: body.map(Form.init) ?? (method == .post ? .empty : nil),
             success: APISuccess(
                 status: status, content: [("application/json", Self.envelope(shape.schema))], location: location, secret: secret),
-            failures: failures, hasEffect: hasEffect ?? (method == .post), handle: { .data(shape.write(try await handle($0))) },
-            parts: Self.parts(path))
+            failures: failures, effect: effect ?? (method == .post ? .live : .nothing),
+            handle: { .data(shape.write(try await handle($0))) }, parts: Self.parts(path))
+    }
+
+    /// A POST whose effect is in the store, where its handler stores the answer, too.
+    init<Output: Sendable>(
+        storing path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
+        in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers shape: Shape<Output>,
+        status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
+        secret: String? = nil, _ handle: @escaping @Sendable (APICall, AnswerKeeper<Output>) async throws -> Output
+    ) {
+        self.init(
+            .post, path, name, tag, role, summary, in: pathForm, body: body, answers: shape, status: status, location: location,
+            failures: failures, secret: secret, effect: .stored
+        ) { call in
+            try await handle(call, AnswerKeeper(keyed: call.keyed, shape: shape))
+        }
     }
 
     /// A call whose answer is not JSON in the envelope.
@@ -118,7 +142,7 @@ extension APIRoute {
     ) {
         self.init(
             method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
-            body: nil, success: APISuccess(status: .ok, content: [(type, schema)]), failures: failures, hasEffect: false,
+            body: nil, success: APISuccess(status: .ok, content: [(type, schema)]), failures: failures, effect: .nothing,
             handle: { .raw(type: type, try await handle($0)) }, parts: Self.parts(path))
     }
 
@@ -130,7 +154,7 @@ extension APIRoute {
         self.init(
             method: .get, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: .empty,
             body: nil,
-            success: APISuccess(status: .ok, content: [(type, nil)]), failures: failures.union([.noSuchRange]), hasEffect: false,
+            success: APISuccess(status: .ok, content: [(type, nil)]), failures: failures.union([.noSuchRange]), effect: .nothing,
             handle: { .file(try await handle($0)) }, parts: Self.parts(path), isDownload: true)
     }
 

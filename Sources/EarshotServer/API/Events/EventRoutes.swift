@@ -30,7 +30,7 @@ extension APIRoute {
         APIRoute(
             .post, "/events/ticket", "makeEventTicket", .events, .app,
             "Make a ticket that opens the WebSocket /events once, within a minute: for clients that cannot send a token.",
-            body: [Self.ticketRoom.erased], answers: TicketOffice.Ticket.shape, failures: [.notFound], hasEffect: false
+            body: [Self.ticketRoom.erased], answers: TicketOffice.Ticket.shape, failures: [.notFound], effect: .nothing
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket is made for a token.") }
             // A ticket for a room that is not there would only fail later.

@@ -1,18 +1,22 @@
 import Crypto
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 import Rooms
 import Synchronization
 
 /// Requests with an Idempotency-Key: each is carried out once, and a repetition gets the first one's answer. Any thread.
 ///
-/// Only what succeeded is kept: a call that was refused changed nothing, and its repetition is judged anew. The registry stores the key in
-/// the transaction of the call's effect; what the call answers follows after it.
+/// Only what succeeded is kept: a call that was refused changed nothing, and its repetition is judged anew. The answer is stored in the
+/// transaction of the call's effect, so that after a crash there are both or neither. A call whose effect is outside of the store
+/// (``APIEffect/live``) has its answer stored after it; such effects end with the process, and a repetition that finds no answer is
+/// carried out again.
 final class Idempotency: Sendable {
     static let header = HTTPField.Name("Idempotency-Key")
 
     private let registry: RoomRegistry
+    private let log: Logger
     private struct Running: Hashable {
         let token: Int64
         let key: String
@@ -20,7 +24,10 @@ final class Idempotency: Sendable {
     /// Being carried out now.
     private let running = Mutex<Set<Running>>([])
 
-    init(registry: RoomRegistry) { self.registry = registry }
+    init(registry: RoomRegistry, log: Logger) {
+        self.registry = registry
+        self.log = log
+    }
 
     /// The request's key, if it has one.
     static func key(_ request: Request, _ body: ByteBuffer, _ token: APIToken) throws(APIError) -> IdempotencyKey? {
@@ -40,22 +47,23 @@ final class Idempotency: Sendable {
         case stored(StoredAnswer)
     }
 
-    /// The stored answer, or the call's own, which is stored then.
+    /// The stored answer, or the call's own, which is stored then. Throws ``RegistryError/keyBusy(_:)`` while another request with the
+    /// key is being carried out.
     func answer(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, requestID: String) async throws -> Answer {
         let mine = Running(token: key.tokenID, key: key.key)
         guard self.running.withLock({ $0.insert(mine).inserted }) else { throw RegistryError.keyBusy(key.key) }
         defer { self.running.withLock { _ = $0.remove(mine) } }
         if let stored = try await self.registry.storedAnswer(key) { return .stored(stored) }
-        let reply = try await IdempotencyKey.$current.withValue(key) { try await route.handle(call) }
-        guard case .data(let data) = reply else { throw APIError(.internalServerError, .internal, "The call has no JSON answer.") }
-        let kept = route.success.secret.map { data.replacing($0, with: .null) } ?? data
-        let body = APIRoute.envelope(kept, requestID: requestID).text
-        let answer = StoredAnswer(status: route.success.status.code, body: body)
+        let keyed = KeyedCall(key: key, requestID: requestID, success: route.success)
+        guard case .data(let data) = try await route.handle(call.with(keyed)) else {
+            throw APIError(.internalServerError, .internal, "The call has no JSON answer.")
+        }
+        guard !keyed.isKept else { return .fresh(data) }
         do {
-            try await self.registry.store(answer, for: key)
+            try await self.registry.keep(keyed.stored(data), for: key)
         } catch {
-            // What was asked for is done and on disk, and this answer is true. A repetition gets it as soon as the store takes it.
-            self.registry.storeLater(answer, for: key)
+            // The effect is there and cannot be undone: the caller gets its answer, and a repetition is carried out again.
+            self.log.warning("An answer was not kept for its Idempotency-Key", metadata: ["call": "\(route.name)", "error": "\(error)"])
         }
         return .fresh(data)
     }

@@ -47,8 +47,11 @@ enum OpenAPIDocument {
         many seconds the next is possible.
 
         A POST with an `Idempotency-Key` is carried out once: a repetition within a day, with the same token, path, query and body, gets \
-        the first answer with `Idempotency-Replayed: true`. Only what succeeded is kept; a call that was refused changed nothing, and its \
-        repetition is judged anew. Calls that change nothing are simply carried out again.
+        the first answer with `Idempotency-Replayed: true`, also after a crash of the server: the answer is stored in one transaction with \
+        what the call changes. While the first is being carried out, a repetition gets 409 with `Retry-After` and the rule `in_progress`. \
+        Only what succeeded is kept; a call that was refused changed nothing, and its repetition is judged anew. Calls that change nothing \
+        are simply carried out again. Calls with `x-effect: live` act on connections and the floor, which end with the server's process: \
+        their answers are stored after the effect, and a repetition that finds none is carried out again.
         """,
     ]
 
@@ -63,6 +66,7 @@ enum OpenAPIDocument {
             members.append(.init(name: "x-role", value: .string(role.rawValue)))
             members.append(.init(name: "security", value: [["token": []]]))
         }
+        if route.effect == .live { members.append(.init(name: "x-effect", value: "live")) }
         var parameters: [JSONValue] = []
         for input in route.pathForm.inputs { parameters.append(Self.parameter(input, "path", &schemas)) }
         for input in route.query.inputs { parameters.append(Self.parameter(input, "query", &schemas)) }

@@ -6,6 +6,12 @@ struct RecordingTaskAnswer: Sendable {
     let startedAt: Int64
     let isRecording: Bool
 
+    init(_ order: RecordingOrder, isRecording: Bool) {
+        self.task = order.task
+        self.startedAt = order.startedAt
+        self.isRecording = isRecording
+    }
+
     static let shape = Shape<RecordingTaskAnswer>.object(
         "RecordingTask",
         [

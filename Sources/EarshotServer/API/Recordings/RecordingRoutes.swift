@@ -32,23 +32,26 @@ extension APIRoute {
     /// Recordings: start and stop, look up, download, delete.
     static let recordings: [APIRoute] = [
         APIRoute(
-            .post, "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
+            storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
             "Start or stop recording one of a room's streams. A restart of the server does not end it. Stopped, its last file is closed when this answers.",
             in: [RoomInputs.room.erased],
             body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.shape, failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(RecordingInputs.slot))
             guard let slot = room.slots.first(where: { $0.number == number }) else {
                 throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))
             }
             switch try call.value(RecordingInputs.action) {
-            case .start: return try await Self.start(room, slot, call)
+            case .start:
+                return try await keep({ RecordingTaskAnswer($0, isRecording: true) }) { try await Self.start(room, slot, call, $0) }
             case .stop:
-                guard let ended = await call.core.recordings.stop(slot.path, core: call.core) else {
-                    throw APIError.wrongState("\(slot.path) is not being recorded.", state: "not recording", allowed: ["recording"])
+                return try await keep({ RecordingTaskAnswer($0, isRecording: false) }) { keeping in
+                    guard let ended = try await call.core.recordings.stop(slot.path, core: call.core, keeping: keeping) else {
+                        throw APIError.wrongState("\(slot.path) is not being recorded.", state: "not recording", allowed: ["recording"])
+                    }
+                    return ended
                 }
-                return RecordingTaskAnswer(task: ended.task, startedAt: ended.startedAt, isRecording: false)
             }
         },
         APIRoute(
@@ -125,12 +128,14 @@ extension APIRoute {
         return recording
     }
 
-    private static func start(_ room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> RecordingTaskAnswer {
+    private static func start(
+        _ room: Room, _ slot: Room.Slot, _ call: APICall, _ keeping: KeptAnswer<RecordingOrder>?
+    ) async throws -> RecordingOrder {
         let recordings = call.core.recordings
         do throws(Recordings.Refusal) {
             let recorder = try await recordings.begin(
-                slot.path, roomID: room.id, slot: slot.number, isByCall: true, triesAgain: false, core: call.core)
-            return RecordingTaskAnswer(task: recorder.task, startedAt: recorder.startedAt, isRecording: true)
+                slot.path, roomID: room.id, slot: slot.number, isByCall: true, triesAgain: false, core: call.core, keeping: keeping)
+            return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)
         } catch {
             switch error {
             case .isRecording:
@@ -142,6 +147,7 @@ extension APIRoute {
             case .end(let end):
                 recordings.tellRefused(slot.path, roomID: room.id, slot: slot.number, end)
                 throw APIError.wrongState(end.words, state: end.rawValue, allowed: [])
+            case .notStored(let error): throw error
             case .stopping: throw APIError.unavailable("The server is stopping.")
             }
         }

@@ -25,11 +25,11 @@ extension APIRoute {
             RelayTaskListAnswer(list: call.core.relayTasks.all.map(RelayTaskAnswer.init))
         },
         APIRoute(
-            .post, "/relay-tasks", "createRelayTask", .relays, .admin,
+            storing: "/relay-tasks", "createRelayTask", .relays, .admin,
             "Forward a stream to another server, or pull one from there. Kept up across restarts until it is deleted.",
             body: [Self.direction.erased, Self.app.erased, Self.name.erased, Self.url.erased, Self.onDemand.erased],
             answers: RelayTaskAnswer.shape, status: .created, location: ("/relay-tasks/", "taskId"), failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             let (direction, text) = (try call.value(Self.direction), try call.value(Self.url))
             let path = StreamPath(app: try call.value(Self.app), name: try call.value(Self.name))
             let url: UpstreamURL
@@ -61,9 +61,10 @@ extension APIRoute {
                 throw APIError(.conflict, .conflict, "\(path) is pulled from another address already.")
             }
             do {
-                return RelayTaskAnswer(
-                    try await call.core.relayTasks.create(
-                        direction, path, url: text, onDemand: try call.value(Self.onDemand), core: call.core))
+                let onDemand = try call.value(Self.onDemand)
+                return try await keep({ RelayTaskAnswer(new: $0, target: url) }) {
+                    try await call.core.relayTasks.create(direction, path, url: text, onDemand: onDemand, core: call.core, keeping: $0)
+                }
             } catch let error as UpstreamError {
                 throw APIError(FieldError("url", "", "\(error)"))
             } catch let error as KeyFileError {
@@ -104,6 +105,14 @@ struct RelayTaskAnswer: Sendable {
     /// Why a pull waits.
     let held: String?
     let target: String
+
+    /// Of a link that has not begun.
+    init(new task: RelayTask, target: UpstreamURL) {
+        self.task = task
+        self.status = nil
+        self.held = nil
+        self.target = target.redacted
+    }
 
     init(_ link: RelayLink) {
         self.task = link.task

@@ -5,18 +5,19 @@ extension APIRoute {
     /// Members: who is in a room.
     static let members: [APIRoute] = [
         APIRoute(
-            .post, "/rooms/{roomId}/join", "joinRoom", .members, .app, "A user enters; entering again renews the nick.",
+            storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, "A user enters; entering again renews the nick.",
             in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.shape,
             failures: [.conflict]
-        ) { call in
-            try await call.rooms.join(
-                try call.value(RoomInputs.room), user: try call.value(RoomInputs.user), nick: try call.value(RoomInputs.nick))
+        ) { call, keep in
+            let (id, user, nick) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user), try call.value(RoomInputs.nick))
+            return try await keep({ $0 }) { try await call.rooms.join(id, user: user, nick: nick, keeping: $0) }
         },
         APIRoute(
-            .post, "/rooms/{roomId}/leave", "leaveRoom", .members, .app, "A user leaves.", in: [RoomInputs.room.erased],
+            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, "A user leaves.", in: [RoomInputs.room.erased],
             body: [RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
-        ) { call in
-            try await call.rooms.leave(try call.value(RoomInputs.room), user: try call.value(RoomInputs.user))
+        ) { call, keep in
+            let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
+            try await keep({}) { try await call.rooms.leave(id, user: user, keeping: $0) }
         },
         APIRoute(
             .get, "/rooms/{roomId}/members", "listMembers", .members, .app, "Who is there, by user id.", in: [RoomInputs.room.erased],
@@ -28,10 +29,11 @@ extension APIRoute {
             return MemberListAnswer(total: total, next: list.count == limit ? list.last?.user : nil, list: list)
         },
         APIRoute(
-            .post, "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, "Throw a user out: the user's connections end.",
+            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, "Throw a user out: the user's connections end.",
             in: [RoomInputs.room.erased, RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
-        ) { call in
-            try await call.rooms.kick(try call.value(RoomInputs.room), user: try call.value(RoomInputs.user), by: call.actor)
+        ) { call, keep in
+            let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
+            try await keep({}) { try await call.rooms.kick(id, user: user, by: call.actor, keeping: $0) }
         },
     ]
 }

@@ -5,13 +5,13 @@ extension APIRoute {
     /// Rooms: create, look up, change, end.
     static let rooms: [APIRoute] = [
         APIRoute(
-            .post, "/rooms", "createRoom", .rooms, .app, "Create a room; it becomes live when media arrives.",
+            storing: "/rooms", "createRoom", .rooms, .app, "Create a room; it becomes live when media arrives.",
             body: [
                 RoomInputs.id.erased, RoomInputs.app.erased, RoomInputs.slots.erased, RoomInputs.owner.erased, RoomInputs.title.erased,
                 RoomInputs.custom.erased, RoomInputs.isPublic.erased, RoomInputs.device.erased, RoomInputs.policy.erased,
             ],
             answers: RoomAnswer.shape, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             var new = NewRoom(policy: call.core.config.rooms.policy)
             new.id = call[RoomInputs.id]
             new.app = try call.value(RoomInputs.app)
@@ -24,7 +24,8 @@ extension APIRoute {
             for (name, value) in call[RoomInputs.policy] ?? [:] {
                 RoomPolicy.fields.first { $0.name == name }?.set(&new.policy, value)
             }
-            return try RoomAnswer(try await call.rooms.create(new, by: call.actor), call)
+            let room = new
+            return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.create(room, by: call.actor, keeping: $0) }
         },
         APIRoute(
             .get, "/rooms", "listRooms", .rooms, .app, "List rooms, page by page.",
@@ -87,11 +88,11 @@ extension APIRoute {
         },
         .room("resume", "resumeRoom", .ops, "Let a forbidden room be pushed to again.") { _ in .resume },
         APIRoute(
-            .post, "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Count likes.", in: [RoomInputs.room.erased],
+            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Count likes.", in: [RoomInputs.room.erased],
             body: [RoomInputs.likes.erased], answers: RoomAnswer.shape
-        ) { call in
-            let count = Int(try call.value(RoomInputs.likes))
-            return try RoomAnswer(try await call.rooms.like(try call.value(RoomInputs.room), count: count), call)
+        ) { call, keep in
+            let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
+            return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.like(id, count: count, keeping: $0) }
         },
     ]
 
@@ -101,11 +102,13 @@ extension APIRoute {
         _ input: @escaping @Sendable (APICall) throws -> RoomInput
     ) -> APIRoute {
         APIRoute(
-            .post, "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
+            storing: "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
             answers: RoomAnswer.shape, failures: [.conflict]
-        ) { call in
-            let id = try call.value(RoomInputs.room)
-            return try RoomAnswer(try await call.rooms.apply(try input(call), to: id, action: action, by: call.actor), call)
+        ) { call, keep in
+            let (id, input) = (try call.value(RoomInputs.room), try input(call))
+            return try await keep({ try RoomAnswer($0, call) }) {
+                try await call.rooms.apply(input, to: id, action: action, by: call.actor, keeping: $0)
+            }
         }
     }
 

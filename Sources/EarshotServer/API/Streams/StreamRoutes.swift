@@ -64,26 +64,30 @@ extension APIRoute {
             DropAnswer(wasDropped: await call.core.cut(try Self.pushed(call), .dropped, endsViewers: false))
         },
         APIRoute(
-            .post, "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
+            storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
             "Cut a push and let nobody push there until a time; again: with another time.", in: StreamInputs.path,
             body: [Ban.resumeTime.erased, Ban.seconds.erased, Ban.reason.erased], answers: StreamBan.shape, failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             let until = try Ban.end(until: call[Ban.resumeTime], seconds: call[Ban.seconds], now: call.nowMs, field: "resumeTime")
-            return try await call.rooms.forbid(
-                try Self.pushed(call), untilMs: until, reason: try call.value(Ban.reason), by: call.actor)
+            let (path, reason) = (try Self.pushed(call), try call.value(Ban.reason))
+            return try await keep({ $0 }) {
+                try await call.rooms.forbid(path, untilMs: until, reason: reason, by: call.actor, keeping: $0)
+            }
         },
         APIRoute(
-            .post, "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, "Let a forbidden stream be pushed to again.",
+            storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, "Let a forbidden stream be pushed to again.",
             in: StreamInputs.path, answers: StreamStateAnswer.shape, failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             let path = try call.streamPath()
+            let stream = await call.core.streamAnswer(path)
             do {
-                try await call.rooms.resume(path, by: call.actor)
+                return try await keep({ (room: Room?) in
+                    Self.standing(of: path, room: room, ban: nil, stream: stream)
+                }) { try await call.rooms.resume(path, by: call.actor, keeping: $0) }
             } catch RegistryError.notForbidden {
                 let state = try await Self.standing(of: path, call).state.rawValue
                 throw APIError.wrongState("The stream \(path) is not forbidden.", state: state, allowed: ["forbid"])
             }
-            return try await Self.standing(of: path, call)
         },
     ]
 
@@ -108,8 +112,12 @@ extension APIRoute {
     private static func standing(of path: StreamPath, _ call: APICall) async throws -> StreamStateAnswer {
         let room = try await call.rooms.room(ofStream: path)
         let ban = try await call.rooms.ban(of: path)
-        let stream = await call.core.streamAnswer(path)?.with(roomID: room?.id)
-        return StreamStateAnswer(
-            path: path, state: ban != nil ? .forbid : stream?.state == .live ? .active : .inactive, room: room, ban: ban, stream: stream)
+        return Self.standing(of: path, room: room, ban: ban, stream: await call.core.streamAnswer(path))
+    }
+
+    private static func standing(of path: StreamPath, room: Room?, ban: StreamBan?, stream: StreamAnswer?) -> StreamStateAnswer {
+        StreamStateAnswer(
+            path: path, state: ban != nil ? .forbid : stream?.state == .live ? .active : .inactive, room: room, ban: ban,
+            stream: stream?.with(roomID: room?.id))
     }
 }

@@ -110,54 +110,57 @@ extension APIRoute {
             }
         },
         APIRoute(
-            .post, "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
+            storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
             "Leave a participant out of all mixes, or let it be heard again; make it louder or less loud.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
             answers: TalkAnswer.shape, failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             let (_, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             guard call[TalkInputs.muted] != nil || call[TalkInputs.gain] != nil else {
                 throw APIError(FieldError("muted", "", "or gainDb is required"))
             }
             let (muted, gain) = (call[TalkInputs.muted], call[TalkInputs.gain])
-            try await Self.change(id, room, call) { setting in
+            return try await Self.change(id, room, call, keep) { setting in
                 if let muted { setting.isMuted = muted }
                 if let gain { setting.gainDB = Double(gain) }
             }
-            return try await Self.answer(room.id, call)
         },
         APIRoute(
-            .post, "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
+            storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
             "End what a participant says and hears in the channel; its connection's other streams go on.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.shape,
             failures: [.conflict]
-        ) { call in
+        ) { call, keep in
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             let ban = call[TalkInputs.ban]
-            if let ban {
-                let until = call.nowMs + ban
-                try await Self.change(id, room, call) { $0.bannedUntilMs = until }
+            guard let ban else {
+                // Its connections alone: gone with the process, so that no answer has to outlive it.
+                guard channel.kick(id, by: call.actor) else { throw APIError.notFound("participant", id.rawValue) }
+                return try await Self.answer(room.id, call)
             }
-            guard channel.kick(id, by: call.actor) || ban != nil else { throw APIError.notFound("participant", id.rawValue) }
-            return try await Self.answer(room.id, call)
+            let until = call.nowMs + ban
+            return try await Self.change(id, room, call, keep) {
+                $0.bannedUntilMs = until
+            } then: {
+                _ = channel.kick(id, by: call.actor)
+            }
         },
         APIRoute(
-            .post, "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
+            storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
             "Let a participant come back before its time is over.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
             answers: TalkAnswer.shape
-        ) { call in
+        ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
-            try await Self.change(id, room, call) { $0.bannedUntilMs = nil }
-            return try await Self.answer(room.id, call)
+            return try await Self.change(id, room, call, keep) { $0.bannedUntilMs = nil }
         },
         APIRoute(
             .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app,
             "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room.erased],
             body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.shape,
-            hasEffect: false
+            effect: .nothing
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -180,14 +183,27 @@ extension APIRoute {
         return TalkAnswer(room: id, snapshot: snapshot, nowMs: call.nowMs)
     }
 
-    /// Keeps what is set for a participant, and does it, in the order in which it is kept.
+    /// Keeps what is set for a participant, and does it, in the order in which it is kept; `then` what else there is to do.
     private static func change(
-        _ id: ParticipantID, _ room: Room, _ call: APICall, _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void
-    ) async throws {
-        let (core, actor) = (call.core, call.actor)
-        try await call.rooms.changeTalkMember(id.rawValue, of: room.id, change) { setting in
-            core.talk.find(room.id)?.set(setting, of: id, by: actor)
+        _ id: ParticipantID, _ room: Room, _ call: APICall, _ keep: AnswerKeeper<TalkAnswer>,
+        _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, then: @escaping @Sendable () -> Void = {}
+    ) async throws -> TalkAnswer {
+        let (core, actor, nowMs) = (call.core, call.actor, call.nowMs)
+        @Sendable func carryOut(_ keeping: KeptAnswer<TalkMemberChange>?) async throws -> TalkMemberChange {
+            try await core.rooms.changeTalkMember(id.rawValue, of: room.id, keeping: keeping, change) { setting in
+                core.talk.find(room.id)?.set(setting, of: id, by: actor)
+                then()
+            }
         }
+        guard call.keyed != nil else {
+            _ = try await carryOut(nil)
+            return try await Self.answer(room.id, call)
+        }
+        let before = try await Self.answer(room.id, call).snapshot
+        return try await keep({ (change: TalkMemberChange) in
+            // In the transaction: the channel hears of it after the commit.
+            TalkAnswer(room: room.id, snapshot: before.after(change, nowMs: nowMs), nowMs: nowMs)
+        }) { try await carryOut($0) }
     }
 
     private static func floor(

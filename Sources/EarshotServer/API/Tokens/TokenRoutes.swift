@@ -15,12 +15,15 @@ extension APIRoute {
             return TokenListAnswer(total: list.count, list: list)
         },
         APIRoute(
-            .post, "/tokens", "createToken", .tokens, .admin, "Make a token. Its secret is in this answer and nowhere else.",
+            storing: "/tokens", "createToken", .tokens, .admin, "Make a token. Its secret is in this answer and nowhere else.",
             body: [Self.name.erased, Self.role.erased], answers: NewTokenAnswer.shape, status: .created, location: ("/tokens/", "tokenId"),
             secret: "secret"
-        ) { call in
-            let made = try await call.rooms.createToken(name: try call.value(Self.name), role: try call.value(Self.role))
-            return NewTokenAnswer(token: made.token, secret: made.secret)
+        ) { call, keep in
+            let (name, role) = (try call.value(Self.name), try call.value(Self.role))
+            let secret = RoomRegistry.randomTokenSecret()
+            return try await keep({ NewTokenAnswer(token: $0, secret: secret) }) {
+                try await call.rooms.createToken(name: name, role: role, secret: secret, keeping: $0).token
+            }
         },
         APIRoute(
             .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, "Take a token's rights away, at once and for good.",

@@ -20,7 +20,7 @@ extension APIRoute {
         APIRoute(
             .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
             "Make a signed push URL. It is checked when a push begins, never while it runs.", in: [RoomInputs.room.erased],
-            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.shape, failures: [.conflict], hasEffect: false
+            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.shape, failures: [.conflict], effect: .nothing
         ) { call in
             try await Self.push(call)
         },
