@@ -1,5 +1,9 @@
 import EarshotServer
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// What a person sees who starts the server: the addresses to try.
 enum Banner {
     static func print(_ addresses: Server.Addresses, _ config: ServerConfig, tokenFile: String?) {
@@ -31,9 +35,10 @@ enum Banner {
             ]
         }
         lines.append("Stop with Ctrl-C.")
-        // One write, so that a log line cannot come in between.
-        Swift.print(lines.joined(separator: "\n"))
-        Terminal.flush()
+        // One write, so that a log line cannot come in between; on a thread of its own, for nobody may be reading.
+        let output = LineWriter(descriptor: STDOUT_FILENO) { _, _ in "" }
+        AtExit.flush(output)
+        output.write(lines.joined(separator: "\n") + "\n")
     }
 
     /// A listener on all addresses is reached here by the loopback one.

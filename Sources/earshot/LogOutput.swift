@@ -1,5 +1,6 @@
 import EarshotServer
 import Logging
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -8,17 +9,38 @@ import Glibc
 /// The log on standard error: one line an event, as text or JSON.
 enum LogOutput {
     static func logger(_ config: ServerConfig.Log) -> Logger {
+        // A reader that has gone is an error of the write; the signal would end the process.
+        signal(SIGPIPE, SIG_IGN)
         let format = config.format
-        LoggingSystem.bootstrap { _ in LineLogHandler(format: format, logLevel: .info) }
+        let writer = LineWriter(descriptor: STDERR_FILENO) { LineLogHandler.note($0, $1, format) }
+        LoggingSystem.bootstrap { _ in LineLogHandler(format: format, writer: writer, logLevel: .info) }
+        AtExit.flush(writer)
         var logger = Logger(label: "earshot")
         logger.logLevel = config.level
         return logger
     }
 }
 
+/// Lets writers finish when the process ends, by whatever call of exit. Any thread.
+enum AtExit {
+    private static let writers = Mutex<[LineWriter]>([])
+
+    static func flush(_ writer: LineWriter) {
+        let isFirst = self.writers.withLock { writers in
+            writers.append(writer)
+            return writers.count == 1
+        }
+        if isFirst { atexit { AtExit.flushAll() } }
+    }
+
+    /// Waits a moment at most.
+    static func flushAll() { for writer in self.writers.withLock({ $0 }) { writer.flush() } }
+}
+
 /// Writes `time level message key=value …`, or the same as a JSON object.
 struct LineLogHandler: LogHandler {
     let format: ServerConfig.Log.Format
+    let writer: LineWriter
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
 
@@ -33,21 +55,26 @@ struct LineLogHandler: LogHandler {
         let first = ["conn", "remote", "role", "app", "stream", "reason"]
         let keys = first.filter { all[$0] != nil } + all.keys.filter { !first.contains($0) }.sorted()
         let pairs = keys.map { ($0, all[$0]?.description ?? "") }
+        self.writer.write(Self.line(self.format, event.level, "\(event.message)", pairs))
+    }
+
+    /// The line that tells of lines which were not written.
+    static func note(_ lines: Int, _ loss: LineWriter.Loss, _ format: ServerConfig.Log.Format) -> String {
+        let text = "\(lines) \(lines == 1 ? "line was" : "lines were") not written \(loss.reason)"
+        return Self.line(format, .warning, text, [("linesDropped", "\(lines)")])
+    }
+
+    private static func line(
+        _ format: ServerConfig.Log.Format, _ level: Logger.Level, _ message: String, _ pairs: [(String, String)]
+    ) -> String {
         let time = WallClock.text(WallClock.ms)
-        let line: String
-        switch self.format {
+        switch format {
         case .text:
             let fields = pairs.map { key, value in "\(key)=\(Self.quoteIfNeeded(value))" }.joined(separator: " ")
-            let level = event.level.rawValue.uppercased()
-            line = "\(time) \(level) \(event.message)\(fields.isEmpty ? "" : " ")\(fields)\n"
+            return "\(time) \(level.rawValue.uppercased()) \(message)\(fields.isEmpty ? "" : " ")\(fields)\n"
         case .json:
-            let fields = [("time", time), ("level", event.level.rawValue), ("message", "\(event.message)")] + pairs
-            line = "{" + fields.map { "\(Self.quote($0)):\(Self.quote($1))" }.joined(separator: ",") + "}\n"
-        }
-        var text = line
-        text.withUTF8 { bytes in
-            // A log that cannot be written has nowhere to say so.
-            _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+            let fields = [("time", time), ("level", level.rawValue), ("message", message)] + pairs
+            return "{" + fields.map { "\(Self.quote($0)):\(Self.quote($1))" }.joined(separator: ",") + "}\n"
         }
     }
 
@@ -76,40 +103,5 @@ struct LineLogHandler: LogHandler {
             }
         }
         return out + "\""
-    }
-}
-
-/// Standard output, when what was printed must be seen now.
-enum Terminal {
-    static func flush() {
-        fflush(nil)
-    }
-}
-
-/// One descriptor a viewer: the default limit of 1,024 would be reached first of all.
-enum OpenFiles {
-    static func prepare(for connections: Int, _ log: Logger) {
-        self.raiseLimit(log)
-        self.growTable(to: connections)
-    }
-
-    /// A descriptor table that grows under a process with threads makes the caller wait for a grace period of the kernel's, 20 to 40 ms in
-    /// which nobody is served. Grown once at the start, it never does so again.
-    private static func growTable(to connections: Int) {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        let highest = min(UInt64(limit.rlim_cur), UInt64(connections) + 256, 1 << 20)
-        let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, CInt(clamping: highest - 1))
-        if copy >= 0 { close(copy) }
-    }
-
-    private static func raiseLimit(_ log: Logger) {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
-        let wanted = min(limit.rlim_max, 1 << 20)
-        limit.rlim_cur = wanted
-        if setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) != 0 {
-            log.warning("The limit of open files could not be raised", metadata: ["wanted": "\(wanted)"])
-        }
     }
 }

@@ -52,6 +52,8 @@ struct Serve: AsyncParsableCommand {
         let loaded = try self.settings.load()
         let config = loaded.config
         let log = LogOutput.logger(config.log)
+        // Before whatever ends the command with an error is printed.
+        defer { AtExit.flushAll() }
         OpenFiles.prepare(for: config.limits.connections, log)
         EventLoops.matchAvailableCores()
         let server = try Server(config: config, log: log)

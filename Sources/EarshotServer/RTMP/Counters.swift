@@ -11,7 +11,6 @@ package final class Counters: Sendable {
         package var closed: [CloseReason: UInt64] = [:]
         /// Beyond limits.httpConnections.
         package var httpConnectionsRefused: UInt64 = 0
-        /// Beyond the event feed's places.
         package var eventFeedsRefused: UInt64 = 0
         /// Times that a subscriber was behind the events kept in memory and read the store.
         package var eventFeedsBehind: UInt64 = 0
@@ -19,6 +18,8 @@ package final class Counters: Sendable {
         /// Attempts without success.
         package var webhookAttemptsFailed: UInt64 = 0
         package var webhooksGivenUp: UInt64 = 0
+        /// Lines of the log that were not written; filled in when they are asked for.
+        package var logLinesDropped: UInt64 = 0
         /// Of talk, filled in when they are asked for.
         var talk: (mixes: Int, totals: TalkTotals) = (0, TalkTotals())
     }

@@ -1,5 +1,6 @@
 import Relay
 import Rooms
+import Synchronization
 
 /// The counters and what is there now, in Prometheus' text format 0.0.4.
 struct Metrics {
@@ -62,9 +63,10 @@ struct Metrics {
 }
 
 extension ServerCore {
-    /// The counters, those of talk filled in.
+    /// The counters, those of talk and the log filled in.
     var countersNow: Counters.Values {
         var values = self.counters.current
+        values.logLinesDropped = LogLoss.lines.load(ordering: .relaxed)
         values.talk = self.talk.totals
         return values
     }

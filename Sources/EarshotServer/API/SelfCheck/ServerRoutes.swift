@@ -40,6 +40,9 @@ extension Counters.Values {
         .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),
         .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.webhookAttemptsFailed),
         .field("webhooksGivenUp", .count, "Notices that were given up.", \.webhooksGivenUp),
+        .field(
+            "logLinesDropped", .count, "Lines of the log that were not written, since nobody read them or the disk was full.",
+            \.logLinesDropped),
         .field("talkMixes", .count, "Different mixes of talk that are listened to now.", \.talk.mixes),
         .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
         .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
