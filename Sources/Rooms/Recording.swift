@@ -27,6 +27,8 @@ package enum RecordingEnd: String, Sendable, CaseIterable {
     case diskFull = "disk_full"
     /// The folder or the file cannot be written.
     case unwritable
+    /// The process may open hardly any file more.
+    case noDescriptors = "no_descriptors"
     /// The index of recordings took nothing for too long.
     case storeFailed = "store_failed"
     /// Nothing of the stream can be put into MP4.
@@ -39,7 +41,7 @@ package enum RecordingEnd: String, Sendable, CaseIterable {
     package var isFailure: Bool {
         switch self {
         case .stopped, .streamEnded, .split, .mediaChanged, .serverShutdown, .serverRestart: false
-        case .quotaExceeded, .diskFull, .unwritable, .storeFailed, .unsupportedMedia, .empty, .fileMissing: true
+        case .quotaExceeded, .diskFull, .unwritable, .noDescriptors, .storeFailed, .unsupportedMedia, .empty, .fileMissing: true
         }
     }
 }

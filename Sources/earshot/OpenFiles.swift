@@ -1,21 +1,36 @@
+import EarshotServer
 import Logging
+import NIOCore
 
 #if canImport(Glibc)
 import Glibc
 #endif
 
-/// One descriptor a viewer: the default limit of 1,024 would be reached first of all.
+/// The process's file descriptors: one for each connection, and some for the rest.
 enum OpenFiles {
-    static func prepare(for connections: Int, _ log: Logger) {
+    /// Raises the limit as far as may be, fits the settings into it and says so. Throws ``DescriptorShortage``.
+    static func prepare(for limits: inout ServerConfig.Limits, _ log: Logger) throws {
         self.raiseLimit(log)
-        self.growTable(to: connections)
+        var limit = rlimit()
+        guard getrlimit(self.resource, &limit) == 0 else { return }
+        let plan = try DescriptorPlan(limit: Int(clamping: limit.rlim_cur), limits: limits, loops: System.coreCount)
+        let reductions = plan.reductions(of: limits)
+        if !reductions.isEmpty {
+            var metadata: Logger.Metadata = ["openFiles": "\(plan.limit)", "reserved": "\(plan.reserve)"]
+            for reduction in reductions { metadata[reduction.setting] = "\(reduction.kept) instead of \(reduction.asked)" }
+            log.warning(
+                "The limit of open files is too low for the settings: raise it (LimitNOFILE= in the systemd unit, ulimit -n) or lower them",
+                metadata: metadata)
+        }
+        plan.apply(to: &limits)
+        self.growTable(to: limits.connections + limits.httpConnections, limit)
     }
+
+    private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
 
     /// A descriptor table that grows under a process with threads makes the caller wait for a grace period of the kernel's, 20 to 40 ms in
     /// which nobody is served. Grown once at the start, it never does so again.
-    private static func growTable(to connections: Int) {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+    private static func growTable(to connections: Int, _ limit: rlimit) {
         let highest = min(UInt64(limit.rlim_cur), UInt64(connections) + 256, 1 << 20)
         let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, CInt(clamping: highest - 1))
         if copy >= 0 { close(copy) }
@@ -23,10 +38,10 @@ enum OpenFiles {
 
     private static func raiseLimit(_ log: Logger) {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
+        guard getrlimit(self.resource, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
         let wanted = min(limit.rlim_max, 1 << 20)
         limit.rlim_cur = wanted
-        if setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) != 0 {
+        if setrlimit(self.resource, &limit) != 0 {
             log.warning("The limit of open files could not be raised", metadata: ["wanted": "\(wanted)"])
         }
     }

@@ -50,15 +50,15 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         let loaded = try self.settings.load()
-        let config = loaded.config
+        var config = loaded.config
         let log = LogOutput.logger(config.log)
         // Before whatever ends the command with an error is printed.
         defer { AtExit.flushAll() }
-        OpenFiles.prepare(for: config.limits.connections, log)
+        try OpenFiles.prepare(for: &config.limits, log)
         EventLoops.matchAvailableCores()
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
-        try await server.run { Banner.print(addresses, config, tokenFile: server.tokenFile) }
+        try await server.run { [config] in Banner.print(addresses, config, tokenFile: server.tokenFile) }
     }
 }
 

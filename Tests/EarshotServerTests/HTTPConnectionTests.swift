@@ -121,6 +121,11 @@ import Testing
                 #expect(try await socket.answer().head.hasPrefix("HTTP/1.1 200 "))
                 open.append(socket)
             }
+            // A health check is answered all the same.
+            let check = try await SocketClient.open(server.addresses.http.port)
+            try await check.send(Self.get("/healthz"))
+            #expect(try await check.answer().head.hasPrefix("HTTP/1.1 200 "))
+            try await eventually("the end") { check.isClosed }
             let more = try await SocketClient.open(server.addresses.http.port)
             #expect(try await more.answer().head.hasPrefix("HTTP/1.1 503 "))
             try await eventually("the end") { more.isClosed }
@@ -128,7 +133,7 @@ import Testing
             try await eventually("a place") {
                 let again = try await SocketClient.open(server.addresses.http.port)
                 do {
-                    try await again.send(Self.get("/healthz"))
+                    try await again.send(Self.get("/api/v1/openapi.json"))
                 } catch {
                     // Refused and closed already.
                     return false

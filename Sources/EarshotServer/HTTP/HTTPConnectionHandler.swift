@@ -44,10 +44,14 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private var isReadHeld = false
 
     private static let lingerMs: Int64 = 1_000
+    /// For the request of a connection that is one too many: a health check is answered all the same.
+    static let refusedMs: Int64 = 1_000
+    private static let healthChecks: Set<String> = ["/healthz", "/readyz"]
     /// For an answer that may still be in our buffers.
     private static let drainMs: Int64 = 10_000
 
-    /// `openedMs`: when the connection began. `isRefused`: there are too many connections; this one gets an answer that says so.
+    /// `openedMs`: when the connection began. `isRefused`: there are too many connections; this one gets an answer
+    /// that says so, unless it asks for the server's health.
     init(
         sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
         openedMs: Int64, isRefused: Bool, isSecure: Bool
@@ -57,6 +61,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         self.codec = codec
         self.isRefused = isRefused
         self.isSecure = isSecure
+        var limits = limits
+        if isRefused { limits.headMs = min(limits.headMs, Self.refusedMs) }
         self.state = HTTPConnectionState(limits: limits, nowMs: openedMs)
     }
 
@@ -70,15 +76,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         self.context = nil
     }
 
-    func channelActive(context: ChannelHandlerContext) {
-        context.fireChannelActive()
-        if self.isRefused { self.answer(.unavailable("The server has too many HTTP connections (limits.httpConnections)."), context) }
-    }
-
     func sweep(nowMs: Int64) {
         switch self.mode {
         case .http, .claimed, .deciding, .switching:
             guard self.state.isOverdue(nowMs: nowMs) else { return }
+            if self.isRefused, case .http = self.mode, self.state.inProgress == 0, let context = self.context {
+                return self.answer(Self.tooMany, context)
+            }
         case .closing(let untilMs):
             guard nowMs >= untilMs else { return }
         case .taken: return
@@ -113,7 +117,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
     }
 
+    private static let tooMany = APIError.unavailable("The server has too many HTTP connections (limits.httpConnections).")
+
     private func headArrived(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        if self.isRefused {
+            guard Self.healthChecks.contains(head.uri) else { return self.answer(Self.tooMany, context) }
+            self.closesAfterAnswer = true
+        }
         self.state.headArrived(nowMs: LoopSweeper.nowMs)
         if let takeover = self.takeovers.first(where: { $0.claims(head) }) {
             self.mode = .claimed(takeover, head, isComplete: false)

@@ -35,7 +35,8 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
                 // One too many is not offered HTTP/2, so that it gets its answer in HTTP/1.1.
                 let tls = NIOSSLServerHandler(context: isAdmitted ? certificate.currentForHTTP : certificate.current)
                 let negotiation = TLSNegotiation(
-                    sweeper: shared.sweepers.of(channel.eventLoop), deadlineMs: openedMs + shared.limits.headMs, begun: begun
+                    sweeper: shared.sweepers.of(channel.eventLoop),
+                    deadlineMs: openedMs + (isAdmitted ? shared.limits.headMs : HTTPConnectionHandler.refusedMs), begun: begun
                 ) { channel, chosen in
                     guard chosen == CertificateStore.http2 else {
                         return Conversation.http1(

@@ -45,7 +45,7 @@ final class HTTPService: Service, Sendable {
         var quiet = self.log
         if self.log.logLevel > .debug { quiet.logLevel = .warning }
         let shared = self.shared
-        let placement = self.core.placement
+        let (placement, gate) = (self.core.placement, self.core.httpGate)
         let certificate = self.certificate
         let application = Application(
             router: APIRouter(core: self.core, service: shared.api).router(),
@@ -56,7 +56,9 @@ final class HTTPService: Service, Sendable {
             configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
             onServerRunning: { channel in
                 do {
+                    try await channel.setOption(.maxMessagesPerRead, value: UInt(gate.perTurn)).get()
                     try await channel.pipeline.addHandler(placement.handler(), position: .first)
+                    try await channel.pipeline.addHandler(gate.handler(), position: .first)
                     bound.succeed(channel.localAddress?.port ?? address.port)
                 } catch {
                     bound.fail(error)

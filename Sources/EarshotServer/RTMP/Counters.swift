@@ -11,6 +11,9 @@ package final class Counters: Sendable {
         package var closed: [CloseReason: UInt64] = [:]
         /// Beyond limits.httpConnections.
         package var httpConnectionsRefused: UInt64 = 0
+        /// Closed as they came: too many at once to tell each that there are too many.
+        package var connectionsTurnedAway: UInt64 = 0
+        /// Beyond the event feed's places.
         package var eventFeedsRefused: UInt64 = 0
         /// Times that a subscriber was behind the events kept in memory and read the store.
         package var eventFeedsBehind: UInt64 = 0

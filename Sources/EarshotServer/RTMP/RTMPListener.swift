@@ -47,10 +47,11 @@ final class RTMPListener: Service, Sendable {
         return ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // Accepted per turn: a full loop takes tens of milliseconds for a turn, and would let in a hundred viewers a second.
-            .serverChannelOption(.maxMessagesPerRead, value: 256)
+            .serverChannelOption(.maxMessagesPerRead, value: UInt(core.rtmpGate.perTurn))
             .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(core.placement.handler()) }
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([core.rtmpGate.handler(), core.placement.handler()])
+                }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)

@@ -33,6 +33,9 @@ package final class ServerCore: Sendable {
     let roomFlood = FloodGate()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let admission: ConnectionAdmission
+    /// For the listeners of RTMP and RTMPS, and of HTTP and HTTPS.
+    let rtmpGate: AcceptGate
+    let httpGate: AcceptGate
     let clients: ClientAddresses
     /// Which room each push is for.
     let activePushes = ActivePushes()
@@ -53,6 +56,8 @@ package final class ServerCore: Sendable {
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
+        self.rtmpGate = AcceptGate(limit: config.limits.connections, counters: self.counters, log: log)
+        self.httpGate = AcceptGate(limit: config.limits.httpConnections, counters: self.counters, log: log)
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         let policy = RelayPolicy(config)
         var loops: [ObjectIdentifier: LoopContext] = [:]

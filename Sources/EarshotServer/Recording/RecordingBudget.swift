@@ -33,6 +33,7 @@ final class RecordingBudget: Sendable {
 
     /// Why no recording may begin; nil when one may. Asks the file system.
     var refusalToBegin: RecordingEnd? {
+        if OpenDescriptors.areScarce { return .noDescriptors }
         if self.isFull.load(ordering: .relaxed) || self.isOverQuota(0) { return .quotaExceeded }
         return self.isOverDisk(Self.headroomBytes) ? .diskFull : nil
     }
@@ -61,6 +62,7 @@ final class RecordingBudget: Sendable {
             "\(self.usedBytes) of \(self.quotaBytes) bytes are used (recording.quota); delete recordings, or raise it"
         case .diskFull:
             "\(self.folder.path) has \(self.folder.freeBytes ?? 0) bytes left, of which \(self.minFreeBytes) are to stay free (recording.minFree)"
+        case .noDescriptors: "\(OpenDescriptors.advice)"
         default: "\(self.folder.path)"
         }
     }

@@ -23,6 +23,7 @@ enum Dialer {
     static func connect(_ url: UpstreamURL, _ options: UpstreamOptions, control: LinkControl, until endMs: Int64) throws(UpstreamError)
         -> Connection
     {
+        if let shortage = options.shortage() { throw .system("no socket (\(shortage))") }
         let found: [[UInt8]]
         switch url.host {
         case .address(let bytes): found = [bytes]

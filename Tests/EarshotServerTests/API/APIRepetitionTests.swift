@@ -47,14 +47,6 @@ import Testing
         }
     }
 
-    private static func change(_ server: TestServer, _ sql: String) async throws {
-        let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
-        let done = try await ClientProcess.run(["python3", "-c", script, "\(server.dataDirectory)/earshot.db", sql], within: 20)
-        #expect(done.status == 0, "\(done.errors)")
-    }
-
-    private static let noAnswers = "CREATE TRIGGER no_answers BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no'); END"
-
     /// The answer is stored in the transaction of the effect: where it cannot be, there is no effect.
     @Test(arguments: [
         ("rooms", #"{"title":"one"}"#), ("rooms/r1/like", "{}"), ("rooms/r1/close", "{}"), ("rooms/r1/forbid", "{}"),
@@ -84,11 +76,11 @@ import Testing
             }
             let before = try await state()
             let key = ["Idempotency-Key": "k"]
-            try await Self.change(server, Self.noAnswers)
+            try await server.changeStore(TestServer.noAnswers)
             let refused = try await api("POST", path, body, headers: key)
             #expect(refused.status == 503, "\(refused.text)")
             #expect(try await state() == before)
-            try await Self.change(server, "DROP TRIGGER no_answers")
+            try await server.changeStore("DROP TRIGGER no_answers")
             let first = try await api("POST", path, body, headers: key)
             #expect(first.status < 300 && first.headers["idempotency-replayed"] == nil, "\(first.text)")
             let again = try await api("POST", path, body, headers: key)
@@ -102,10 +94,10 @@ import Testing
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
-            try await Self.change(server, Self.noAnswers)
+            try await server.changeStore(TestServer.noAnswers)
             let first = try await api("POST", "streams/live/cam1/drop", "{}", headers: key)
             #expect(try first.json()["data"]["wasDropped"].bool == false, "\(first.text)")
-            try await Self.change(server, "DROP TRIGGER no_answers")
+            try await server.changeStore("DROP TRIGGER no_answers")
             let second = try await api("POST", "streams/live/cam1/drop", "{}", headers: key)
             #expect(second.status == 200 && second.headers["idempotency-replayed"] == nil)
             #expect(try await api("POST", "streams/live/cam1/drop", "{}", headers: key).headers["idempotency-replayed"] == "true")
@@ -118,7 +110,7 @@ import Testing
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201, headers: key)
-            try await Self.change(server, "UPDATE answers SET status = NULL, body = NULL")
+            try await server.changeStore("UPDATE answers SET status = NULL, body = NULL")
             let answer = try await api("POST", "rooms", #"{"roomId":"r1"}"#, headers: key)
             #expect(answer.status == 409 && answer.headers["retry-after"] == nil)
             #expect(try answer.json()["error"]["rule"].string == "outcome_unknown")
@@ -221,5 +213,17 @@ import Testing
             for try await value in tasks { values.append(value) }
             return values
         }
+    }
+}
+
+extension TestServer {
+    /// No answer to a call with an Idempotency-Key can be stored.
+    static let noAnswers = "CREATE TRIGGER no_answers BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no'); END"
+
+    /// Runs a statement beside the server, on its store.
+    func changeStore(_ sql: String) async throws {
+        let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
+        let done = try await ClientProcess.run(["python3", "-c", script, "\(self.dataDirectory)/earshot.db", sql], within: 20)
+        guard done.status == 0 else { throw TimedOut(description: "cannot change the store: \(done.errors)") }
     }
 }

@@ -185,7 +185,7 @@ import Testing
         try await TestServer.runSecure({ $0.limits.httpConnections = 2 }) { server in
             let first = try await HTTP2Client.open(server.secure)
             let second = try await HTTP2Client.open(server.secure)
-            let refused = try await ClientProcess.run(["curl", "-sk", "-i", "--http2", "\(server.https)/healthz"])
+            let refused = try await ClientProcess.run(["curl", "-sk", "-i", "--http2", "\(server.https)/api/v1/rooms"])
             #expect(refused.text.hasPrefix("HTTP/1.1 503 ") && refused.text.contains("limits.httpConnections"), "\(refused.text)")
             await first.close()
             try await eventually("a place") {

@@ -160,6 +160,7 @@ extension RecordingEnd {
         switch self {
         case .quotaExceeded: "Recordings take all the room that the server's setting recording.quota gives them; delete some."
         case .diskFull: "The disk has no room for recordings (the server's setting recording.minFree)."
+        case .noDescriptors: "No file can be opened for a recording: \(OpenDescriptors.advice)."
         default: "Nothing can be recorded now: \(self.rawValue)."
         }
     }

@@ -35,6 +35,9 @@ extension Counters.Values {
             Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
         },
         .field("httpConnectionsRefused", .count, "HTTP connections beyond the limit.", \.httpConnectionsRefused),
+        .field(
+            "connectionsTurnedAway", .count, "Connections closed as they came: beyond the limit, and too many at once to tell each.",
+            \.connectionsTurnedAway),
         .field("eventFeedsRefused", .count, "Subscribers of /events beyond the limit.", \.eventFeedsRefused),
         .field("eventFeedsBehind", .count, "Times that a subscriber was too slow for memory and read the store.", \.eventFeedsBehind),
         .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),

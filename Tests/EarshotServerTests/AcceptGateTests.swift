@@ -1,0 +1,103 @@
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+@testable import EarshotServer
+
+/// Listeners that have no place, or no descriptor, for who comes.
+@Suite(.timeLimit(.minutes(2))) struct AcceptGateTests {
+    /// Behind the gate: what it lets through.
+    private final class Behind: ChannelInboundHandler, Sendable {
+        typealias InboundIn = any Channel
+        let connections = Mutex<[any Channel]>([])
+        let errors = Mutex<[String]>([])
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let connection = self.unwrapInboundIn(data)
+            self.connections.withLock { $0.append(connection) }
+            context.fireChannelRead(data)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { self.errors.withLock { $0.append("\(error)") } }
+    }
+
+    private struct Listener: Sendable {
+        let channel: any Channel
+        let behind: Behind
+        let counters: Counters
+        var port: Int { self.channel.localAddress?.port ?? 0 }
+        var turnedAway: UInt64 { self.counters.current.connectionsTurnedAway }
+
+        static func with(limit: Int, reads: Bool = true, _ body: (Listener) async throws -> Void) async throws {
+            let (behind, counters) = (Behind(), Counters())
+            let gate = AcceptGate(limit: limit, counters: counters, log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+            let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.autoRead, value: reads)
+                .serverChannelOption(.maxMessagesPerRead, value: UInt(gate.perTurn))
+                .serverChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandlers([gate.handler(), behind]) }
+                }
+                .bind(host: "127.0.0.1", port: 0).get()
+            do {
+                try await body(Listener(channel: channel, behind: behind, counters: counters))
+            } catch {
+                try await channel.close()
+                throw error
+            }
+            for connection in behind.connections.withLock({ $0 }) { connection.close(promise: nil) }
+            try await channel.close()
+        }
+    }
+
+    @Test func moreThanThePlacesAreTurnedAway() async throws {
+        try await Listener.with(limit: 10) { listener in
+            var clients: [SocketClient] = []
+            // Ten that are served, four that would be told so.
+            for _ in 0..<40 { clients.append(try await SocketClient.open(listener.port)) }
+            try await eventually("the others to be closed") { clients.count { $0.isClosed } == 26 }
+            #expect(listener.turnedAway == 26)
+            #expect(listener.behind.connections.withLock { $0.count } == 14)
+            // A place that is free again is given away.
+            let first = try listener.behind.connections.withLock { $0.first }.orThrow()
+            try await first.close()
+            try await eventually("a place") {
+                let client = try await SocketClient.open(listener.port)
+                clients.append(client)
+                return listener.behind.connections.withLock { $0.count } == 15
+            }
+            for client in clients { await client.close() }
+            #expect(listener.behind.errors.withLock { $0 } == [])
+        }
+    }
+
+    /// NIO tells of it and tries again at once, for ever; behind the gate nobody hears of it.
+    @Test func withoutADescriptorWhoWaitsIsTurnedAway() async throws {
+        try await Listener.with(limit: 10, reads: false) { listener in
+            // They wait to be accepted.
+            let waiting = [try await SocketClient.open(listener.port), try await SocketClient.open(listener.port)]
+            listener.channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))
+            try await eventually("their end") { waiting.allSatisfy(\.isClosed) }
+            #expect(listener.turnedAway == 2)
+            #expect(listener.behind.errors.withLock { $0 } == [])
+            // And the listener goes on by itself.
+            let next = try await SocketClient.open(listener.port)
+            try await eventually("the next one") { listener.behind.connections.withLock { $0.count } == 1 }
+            #expect(!next.isClosed)
+            await next.close()
+        }
+    }
+
+    @Test func otherErrorsPass() async throws {
+        try await Listener.with(limit: 10) { listener in
+            listener.channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNABORTED, reason: "accept"))
+            listener.channel.pipeline.fireErrorCaught(IOError(errnoCode: EINVAL, reason: "accept"))
+            try await eventually("the error") { listener.behind.errors.withLock { $0.count } == 1 }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Testing
+
+@testable import EarshotServer
+
+/// How a limit of open files is shared out.
+@Suite struct DescriptorPlanTests {
+    private static func limits(_ connections: Int, _ httpConnections: Int) -> ServerConfig.Limits {
+        var limits = ServerConfig.Limits()
+        limits.connections = connections
+        limits.httpConnections = httpConnections
+        return limits
+    }
+
+    @Test(arguments: [
+        // limit, asked, kept
+        (256, (20_000, 20_000), (96, 96)),
+        (1_024, (20_000, 20_000), (448, 448)),
+        (1_024, (20_000, 100), (796, 100)),
+        (1_024, (100, 20_000), (100, 796)),
+        (1_024, (100, 100), (100, 100)),
+        (65_536, (20_000, 20_000), (20_000, 20_000)),
+        (1_048_576, (1_000_000, 1_000_000), (458_752, 458_752)),
+        (129, (20_000, 20_000), (32, 33)),
+    ]) func sharesWhatThereIs(_ limit: Int, _ asked: (Int, Int), _ kept: (Int, Int)) throws {
+        let limits = Self.limits(asked.0, asked.1)
+        let plan = try DescriptorPlan(limit: limit, limits: limits, loops: 2)
+        #expect(plan.connections == kept.0 && plan.httpConnections == kept.1)
+        #expect(plan.connections + plan.httpConnections <= limit - plan.reserve)
+        #expect(plan.reserve >= max(64, limit / 8))
+        let reduced = plan.reductions(of: limits).map(\.setting)
+        #expect(reduced.contains("limits.connections") == (kept.0 < asked.0))
+        #expect(reduced.contains("limits.httpConnections") == (kept.1 < asked.1))
+        var applied = limits
+        plan.apply(to: &applied)
+        #expect(applied == Self.limits(kept.0, kept.1))
+        #expect(try DescriptorPlan(limit: limit, limits: applied, loops: 2).reductions(of: applied).isEmpty)
+    }
+
+    @Test func tooFewAreAnError() throws {
+        #expect(throws: DescriptorShortage(limit: 127, least: 128)) { try DescriptorPlan(limit: 127, limits: Self.limits(1, 1), loops: 2) }
+        // Each event loop has some of its own.
+        #expect(throws: DescriptorShortage(limit: 256, least: 304)) { try DescriptorPlan(limit: 256, limits: Self.limits(1, 1), loops: 64) }
+        #expect("\(DescriptorShortage(limit: 100, least: 128))".contains("LimitNOFILE="))
+    }
+}
