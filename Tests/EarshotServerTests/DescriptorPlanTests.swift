@@ -42,4 +42,17 @@ import Testing
         #expect(throws: DescriptorShortage(limit: 256, least: 304)) { try DescriptorPlan(limit: 256, limits: Self.limits(1, 1), loops: 64) }
         #expect("\(DescriptorShortage(limit: 100, least: 128))".contains("LimitNOFILE="))
     }
+
+    /// What was promised to connections is not for recordings and links.
+    @Test func othersGetWhatIsLeft() {
+        #expect(!OpenDescriptors.areScarce(open: 33, promised: 208, limit: 256))
+        #expect(OpenDescriptors.areScarce(open: 41, promised: 208, limit: 256))
+        #expect(OpenDescriptors.areScarce(open: 240, promised: 9, limit: 256))
+        // As many descriptors for places that were taken.
+        #expect(!OpenDescriptors.areScarce(open: 133, promised: 108, limit: 256))
+        // Not fitted to the limit.
+        #expect(!OpenDescriptors.areScarce(open: 33, promised: 40_000, limit: 1_024))
+        #expect(OpenDescriptors.areScarce(open: 1_020, promised: 40_000, limit: 1_024))
+        #expect(OpenDescriptors.count ?? 3 >= 3)
+    }
 }

@@ -29,6 +29,8 @@ final class AcceptGate: Sendable {
     /// Accepted in one turn of an event loop.
     let perTurn: Int
     private let places: Int
+    /// Descriptors that are not for others, while nobody is connected.
+    private let promised: Int
     private let counters: Counters
     private let log: Logger
     private let flood = FloodGate()
@@ -45,9 +47,14 @@ final class AcceptGate: Sendable {
         // A full loop takes tens of milliseconds for a turn, and would let in a hundred viewers a second with NIO's number, 4. What a turn
         // accepts beyond the places is held until it is closed, so that few places allow few.
         self.perTurn = min(256, max(2, limit / 64))
+        // One turn of each of two listeners.
+        self.promised = self.places + 2 * self.perTurn
+        OpenDescriptors.promise(self.promised)
         self.counters = counters
         self.log = log
     }
+
+    deinit { OpenDescriptors.promise(-self.promised) }
 
     /// For the very front of a listening channel's pipeline.
     func handler() -> any ChannelHandler & Sendable { Handler(gate: self) }
@@ -59,12 +66,17 @@ final class AcceptGate: Sendable {
             return state.open <= self.places
         }
         connection.closeFuture.whenComplete { _ in self.leave() }
-        if !isPlace { self.counters.update { $0.connectionsTurnedAway += 1 } }
+        if isPlace {
+            OpenDescriptors.promise(-1)
+        } else {
+            self.counters.update { $0.connectionsTurnedAway += 1 }
+        }
         return isPlace
     }
 
     private func leave() {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
+            if state.open <= self.places { OpenDescriptors.promise(1) }
             state.open -= 1
             guard state.open <= self.places, !state.waiting.isEmpty else { return [] }
             defer { state.waiting = [] }

@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -14,12 +16,23 @@ enum OpenDescriptors {
     static let advice = "the limit of open files is nearly reached; raise it (LimitNOFILE= in the systemd unit, ulimit -n)"
 
     /// Left for what cannot do without.
-    private static let least = 24
+    private static let least = 8
+    /// Places that listeners have for connections, and that nobody has taken yet.
+    private static let promised = Atomic<Int>(0)
+
+    /// More places, or fewer when negative. The limit is the process's, and so are they.
+    static func promise(_ places: Int) { self.promised.add(places, ordering: .relaxed) }
 
     static var areScarce: Bool {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, let open = self.count else { return false }
-        return UInt64(open + self.least) > UInt64(limit.rlim_cur)
+        return self.areScarce(open: open, promised: self.promised.load(ordering: .relaxed), limit: Int(clamping: limit.rlim_cur))
+    }
+
+    static func areScarce(open: Int, promised: Int, limit: Int) -> Bool {
+        // Promises that cannot be kept anyway were not fitted to the limit: a server within another program.
+        let kept = promised <= limit - limit / 8 ? promised : 0
+        return open + kept + self.least > limit
     }
 
     /// Nil where there is no procfs.

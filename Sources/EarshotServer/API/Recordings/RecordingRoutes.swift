@@ -115,9 +115,12 @@ extension APIRoute {
             let limit = recording.state == .recording ? recordings.writtenBytes(of: recording.id) : nil
             let path = recordings.folder.absolute(recording.file)
             let name = "\(recording.file.split(separator: "/").dropFirst().joined(separator: "-"))"
-            guard
-                let download = await recordings.onDisk({ FileDownload(path: path, limit: limit, id: recording.id, name: name) })
-            else { throw APIError.notFound("file of recording", recording.id) }
+            let (areScarce, download) = await recordings.onDisk {
+                let areScarce = OpenDescriptors.areScarce
+                return (areScarce, areScarce ? nil : FileDownload(path: path, limit: limit, id: recording.id, name: name))
+            }
+            if areScarce { throw APIError.unavailable("No file can be opened now: \(OpenDescriptors.advice).") }
+            guard let download else { throw APIError.notFound("file of recording", recording.id) }
             return download
         },
     ]
