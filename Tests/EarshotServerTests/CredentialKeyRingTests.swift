@@ -46,10 +46,10 @@ import Testing
             var config = self.config(folder)
             let made = try KeyRing.load(config: config)
             config.credentials.key = "configured"
-            config.credentials.backupKey = "configured too"
+            config.credentials.backupKey = "another, configured too"
             let ring = try KeyRing.load(config: config)
             #expect(ring.key == "configured")
-            #expect(ring.backupKey == "configured too")
+            #expect(ring.backupKey == "another, configured too")
             #expect(ring.jwtKey == made.jwtKey)
             #expect(ring.webhookKey == made.webhookKey)
         }

@@ -167,10 +167,64 @@ import Testing
     }
 
     @Test(arguments: [
-        ("0", 0 as Int64?), ("5C271099", 1_546_064_025), ("5c271099", 1_546_064_025), ("7FFFFFFFFFFFFFFF", .max), ("8000000000000000", nil),
-        ("", nil), ("00000000000000001", nil), ("g", nil), (" 1", nil), ("1 ", nil), ("１", nil), ("-1", nil), ("+1", nil),
+        ("00000000", 0 as Int64?), ("5C271099", 1_546_064_025), ("5c271099", 1_546_064_025), ("FFFFFFFF", 4_294_967_295),
+        ("00000001", 1), ("0", nil), ("7FFFFFF", nil), ("07FFFFFFF", nil), ("5C271099 ", nil), ("7FFFFFFFFFFFFFFF", nil), ("", nil),
+        ("g0000000", nil), (" 1234567", nil), ("1234567 ", nil), ("１2345", nil), ("-1234567", nil), ("+1234567", nil), ("0x123456", nil),
     ])
     func times(_ text: String, _ seconds: Int64?) {
         #expect(TxSecret.seconds(text) == seconds)
+    }
+
+    /// Eight digits, whatever the time: those of small times would be fewer.
+    @Test(arguments: [(0, "00000000"), (1, "00000001"), (1_546_064_025, "5C271099"), (4_294_967_296, "FFFFFFFF"), (-5, "00000000")])
+    func writtenTimes(_ seconds: Int64, _ text: String) {
+        #expect(TxSecret.text(ofSeconds: seconds) == text)
+    }
+
+    /// What is hashed has no separators. However the signed text is cut into key, name and time, the signature opens the one stream
+    /// that was signed, until the time that was signed.
+    @Test(arguments: [ServerConfig.Credentials.Hash.md5, .sha256], ["room12", "room1/alice", "abcdef0123456789", "7FFFFFFF"])
+    func noOtherCutOpensAStream(_ hash: ServerConfig.Credentials.Hash, _ name: String) throws {
+        let time = "7B000000"
+        let secret = TxSecret.signature(key: Doorkeeper.keys.key, streamName: name, txTime: time, hash: hash)
+        let signed = Array(name + time)
+        var opened: [String] = []
+        for border in 0...signed.count {
+            let (otherName, otherTime) = (String(signed[..<border]), String(signed[border...]))
+            guard !otherName.isEmpty, !otherName.hasSuffix("/") else { continue }
+            // An empty time may be sent, and the border may lie where the time has a sensible length in other digits.
+            for sent in [otherTime, "0" + otherTime, otherTime + "0"] {
+                for action in [AdmissionRequest.Action.publish, .play] {
+                    let answer = try Doorkeeper().ask("txSecret=\(secret)&txTime=\(sent)", name: otherName, action: action)
+                    if answer.pass != nil { opened.append("\(action) \(otherName) \(sent)") }
+                }
+            }
+        }
+        #expect(opened == ["publish \(name) \(time)", "play \(name) \(time)"])
+    }
+
+    /// The border between key and name: a server whose one key begins with another one is not started.
+    @Test func keysThatBeginAlikeAreRefused() throws {
+        var config = ServerConfig()
+        config.credentials.jwtKey = Doorkeeper.keys.jwtKey
+        config.webhooks.key = "a key of webhooks"
+        func load(_ key: String, _ backup: String?, _ play: String?) throws -> KeyRing {
+            var config = config
+            config.credentials.key = key
+            config.credentials.backupKey = backup
+            config.credentials.playKey = play
+            return try KeyRing.load(config: config)
+        }
+        _ = try load("a key of ours", "another key", "a key of players")
+        // The same key twice opens nothing that it did not.
+        _ = try load("a key of ours", "a key of ours", nil)
+        for (key, backup, play) in [
+            ("a key of ours", "a key of ours1", nil), ("a key of ours1", "a key of ours", nil),
+            ("a key of ours", nil, "a key of ours and more"),
+        ] as [(String, String?, String?)] {
+            let error = #expect(throws: KeyFileError.self) { try load(key, backup, play) }
+            let message = error?.description ?? ""
+            #expect(message.contains("credentials.key") && message.contains("begins with") && !message.contains("ours"), "\(message)")
+        }
     }
 }

@@ -73,7 +73,19 @@ package struct KeyRing: Sendable, Equatable {
         for case (let name, let key?, let least) in keys where key.utf8.count < least {
             throw KeyFileError("the setting \(name) has \(key.utf8.count) bytes; expected \(least) at least")
         }
+        // txSecret is hash(key + name + time): with the keys "k" and "k1", what "k" signed for "1x" would be good as "k1"'s for "x".
+        if let (name, other) = Self.beginningAlike(keys.prefix(3).map { ($0.0, $0.1) }) {
+            throw KeyFileError("the key of \(name) begins with that of \(other); expected keys that have nothing in common")
+        }
         return self
+    }
+
+    /// The first key that begins with another one, and that one, by name.
+    static func beginningAlike(_ keys: [(name: String, key: String?)]) -> (String, String)? {
+        for case (let name, let key?) in keys {
+            for case (let other, let start?) in keys where key != start && key.utf8.starts(with: start.utf8) { return (name, other) }
+        }
+        return nil
     }
 }
 

@@ -5,7 +5,9 @@ internal import Crypto
 /// - The hash is MD5 (32 digits) or SHA-256 (64 digits), told apart by length. Digits of the digest are lower case: what anyone computes
 ///   anew compares equal, and each signature has one spelling.
 /// - `StreamName` is all that follows the app: `alice` of `live/alice`, `room1/alice` of `talk/room1/alice`. The app is not signed.
-/// - `txTime` goes into the hash exactly as sent: `5C27` and `5c27` are different signatures for the same time.
+/// - `txTime` goes into the hash exactly as sent: `5C271099` and `5c271099` are different signatures for the same time.
+/// - `txTime` has exactly eight digits. The text that is hashed has no separators: of `room12` + `5C271099` and `room1` + `25C271099` the
+///   signature is the same, and whoever may move that border has another stream, for longer. With a fixed length there is one way to read it.
 ///
 /// Source: tencentcloud.com/document/product/267/31059 and intl.cloud.tencent.com/document/product/267/31560. Pure; any thread.
 enum TxSecret {
@@ -21,19 +23,24 @@ enum TxSecret {
     }
 
     /// `txTime` of a time, as it is written in URLs made here: upper case, as in Tencent's examples.
+    /// Times that eight digits cannot hold become the nearest that they can: the year 2106 ends them.
     static func text(ofSeconds seconds: Int64) -> String {
-        String(max(0, seconds), radix: 16, uppercase: true)
+        let digits = String(UInt32(clamping: seconds), radix: 16, uppercase: true)
+        return String(repeating: "0", count: self.digits - digits.utf8.count) + digits
     }
 
-    /// Seconds since 1970; nil for anything but 1 to 16 hex digits that fit.
+    /// Of a `txTime`.
+    private static let digits = 8
+
+    /// Seconds since 1970; nil for anything but eight hex digits.
     static func seconds(_ txTime: String) -> Int64? {
-        guard (1...16).contains(txTime.utf8.count) else { return nil }
-        var seconds: UInt64 = 0
+        guard txTime.utf8.count == self.digits else { return nil }
+        var seconds: Int64 = 0
         for byte in txTime.utf8 {
             guard let digit = QueryParameters.hexDigit(byte) else { return nil }
-            seconds = seconds << 4 | UInt64(digit)
+            seconds = seconds << 4 | Int64(digit)
         }
-        return Int64(exactly: seconds)
+        return seconds
     }
 
     /// The time until which the URL is good, at most `nowSeconds` before it is over. Throws why it is not accepted.
@@ -46,7 +53,8 @@ enum TxSecret {
         }
         guard let seconds = self.seconds(txTime) else {
             throw AdmissionRefusal(
-                reason: .credentialWrong, message: "txTime is not a time in hexadecimal seconds since 1970, such as 5C271099.")
+                reason: .credentialWrong,
+                message: "txTime is not a time of exactly \(self.digits) hexadecimal digits, seconds since 1970, such as 5C271099.")
         }
         let given = Array(txSecret.utf8)
         let hash: Hash? =
