@@ -62,6 +62,8 @@ struct AccessToken: JWTPayload, Equatable {
 
     /// Bytes of a token's text: longer ones are not looked into.
     static let maxBytes = 4_096
+    /// The end of the year 9999, in seconds since 1970.
+    private static let lastSecond = 253_402_300_799.0
     private static let roles: [String: Set<String>] = [
         "publisher": ["publish", "play"], "host": ["publish", "play"], "owner": ["publish", "play"], "anchor": ["publish", "play"],
         "device": ["publish", "play"], "viewer": ["play"], "audience": ["play"], "spectator": ["play"],
@@ -135,6 +137,13 @@ struct AccessToken: JWTPayload, Equatable {
             self = parsed.payload
         } catch {
             throw Self.wrong("The token's claims cannot be read; expected exp (a number), room or stream, and act or role.")
+        }
+        // RFC 7519 §2: a NumericDate is a JSON number, which may be as large as 1e300. Such a time is a slip or a trick, and no end at all.
+        for (name, date) in [("exp", self.exp.value), ("nbf", self.nbf?.value), ("iat", self.iat?.value)] as [(String, Date?)] {
+            guard let seconds = date?.timeIntervalSince1970 else { continue }
+            guard seconds.isFinite, abs(seconds) <= Self.lastSecond else {
+                throw Self.wrong("The token's \(name) is no time; expected seconds since 1970, at most \(Int64(Self.lastSecond)).")
+            }
         }
         let now = Double(nowSeconds)
         guard now < self.exp.value.timeIntervalSince1970 else {
