@@ -1,3 +1,23 @@
+/// Text for people, as titles are: what may not stand in it. Pure; any thread.
+///
+/// Control characters, line separators, bidi controls, and what is there and cannot be seen (Unicode's Default_Ignorable_Code_Point). Left in
+/// is what text is written with: joiners, of Persian, Indic scripts and emoji; variation selectors; tags, of which flags are made. It does
+/// no harm where nothing is found by its name.
+package enum PlainText {
+    package static let refused: [ClosedRange<UInt32>] = [
+        0...0x1F, 0x7F...0x9F, 0xAD...0xAD, 0x34F...0x34F, 0x61C...0x61C, 0x115F...0x1160, 0x17B4...0x17B5, 0x200B...0x200B,
+        0x200E...0x200F,
+        0x2028...0x202E, 0x2060...0x206F, 0x3164...0x3164, 0xFEFF...0xFEFF, 0xFFA0...0xFFA0, 0xFFF0...0xFFFB, 0x1BCA0...0x1BCA3,
+        0x1D173...0x1D17A, 0xE0000...0xE001F, 0xE0080...0xE00FF, 0xE01F0...0xE0FFF,
+    ]
+
+    package static func isPlain(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            (0x20..<0x7F).contains(scalar.value) || !self.refused.contains { $0.contains(scalar.value) }
+        }
+    }
+}
+
 /// The limits of what callers may say about rooms.
 enum RoomLimits {
     static let titleBytes = 200
@@ -12,7 +32,7 @@ enum RoomLimits {
 
     static func checkTitle(_ title: String) throws(FieldError) {
         guard title.utf8.count <= self.titleBytes, self.isPlain(title) else {
-            throw FieldError("title", title, "expected at most \(self.titleBytes) bytes without control characters")
+            throw FieldError("title", title, "expected at most \(self.titleBytes) bytes without control or invisible characters")
         }
     }
 
@@ -42,10 +62,7 @@ enum RoomLimits {
         value % unit == 0 ? String(value / unit) : String(Double(value) / Double(unit))
     }
 
-    /// No control characters, C1 included.
-    static func isPlain(_ text: String) -> Bool {
-        text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    }
+    static func isPlain(_ text: String) -> Bool { PlainText.isPlain(text) }
 }
 
 extension NewRoom {

@@ -47,7 +47,7 @@ extension RoomWork {
             throw FieldError("resumeTime", isoText(until), "expected a time from now to \(StreamBan.longestMs / 86_400_000) days ahead")
         }
         guard reason.utf8.count <= StreamBan.longestReason, RoomLimits.isPlain(reason) else {
-            throw FieldError("reason", reason, "expected at most \(StreamBan.longestReason) bytes without control characters")
+            throw FieldError("reason", reason, "expected at most \(StreamBan.longestReason) bytes without control or invisible characters")
         }
     }
 
@@ -206,7 +206,7 @@ extension RoomWork {
     func join(_ id: String, user: String, nick: String) throws -> Member {
         try RoomLimits.checkID(user, "user")
         guard nick.utf8.count <= RoomLimits.nickBytes, RoomLimits.isPlain(nick) else {
-            throw FieldError("nick", nick, "expected at most \(RoomLimits.nickBytes) bytes without control characters")
+            throw FieldError("nick", nick, "expected at most \(RoomLimits.nickBytes) bytes without control or invisible characters")
         }
         var room = try self.openRoom(id, action: "join")
         let known = try self.store.member(user, of: room.id)

@@ -46,6 +46,28 @@ import Testing
         #expect(!error.description.isEmpty)
     }
 
+    /// What a reader does not see, by kind: zero width, soft hyphen, bidi controls, BOM, separators, fillers, selectors, tags.
+    @Test(
+        arguments: [
+            0x200B, 0x200C, 0x200D, 0x2060, 0x00AD, 0x200E, 0x200F, 0x061C, 0x202A, 0x202E, 0x2066, 0x2069, 0xFEFF, 0x2028, 0x2029, 0x85,
+            0x9F,
+            0x034F, 0x115F, 0x3164, 0xFFA0, 0x180E, 0xFE0F, 0xE0100, 0xE0001, 0xE0041, 0xFFF9, 0x206A, 0x1D173,
+        ] as [UInt32]) func `an invisible character is refused wherever it stands`(code: UInt32) throws
+    {
+        let character = Character(try #require(Unicode.Scalar(code)))
+        for name in ["\(character)cam", "ca\(character)m", "cam\(character)"] {
+            #expect(throws: StreamAddressError.controlCharacter(code)) { try StreamAddress(app: "live", name: name) }
+            #expect(throws: StreamAddressError.controlCharacter(code)) { try StreamAddress(app: name, name: "cam") }
+        }
+        // A query is for whoever it is meant for.
+        #expect(try StreamAddress(app: "live", name: "cam?a=\(character)").name == "cam")
+    }
+
+    @Test(arguments: ["камера", "カメラ", "กล้อง", "कैमरा", "كاميرا", "é", "e\u{301}", "📷", "cam 1", "a·b"])
+    func `a name of any script passes`(name: String) throws {
+        #expect(try StreamAddress(app: "live", name: name).name == name)
+    }
+
     @Test func `names and queries at their limits pass`() throws {
         let name = String(repeating: "n", count: 252)
         let query = String(repeating: "q", count: 4096)

@@ -17,6 +17,8 @@ import Testing
         Bad(field: "owner") { $0.owner = "'; DROP TABLE rooms; --" },
         Bad(field: "owner") { $0.owner = String(repeating: "a", count: 65) }, Bad(field: "deviceUid") { $0.deviceUid = "a/b" },
         Bad(field: "title") { $0.title = String(repeating: "é", count: 101) }, Bad(field: "title") { $0.title = "a\u{0}b" },
+        Bad(field: "title") { $0.title = "a\u{200B}b" }, Bad(field: "title") { $0.title = "\u{202E}ab" },
+        Bad(field: "title") { $0.title = "a\u{AD}b" }, Bad(field: "title") { $0.title = "\u{FEFF}" },
         Bad(field: "title") { $0.title = "a\nb" }, Bad(field: "title") { $0.title = "a\u{9F}b" },
         Bad(field: "custom") { $0.custom = "" }, Bad(field: "custom") { $0.custom = "[]" }, Bad(field: "custom") { $0.custom = "{\"a\":}" },
         Bad(field: "custom") { $0.custom = "{} {}" }, Bad(field: "custom") { $0.custom = "{\"a\":01}" },
@@ -37,6 +39,13 @@ import Testing
         #expect(
             try test.sql(Int.self, "SELECT (SELECT count(*) FROM rooms) + (SELECT count(*) FROM events) + (SELECT count(*) FROM slots)")
                 == 0)
+    }
+
+    /// Joiners and selectors are how these are written.
+    @Test(arguments: ["👨‍👩‍👧 im Park", "❤️", "می‌خواهم", "क्‍ष", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "a·b"]) func textOfAnyScriptIsATitle(_ title: String) async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        #expect(try await test.create("cam1") { $0.title = title }.title == title)
     }
 
     @Test func limitsThemselvesAreAllowed() async throws {

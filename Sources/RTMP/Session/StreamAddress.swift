@@ -33,11 +33,15 @@ package struct StreamAddress: Sendable, Equatable {
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
 
-    /// Also what ends a line or turns its direction in Unicode's eyes: names are shown in logs and lists.
+    /// Also what cannot be seen, ends a line or turns its direction: names are shown in logs and lists, and two that look the same must be
+    /// the same.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
-        default: false
+        // Most names.
+        if (0x20..<0x7F).contains(scalar.value) { return false }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: return true
+        // Fillers, joiners, variation selectors: a reader sees nothing of them (UAX #44, Default_Ignorable_Code_Point).
+        default: return scalar.properties.isDefaultIgnorableCodePoint
         }
     }
 
@@ -63,8 +67,14 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .tooLong(let bytes, let limit): "app and stream name have \(bytes) bytes; the limit is \(limit)"
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
         case .controlCharacter(let code):
-            "the name holds control character U+\(String(code, radix: 16, uppercase: true)); expected printable ones"
+            "the name holds a control character or an invisible one, U+\(Self.hex(code)); expected visible ones"
         case .dotComponent: "the name holds a \"..\" or \".\" component"
         }
+    }
+
+    /// Four digits at least, as Unicode writes them.
+    private static func hex(_ code: UInt32) -> String {
+        let digits = String(code, radix: 16, uppercase: true)
+        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
     }
 }

@@ -36,22 +36,44 @@ struct BrokenRule: Error, Equatable {
 }
 
 extension Kind<String> {
-    /// Without control characters: it will be shown in lists and logs.
+    /// Without control and invisible characters: it will be shown in lists and logs.
     static func text(bytes: ClosedRange<Int>) -> Kind {
+        self.text(bytes, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
+    }
+
+    /// What is only compared with what is there already. Without control characters.
+    static func sought(bytes: ClosedRange<Int>) -> Kind {
+        self.text(bytes, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in
+            text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        }
+    }
+
+    private static func text(
+        _ bytes: ClosedRange<Int>, _ pattern: String, _ plainRule: String, isPlain: @escaping @Sendable (String) -> Bool
+    ) -> Kind {
         let rule = "expected \(bytes.lowerBound == 0 ? "at most" : "\(bytes.lowerBound) to") \(bytes.upperBound) bytes of text"
         return Kind(
             .keywords(
                 "string", ("minLength", .integer(Int64(min(bytes.lowerBound, 1)))), ("maxLength", .integer(Int64(bytes.upperBound))),
-                ("pattern", #"^[^\x00-\x1f\x7f-\x9f]*$"#))
+                ("pattern", .string(pattern)))
         ) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json else { throw BrokenRule(rule) }
             guard bytes.contains(text.utf8.count) else { throw BrokenRule("\(rule); these are \(text.utf8.count)") }
-            guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }) else {
-                throw BrokenRule("expected text without control characters")
-            }
+            guard isPlain(text) else { throw BrokenRule(plainRule) }
             return text
         }
     }
+
+    /// ``PlainText`` as a regular expression. Beyond the first 65,536 the characters stand for themselves: dialects write them differently.
+    private static let plainPattern: String = {
+        func written(_ code: UInt32) -> String {
+            let digits = String(code, radix: 16)
+            if code > 0xFFFF { return Unicode.Scalar(code).map(String.init) ?? "" }
+            return "\\u\(String(repeating: "0", count: 4 - digits.utf8.count))\(digits)"
+        }
+        let ranges = PlainText.refused.map { "\(written($0.lowerBound))-\(written($0.upperBound))" }
+        return "^[^\(ranges.joined())]*$"
+    }()
 
     /// Of a room, user or device.
     static var id: Kind {

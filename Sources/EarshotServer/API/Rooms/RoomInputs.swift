@@ -23,7 +23,7 @@ enum RoomInputs {
     // MARK: Lists
 
     static let state = Input("state", .choice() as Kind<RoomState>, "Only rooms in this state.")
-    static let text = Input("q", .text(bytes: 1...200), "Words of title, id or owner; the last may be the beginning of one.")
+    static let text = Input("q", .sought(bytes: 1...200), "Words of title, id or owner; the last may be the beginning of one.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
     static let publicOnly = Input("public", .flag, "true: only public rooms.", fallback: false)
     static let sort = Input("sort", .choice() as Kind<RoomQuery.Order>, "The order; a minus turns it round.", fallback: .newest)
@@ -31,7 +31,7 @@ enum RoomInputs {
         "page", .whole(1...Int64(RoomQuery.deepest)), "From 1, among the first 10000 rooms; `after` goes on without end.")
     static let pageSize = Input(
         "pageSize", .whole(Int64(RoomQuery.sizes.lowerBound)...Int64(RoomQuery.sizes.upperBound)), "Rooms on a page.", fallback: 20)
-    static let after = Input("after", .text(bytes: 1...512), "The `next` of the page before.")
+    static let after = Input("after", .sought(bytes: 1...512), "The `next` of the page before.")
     static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     static let afterUser = Input("after", .id, "The `next` of the page before.")
 

@@ -10,7 +10,7 @@ enum StreamInputs {
     static let appFilter = Input("app", .streamApp, "Only streams of this app.")
     static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")
     static let state = Input("state", .choice() as Kind<StreamAnswer.State>, "Only streams in this state.")
-    static let after = Input("after", .text(bytes: 1...600), "The `next` of the page before.")
+    static let after = Input("after", .sought(bytes: 1...600), "The `next` of the page before.")
     static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     static let from = Input("from", .instant, "Begun at this time or later.")
     static let to = Input("to", .instant, "Begun before this time.")
