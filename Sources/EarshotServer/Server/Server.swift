@@ -87,7 +87,7 @@ package final class Server: Sendable {
         }
         try await self.core.rooms.start()
         try await self.core.recordings.start()
-        let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory)
+        let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory, log: self.log)
         self.firstToken.withLock { $0 = tokenFile }
         self.core.start()
         var http: [HostPort] = []

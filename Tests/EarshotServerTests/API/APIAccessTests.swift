@@ -218,6 +218,24 @@ import Testing
         }
     }
 
+    /// As a full disk leaves it, or `> admin-token`: the command line would be locked out for good.
+    @Test(arguments: ["", "\n", " \r\n\t"]) func anEmptyFileGetsAnotherToken(_ content: String) async throws {
+        try await Fixture.withDirectory { directory in
+            let data = directory.appendingPathComponent("data").path
+            let first = try await TestServer.run(data: data) { $0.token }
+            try content.write(toFile: "\(data)/admin-token", atomically: false, encoding: .utf8)
+            let second = try await TestServer.run(data: data) { server in
+                #expect(server.lines.contains("warning", "admin-token"), "\(server.lines.all)")
+                // The old one goes on working where it was copied to.
+                let statuses = (try await server.call("GET", "tokens").status, try await server.call("GET", "tokens", token: first).status)
+                #expect(statuses == (200, 200))
+                return server.token
+            }
+            #expect(first != second && !second.isEmpty)
+            try await TestServer.run(data: data) { #expect($0.token == second) }
+        }
+    }
+
     @Test func aFileThatCannotBeWrittenIsSaidAndLeavesNoToken() async throws {
         try await Fixture.withDirectory { directory in
             let registry = try RoomRegistry(directory: directory.path, settings: .init())

@@ -1,3 +1,4 @@
+package import Logging
 package import Rooms
 
 #if canImport(FoundationEssentials)
@@ -19,24 +20,45 @@ package enum FirstToken {
     package static let fileName = "admin-token"
 
     /// Makes an admin token named "first" when no token is valid, and writes its secret to `admin-token` in the data directory, which only
-    /// the owner may read. The file's path when there is one now. Throws when the store or the file cannot be written.
+    /// the owner may read. An empty file, as a full disk or a slip leaves it, is no token either, and its secret is nowhere else: it gets
+    /// another. The file's path when there is one now. Throws when the store or the file cannot be written.
     @discardableResult
-    package static func ensure(_ registry: RoomRegistry, directory: String) async throws -> String? {
+    package static func ensure(_ registry: RoomRegistry, directory: String, log: Logger? = nil) async throws -> String? {
         let path = "\(directory)/\(Self.fileName)"
-        guard try await !registry.tokens().contains(where: { $0.revokedAt == nil }) else {
-            return FileManager.default.fileExists(atPath: path) ? path : nil
+        let valid = try await registry.tokens().filter { $0.revokedAt == nil }
+        if !valid.isEmpty {
+            guard Self.isBlank(path) else { return FileManager.default.fileExists(atPath: path) ? path : nil }
+            log?.warning(
+                "The file of the first API token was empty: another token is made; revoke the one that was lost",
+                metadata: ["file": "\(path)"])
         }
         // The file first: a server that is killed in between leaves a secret that opens nothing, and its next start makes another. The other
         // way round it would leave a valid token that nobody knows.
         let secret = RoomRegistry.randomTokenSecret()
         try Self.store(secret, at: path)
         do {
-            _ = try await registry.createToken(name: "first", role: .admin, secret: secret)
+            _ = try await registry.createToken(name: Self.name(beside: valid.map(\.name)), role: .admin, secret: secret)
         } catch {
             unlink(path)
             throw error
         }
         return path
+    }
+
+    /// "first", or the first of "first-2", "first-3" … that no valid token has.
+    private static func name(beside taken: [String]) -> String {
+        var (name, number) = ("first", 1)
+        while taken.contains(name) {
+            number += 1
+            name = "first-\(number)"
+        }
+        return name
+    }
+
+    /// Whether there is a file without a word in it.
+    private static func isBlank(_ path: String) -> Bool {
+        guard let bytes = FileManager.default.contents(atPath: path) else { return false }
+        return bytes.allSatisfy { [0x20, 0x09, 0x0A, 0x0D, 0x00].contains($0) }
     }
 
     /// Beside and moved, so that the file is whole or not there, and never readable by others.
