@@ -53,9 +53,12 @@ package struct AdmissionRefusal: Error, Sendable, Equatable {
     package var reason: CloseReason
     /// For the client and the log: what was wrong and what is expected. No secret.
     package var message: String
+    /// When it may be tried again, where that is known.
+    package var retrySeconds: Int?
 
-    package init(reason: CloseReason, message: String) {
+    package init(reason: CloseReason, message: String, retrySeconds: Int? = nil) {
         self.reason = reason
         self.message = message
+        self.retrySeconds = retrySeconds
     }
 }

@@ -7,13 +7,20 @@ internal import Rooms
 ///
 /// A credential in the query is always checked, wherever it comes from: a wrong one is refused even from an address that needs none. Without
 /// one, the address must be in `access.publishFrom` or `access.playFrom`, or there must be a hook, which decides then. Whoever is let in so
-/// far is asked about at the hook, if there is one. A time that runs out later ends nothing: it is looked at here only.
+/// far is asked about at the hook, if there is one. A time that runs out later ends nothing: it is looked at here only. Addresses that show
+/// wrong credentials too often are held back: ``CredentialThrottle``.
 package struct AdmissionRules: Sendable {
     private let access: ServerConfig.Access
     private let keys: KeyRing
     private let hooks: AuthorizationHooks
+    private let throttle: CredentialThrottle
 
     package init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient, log: Logger) {
+        self.init(config: config, keys: keys, outbound: outbound, throttle: CredentialThrottle(), log: log)
+    }
+
+    init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient, throttle: CredentialThrottle, log: Logger) {
+        self.throttle = throttle
         self.access = config.access
         self.keys = keys
         self.hooks = AuthorizationHooks(config: config.hooks, signingKey: keys.webhookKey, outbound: outbound, log: log)
@@ -32,7 +39,34 @@ package struct AdmissionRules: Sendable {
         let address = request.address
         let query = QueryParameters(address.query)
         let parameters = SecretParameters.redact(address.query)
-        switch try Credential(query) {
+        let credential = try Credential(query)
+        guard let credential else { return try self.openPass(request, query, parameters) }
+        // The whole query, which is shorter than its parts are long: a known one is known with what stands beside it.
+        let digest = CredentialThrottle.digest("\(address.path)?\(address.query)")
+        let source = Authentication.key(of: request.remote)
+        if let wait = self.throttle.wait(source, digest) {
+            throw AdmissionRefusal(
+                reason: .credentialThrottled,
+                message: "Too many wrong credentials came from this address; this one was not looked at. Try again in"
+                    + " \(max(1, Int(wait.rounded(.up)))) s.",
+                retrySeconds: max(1, Int(wait.rounded(.up))))
+        }
+        do throws(AdmissionRefusal) {
+            let pass = try self.verified(credential, request, nowSeconds, parameters)
+            self.throttle.succeeded(digest)
+            return pass
+        } catch {
+            // One that was right until its time was over is no guess.
+            if error.reason == .credentialWrong { self.throttle.failed(source) }
+            throw error
+        }
+    }
+
+    private func verified(
+        _ credential: Credential, _ request: AdmissionRequest, _ nowSeconds: Int64, _ parameters: String
+    ) throws(AdmissionRefusal) -> AdmissionPass {
+        let address = request.address
+        switch credential {
         case .txSecret(let secret, let time):
             let keys = request.action == .publish ? self.keys.publishKeys : self.keys.playKeys
             let until = try TxSecret.check(secret, txTime: time, streamName: address.name, keys: keys, nowSeconds: nowSeconds)
@@ -52,15 +86,27 @@ package struct AdmissionRules: Sendable {
             return AdmissionPass(
                 identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, room: token.room, role: token.role,
                 isVerified: true, parameters: parameters)
-        case nil:
-            let remote = request.remote?.ipAddress ?? "an unknown address"
-            let isOpen = request.remote.map { self.open(for: request.action).contains(address: $0) } ?? false
-            guard isOpen || self.hasHook(request.action) else { throw self.missing(request.action, remote) }
-            // Without a query the address says who it is; with one, the same device may come back from another network.
-            return AdmissionPass(
-                identity: address.query.isEmpty ? "address \(remote)" : "query \(address.query)",
-                user: (query.all("user") + query.all("uid")).first { RoomID.isID($0) }, isVerified: false, parameters: parameters)
         }
+    }
+
+    /// Without a credential: the address, or the hook.
+    private func openPass(
+        _ request: AdmissionRequest, _ query: QueryParameters, _ parameters: String
+    ) throws(AdmissionRefusal) -> AdmissionPass {
+        let remote = request.remote?.ipAddress ?? "an unknown address"
+        let isOpen = request.remote.map { self.open(for: request.action).contains(address: $0) } ?? false
+        guard isOpen || self.hasHook(request.action) else { throw self.missing(request.action, remote) }
+        // Without a query the address says who it is; with one, the same device may come back from another network.
+        let identity = request.address.query.isEmpty ? "address \(remote)" : "query \(request.address.query)"
+        return AdmissionPass(
+            identity: identity, user: (query.all("user") + query.all("uid")).first { RoomID.isID($0) }, isVerified: false,
+            parameters: parameters)
+    }
+
+    /// Whether the request shows a credential, ours or, where a hook is asked, one of the hook's: then it is not by its address alone that it
+    /// is let in.
+    package func showsCredential(_ query: String, _ action: AdmissionRequest.Action) -> Bool {
+        CredentialParameters.own(of: query, beside: "").hasCredential || (self.hasHook(action) && !query.isEmpty)
     }
 
     private func open(for action: AdmissionRequest.Action) -> [CIDR] {

@@ -108,10 +108,12 @@ extension APIError {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
         case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress:
             self.init(.serviceUnavailable, .unavailable, refusal.message)
+        case .credentialThrottled: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)
         default: self.init(.forbidden, .forbidden, refusal.message)
         }
         self.rule = refusal.reason.rawValue
+        if let seconds = refusal.retrySeconds { self.headers[.retryAfter] = String(seconds) }
     }
 }
 

@@ -28,6 +28,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case credentialExpired = "credential_expired"
     /// A signature that does not fit, or for another stream.
     case credentialWrong = "credential_wrong"
+    /// Too many wrong credentials came from the address; what comes next from there is not looked at for a while.
+    case credentialThrottled = "credential_throttled"
     /// The authorisation hook said no.
     case hookDenied = "hook_denied"
     /// It did not answer, or not in its form.

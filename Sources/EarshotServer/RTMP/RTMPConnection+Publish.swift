@@ -188,7 +188,8 @@ extension CloseReason {
     /// The status code that tells a publisher this. Players and devices in the field know these two.
     var publishCode: String {
         switch self {
-        case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .hookDenied, .hookUnavailable:
+        case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .credentialThrottled, .hookDenied,
+            .hookUnavailable, .kicked:
             "NetStream.Publish.Denied"
         default: StatusCode.publishBadName
         }

@@ -16,12 +16,18 @@ struct Doorkeeper: Sendable {
 
     let rules: AdmissionRules
 
-    init(_ keys: KeyRing = Self.keys, lines: LogLines = LogLines(), _ configure: (inout ServerConfig) -> Void = { _ in }) {
+    /// `freeFailures`: from one address, until it is held back. Most tests show more wrong credentials than anybody may.
+    init(
+        _ keys: KeyRing = Self.keys, lines: LogLines = LogLines(), freeFailures: Double = 1_000_000,
+        _ configure: (inout ServerConfig) -> Void = { _ in }
+    ) {
         var config = ServerConfig()
         config.outbound.allowPrivate = CIDR.loopback
         configure(&config)
         let log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
-        self.rules = AdmissionRules(config: config, keys: keys, outbound: OutboundClient(config: config.outbound), log: log)
+        self.rules = AdmissionRules(
+            config: config, keys: keys, outbound: OutboundClient(config: config.outbound),
+            throttle: CredentialThrottle(FailureBuckets(burst: freeFailures)), log: log)
     }
 
     /// From an address that needs a credential, unless told otherwise.

@@ -5,18 +5,12 @@ import Synchronization
 final class RateLimits: Sendable {
     private struct State {
         var calls: [Int64: TokenBucket] = [:]
-        var failures: [String: TokenBucket] = [:]
+        var failures = FailureBuckets()
     }
 
     /// Calls per second and token.
     let rate: Int
     private let state = Mutex(State())
-
-    /// Per address: a slip of the hand costs nothing, a search soon stops.
-    private static let failureRate = 0.2
-    private static let failureBurst = 20.0
-    /// Addresses remembered; past it those that are full again are forgotten, and then all.
-    private static let addressLimit = 10_000
 
     init(rate: Int) { self.rate = rate }
 
@@ -32,21 +26,42 @@ final class RateLimits: Sendable {
 
     /// Whether this address may try a token that is not known; nil when it may, otherwise after how many seconds.
     func mayTry(address: String, nowNs: UInt64 = RateLimits.nowNs) -> Double? {
-        self.state.withLock { state in
-            guard let outcome = state.failures[address]?.look(nowNs: nowNs), !outcome.isAllowed else { return nil }
-            return outcome.waitSeconds
-        }
+        self.state.withLock { $0.failures.wait(address, nowNs: nowNs) }
     }
 
     /// This address showed no valid token.
     func failed(address: String, nowNs: UInt64 = RateLimits.nowNs) {
-        self.state.withLock { state in
-            if state.failures.count >= Self.addressLimit {
-                for (address, var bucket) in state.failures where bucket.isFull(nowNs: nowNs) { state.failures[address] = nil }
-                if state.failures.count >= Self.addressLimit { state.failures.removeAll() }
-            }
-            let fresh = TokenBucket(rate: Self.failureRate, burst: Self.failureBurst, nowNs: nowNs)
-            _ = state.failures[address, default: fresh].take(nowNs: nowNs)
-        }
+        self.state.withLock { $0.failures.failed(address, nowNs: nowNs) }
     }
+}
+
+/// How often each address has failed of late: a slip of the hand costs nothing, a search soon stops. A value; `nowNs` is monotonic.
+struct FailureBuckets: Sendable {
+    private var buckets: [String: TokenBucket] = [:]
+    /// Failures that are free.
+    private let burst: Double
+
+    /// Per second and address.
+    private static let rate = 0.2
+    /// Addresses remembered; past it those that are full again are forgotten, and then all.
+    private static let addressLimit = 10_000
+
+    init(burst: Double = 20) { self.burst = burst }
+
+    /// Nil when the address may try now, otherwise after how many seconds.
+    mutating func wait(_ address: String, nowNs: UInt64) -> Double? {
+        guard let outcome = self.buckets[address]?.look(nowNs: nowNs), !outcome.isAllowed else { return nil }
+        return outcome.waitSeconds
+    }
+
+    mutating func failed(_ address: String, nowNs: UInt64) {
+        if self.buckets.count >= Self.addressLimit {
+            for (address, var bucket) in self.buckets where bucket.isFull(nowNs: nowNs) { self.buckets[address] = nil }
+            if self.buckets.count >= Self.addressLimit { self.buckets.removeAll() }
+        }
+        let fresh = TokenBucket(rate: Self.rate, burst: self.burst, nowNs: nowNs)
+        _ = self.buckets[address, default: fresh].take(nowNs: nowNs)
+    }
+
+    var count: Int { self.buckets.count }
 }

@@ -1,0 +1,107 @@
+import Foundation
+import RTMP
+import Testing
+
+@testable import EarshotServer
+
+/// Addresses that show wrong credentials again and again.
+@Suite struct CredentialThrottleTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    @Test func twentyAreFreeThenOneInFiveSeconds() {
+        let throttle = CredentialThrottle()
+        let guess = CredentialThrottle.digest("a guess")
+        let start = 1_000 * Self.second
+        for _ in 0..<20 {
+            #expect(throttle.wait("a", guess, nowNs: start) == nil)
+            throttle.failed("a", nowNs: start)
+        }
+        #expect(throttle.wait("a", guess, nowNs: start) == 5)
+        #expect(throttle.wait("b", guess, nowNs: start) == nil, "another address is another one's")
+        #expect(throttle.wait("a", guess, nowNs: start + 4 * Self.second) != nil)
+        #expect(throttle.wait("a", guess, nowNs: start + 5 * Self.second) == nil)
+        throttle.failed("a", nowNs: start + 5 * Self.second)
+        #expect(throttle.wait("a", guess, nowNs: start + 5 * Self.second) != nil)
+        #expect(throttle.wait("a", guess, nowNs: start + 200 * Self.second) == nil)
+    }
+
+    @Test func whatWasRightOnceIsLookedAtStill() {
+        let throttle = CredentialThrottle()
+        let (good, bad) = (CredentialThrottle.digest("good"), CredentialThrottle.digest("bad"))
+        throttle.succeeded(good)
+        for _ in 0..<100 { throttle.failed("a", nowNs: Self.second) }
+        #expect(throttle.wait("a", good, nowNs: Self.second) == nil)
+        #expect(throttle.wait("a", bad, nowNs: Self.second) != nil)
+        // Newer ones come; the newest ten thousand stay.
+        for index in 0..<9_999 { throttle.succeeded(CredentialThrottle.digest("\(index)")) }
+        #expect(throttle.wait("a", good, nowNs: Self.second) == nil)
+        for index in 10_000..<25_000 { throttle.succeeded(CredentialThrottle.digest("\(index)")) }
+        #expect(throttle.wait("a", good, nowNs: Self.second) != nil)
+        #expect(throttle.wait("a", CredentialThrottle.digest("24999"), nowNs: Self.second) == nil)
+    }
+
+    /// A search from many addresses is forgotten by address, and takes no more memory than ten thousand of them.
+    @Test func memoryIsBounded() {
+        var buckets = FailureBuckets()
+        for index in 0..<50_000 {
+            buckets.failed("\(index)", nowNs: Self.second)
+            if index % 1_000 == 0 { #expect(buckets.count <= 10_000) }
+        }
+        #expect(buckets.count <= 10_000)
+    }
+
+    /// What counts, by the rules of admission: guesses do; a missing credential and one whose time is over do not.
+    @Test func whatCountsAsAFailure() throws {
+        for query in ["", Doorkeeper.signed(txTime: "5C271099"), "token=\(Doorkeeper.token(#"{"room":"test","exp":1}"#))"] {
+            let door = Doorkeeper(freeFailures: 3)
+            for _ in 0..<10 { #expect(try door.ask(query).refusal != .credentialThrottled, "\(query)") }
+        }
+        let door = Doorkeeper(freeFailures: 3)
+        #expect(try door.ask(Doorkeeper.signed()).pass != nil)
+        for query in ["token=x", "txSecret=9992881f06990a8449c77a1a3e2a5e2c&txTime=7FFFFFFF", Doorkeeper.signed("other")] {
+            #expect(try door.ask(query).refusal == .credentialWrong)
+        }
+        let held = try door.ask("token=y")
+        #expect(held.refusal == .credentialThrottled && held.message.contains("wrong credentials"), "\(held.message)")
+        // A new one is not looked at, right or wrong; the one that was right before is.
+        #expect(try door.ask(Doorkeeper.signed("test", txTime: "7FFFFFFE")).refusal == .credentialThrottled)
+        #expect(try door.ask(Doorkeeper.signed()).pass != nil)
+        #expect(try door.ask(Doorkeeper.signed("test", txTime: "7FFFFFFE"), from: "203.0.113.10").pass != nil)
+        // All of a /64 of IPv6 is one.
+        for _ in 0..<3 { _ = try door.ask("token=x", from: "2001:db8::1") }
+        #expect(try door.ask("token=x", from: "2001:db8::ffff:1").refusal == .credentialThrottled)
+        #expect(try door.ask("token=x", from: "2001:db8:0:1::1").refusal == .credentialWrong)
+    }
+
+    /// On a live server, over RTMP and HTTP together; loopback is an address like others.
+    @Test func rtmpAndHTTPShareIt() async throws {
+        try await TestServer.run({ $0.credentials.key = "a key for tests" }) { server in
+            let good = "cam1?\(Doorkeeper.signed("cam1", key: "a key for tests"))"
+            let camera = try await TagClient.publish(to: server, "live/\(good)")
+            for index in 0..<10 {
+                let client = try await RawClient.connected(server.port)
+                _ = try await client.createStream()
+                try? await client.publish("cam1?token=\(index)")
+                try await server.expectClosed(client, .credentialWrong)
+                #expect(try await HTTPAnswer.get("\(server.http)/live/cam1.flv?token=\(index)").status == 403)
+            }
+            let client = try await RawClient.connected(server.port)
+            _ = try await client.createStream()
+            try? await client.play("cam1?token=x")
+            try await server.expectClosed(client, .credentialThrottled)
+            let status = try #require(client.statuses.last)
+            #expect(status.code == "NetStream.Play.Failed" && status.description.contains("[credential_throttled]"), "\(status)")
+            for format in ["flv", "m3u8"] {
+                let answer = try await HTTPAnswer.get("\(server.http)/live/cam1.\(format)?token=x")
+                #expect(answer.status == 429 && answer.text.contains("credential_throttled"), "\(answer.text)")
+                #expect(answer.headers["retry-after"].flatMap(Int.init).map { (1...5).contains($0) } == true)
+            }
+            #expect(server.closed(.credentialThrottled) == 3)
+            // Whoever has the right one, and whoever needs none, is not in the way.
+            await camera.close()
+            let again = try await TagClient.publish(to: server, "live/\(good)")
+            let viewer = try await TagClient.play(from: server, "live/cam1")
+            for client in [again, viewer] { await client.close() }
+        }
+    }
+}
