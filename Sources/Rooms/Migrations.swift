@@ -14,6 +14,7 @@ enum Migrations {
         migrator.registerMigration("5 recording orders", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordingOrders) }
         migrator.registerMigration("6 snapshots", foreignKeyChecks: .immediate) { db in try db.execute(sql: snapshots) }
         migrator.registerMigration("7 talk members", foreignKeyChecks: .immediate) { db in try db.execute(sql: talkMembers) }
+        migrator.registerMigration("8 kicks", foreignKeyChecks: .immediate) { db in try db.execute(sql: kicks) }
         return migrator
     }()
 
@@ -39,6 +40,16 @@ enum Migrations {
             gain_db REAL NOT NULL,
             banned_until INTEGER,
             set_at INTEGER NOT NULL,
+            PRIMARY KEY (room_id, user)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Who was thrown out of a room and may not come back yet.
+    private static let kicks = """
+        CREATE TABLE kicks (
+            room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
+            user TEXT NOT NULL,
+            until INTEGER NOT NULL,
             PRIMARY KEY (room_id, user)
         ) STRICT, WITHOUT ROWID;
         """

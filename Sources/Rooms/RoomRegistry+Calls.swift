@@ -41,10 +41,11 @@ extension RoomRegistry {
         try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberLeft, by: Actor(user)) }
     }
 
+    /// The user's sessions end, and it may not come back for so long.
     package nonisolated func kick(
-        _ id: String, user: String, by actor: Actor, keeping: KeptAnswer<Void>? = nil
+        _ id: String, user: String, forMs: Int64 = Kick.defaultMs, by actor: Actor, keeping: KeptAnswer<Void>? = nil
     ) async throws(RegistryError) {
-        try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberKicked, by: actor) }
+        try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberKicked, keepOutMs: forMs, by: actor) }
     }
 
     /// The largest number of viewers seen since the last call, by room. False: the last report waits for the store still.

@@ -55,6 +55,7 @@ package actor RoomRegistry {
     private let executor = QueueExecutor(label: "earshot.rooms")
     private let intake = Intake()
     private let playTable = PlayTable()
+    nonisolated let kickTable = KickTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
     private let counted = Mutex(Counters())
     /// A report of viewers is on its way to the store: another one would say the same a little later.
@@ -83,6 +84,8 @@ package actor RoomRegistry {
             try store.closedStreams().map { PlayTable.Change.closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
         }
         self.playTable.apply(table)
+        let now = clock.now()
+        self.kickTable.apply(try self.store.readNow { try $0.kicks(now: now) }, now: now)
     }
 
     /// Called with the outcomes of each commit, in order, on the registry's queue; must not block. Set once, before `start`.
@@ -118,7 +121,7 @@ package actor RoomRegistry {
                 let work = RoomWork(store: store, now: now, settings: self.settings)
                 return (try body(work, last), work)
             }
-            self.publish(work.outcomes, work.playChanges)
+            self.publish(work.outcomes, work.playChanges, work.kicks)
             guard let next else { return }
             last = next
         }
@@ -231,6 +234,7 @@ package actor RoomRegistry {
         var completions: [@Sendable () -> Void] = []
         var outcomes: [Outcome] = []
         var playChanges: [PlayTable.Change] = []
+        var kicks: [(kick: Kick, paths: [StreamPath])] = []
         do {
             try self.store.transaction { store in
                 for operation in batch {
@@ -240,6 +244,7 @@ package actor RoomRegistry {
                         completions.append(completion)
                         outcomes += work.outcomes
                         playChanges += work.playChanges
+                        kicks += work.kicks
                         for failure in work.failures { self.note(failure) { $0.lostFacts += 1 } }
                     } catch let lost as StoreAccess.TransactionLost {
                         throw lost.cause
@@ -262,7 +267,7 @@ package actor RoomRegistry {
             $0.commits += 1
             $0.operations += batch.count
         }
-        self.publish(outcomes, playChanges)
+        self.publish(outcomes, playChanges, kicks)
         for completion in completions { completion() }
         return []
     }
@@ -275,8 +280,11 @@ package actor RoomRegistry {
         }
     }
 
-    private func publish(_ outcomes: [Outcome], _ playChanges: [PlayTable.Change]) {
+    private func publish(
+        _ outcomes: [Outcome], _ playChanges: [PlayTable.Change], _ kicks: [(kick: Kick, paths: [StreamPath])]
+    ) {
         self.playTable.apply(playChanges)
+        self.kickTable.apply(kicks, now: self.clock.now())
         guard !outcomes.isEmpty else { return }
         let body = self.listener.withLock { $0 }
         body(outcomes)

@@ -82,9 +82,12 @@ package struct PushRequest: Sendable, Equatable {
     package var mayCreateRoom: Bool
     /// The only room that its credential is for; nil when that names none.
     package var room: String?
+    /// Whose credential it is, if that names one.
+    package var user: String?
     /// Pushes by device: `live/<deviceUid>` stands for slot 1 of the device's room.
     package init(
-        path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool, room: String? = nil
+        path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool, room: String? = nil,
+        user: String? = nil
     ) {
         self.path = path
         self.clientAddress = clientAddress
@@ -92,6 +95,7 @@ package struct PushRequest: Sendable, Equatable {
         self.parameters = parameters
         self.mayCreateRoom = mayCreateRoom
         self.room = room
+        self.user = user
     }
 }
 
@@ -111,6 +115,8 @@ package enum PushRefusal: Error, Sendable, Equatable {
     case roomClosed
     /// The stream is not of the room that the credential is for.
     case otherRoom
+    /// The user was thrown out of the room and may not come back yet.
+    case keptOut(String, forMs: Int64)
     /// The store cannot be written; nothing was changed.
     case unavailable(String)
 }
@@ -155,6 +161,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     case invalid(FieldError)
     case noSuchRoom(String)
     case noSuchMember(String)
+    /// The user was thrown out of the room and may not come back yet.
+    case keptOut(String, of: RoomID, forMs: Int64)
     /// The stream is not forbidden / has no push.
     case notForbidden(StreamPath)
     /// `allowed` are the states in which it would have been possible.

@@ -12,6 +12,8 @@ final class RoomWork {
     private(set) var outcomes: [RoomRegistry.Outcome] = []
     /// For the registry's table of streams that nobody may play.
     private(set) var playChanges: [PlayTable.Change] = []
+    /// For the registry's table of users who were thrown out.
+    var kicks: [(kick: Kick, paths: [StreamPath])] = []
     /// What went wrong without failing the operation.
     var failures: [any Error] = []
 

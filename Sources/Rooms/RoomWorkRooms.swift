@@ -209,6 +209,9 @@ extension RoomWork {
             throw FieldError("nick", nick, "expected at most \(RoomLimits.nickBytes) bytes without control or invisible characters")
         }
         var room = try self.openRoom(id, action: "join")
+        if let until = try self.store.kick(of: user, from: room.id, now: self.now) {
+            throw RegistryError.keptOut(user, of: room.id, forMs: until - self.now)
+        }
         let known = try self.store.member(user, of: room.id)
         let member = Member(user: user, nick: nick, joinedAt: known?.joinedAt ?? self.now, seenAt: self.now)
         let old = room
@@ -227,7 +230,8 @@ extension RoomWork {
         return member
     }
 
-    func leave(_ id: String, user: String, as kind: RoomEvent.Kind, by actor: Actor) throws {
+    /// `keepOutMs`: of one that is thrown out.
+    func leave(_ id: String, user: String, as kind: RoomEvent.Kind, keepOutMs: Int64 = 0, by actor: Actor) throws {
         var room = try self.room(id)
         guard let member = try self.store.member(user, of: room.id), try self.store.removeMember(user, of: room.id) else {
             throw RegistryError.noSuchMember(user)
@@ -240,7 +244,13 @@ extension RoomWork {
         try self.event(kind, of: &room, data)
         try self.save(from: old, to: room)
         try self.presence(.memberLeft(user: user), on: &room, action: "leave", by: actor)
-        if kind == .memberKicked { self.tell(.kick(roomID: room.id, user: user, by: actor)) }
+        guard kind == .memberKicked else { return }
+        if keepOutMs > 0 {
+            let kick = Kick(roomID: room.id, user: user, until: self.now.later(by: keepOutMs))
+            try self.store.setKick(kick, now: self.now)
+            self.kicks.append((kick, room.slots.map(\.path)))
+        }
+        self.tell(.kick(roomID: room.id, user: user, by: actor))
     }
 
     private func presence(_ input: RoomInput, on room: inout Room, action: String, by actor: Actor) throws {

@@ -5,6 +5,9 @@ extension RoomWork {
         // Whatever was made or changed on the way is undone with the refusal.
         if let wanted = request.room, wanted != room.id.rawValue { throw PushRefusal.otherRoom }
         if room.state == .closed { throw PushRefusal.roomClosed }
+        if let user = request.user, let until = try self.store.kick(of: user, from: room.id, now: self.now) {
+            throw PushRefusal.keptOut(user, forMs: until - self.now)
+        }
         let sequence: Int64
         do {
             if room.state == .expired { try self.reopen(&room) }

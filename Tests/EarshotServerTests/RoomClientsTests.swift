@@ -308,6 +308,66 @@ import Testing
             await publisher.close()
         }
     }
+
+    /// Who was thrown out stays out: of the room, its streams and its talk, by RTMP and HTTP, and over a restart.
+    @Test func kickedStaysOut() async throws {
+        try await Fixture.withDirectory { directory in
+            let data = directory.appendingPathComponent("data").path
+            let isOut: @Sendable (TestServer) async throws -> Void = { server in
+                for (app, name, isPush) in [
+                    ("live", "cam1?user=mallory", false), ("live", "cam1?user=mallory", true), ("talk", "cam1/mix?user=mallory", false),
+                ] {
+                    let client = try await RawClient.connected(server.port, app: app)
+                    _ = try await client.createStream()
+                    if isPush { try? await client.publish(name) } else { try? await client.play(name) }
+                    try await server.expectClosed(client, .kicked)
+                    let told = client.statuses.last?.description ?? ""
+                    #expect(told.contains("[kicked]") && told.contains("may come back in"), "\(app) \(isPush): \(told)")
+                }
+                for format in ["flv", "m3u8"] {
+                    let answer = try await HTTPAnswer.get("\(server.http)/live/cam1.\(format)?user=mallory")
+                    #expect(answer.status == 403 && answer.text.contains("\"kicked\""), "\(answer.text)")
+                }
+                let join = try await server.call("POST", "rooms/cam1/join", #"{"userId":"mallory"}"#)
+                #expect(join.status == 409 && join.text.contains("may come back"), "\(join.text)")
+                #expect(join.headers["retry-after"].flatMap(Int.init) ?? 0 > 500)
+            }
+            try await TestServer.run(data: data) { server in
+                let publisher = try await server.livePublisher("cam1")
+                _ = try await server.rooms.join("cam1", user: "mallory", nick: "M")
+                #expect(try await server.call("POST", "rooms/cam1/members/mallory/kick", #"{"seconds":600}"#).status == 200)
+                try await isOut(server)
+                // Others are not meant.
+                let alice = try await RawClient.playing(server.port, "cam1?user=alice")
+                for client in [alice, publisher] { await client.close() }
+            }
+            try await TestServer.run(data: data) { server in
+                let publisher = try await server.livePublisher("cam1")
+                try await isOut(server)
+                await publisher.close()
+            }
+        }
+    }
+
+    /// Ten seconds when nobody says how long; at once when somebody says so.
+    @Test func kicksHaveADefault() async throws {
+        try await TestServer.run { server in
+            let publisher = try await server.livePublisher("cam1")
+            for (body, isOut) in [(#"{"seconds":0}"#, false), ("{}", true)] {
+                #expect(try await server.call("POST", "rooms/cam1/join", #"{"userId":"mallory"}"#).status == 200)
+                #expect(try await server.call("POST", "rooms/cam1/members/mallory/kick", body).status == 200)
+                let until = server.rooms.keptOut("mallory", of: "live/cam1")
+                #expect((until != nil) == isOut)
+                if let until { #expect((1...10_000).contains(until - server.rooms.now)) }
+            }
+            let document = try await HTTPAnswer.get("\(server.http)/api/v1/openapi.json").json()
+            for path in ["/rooms/{roomId}/members/{userId}/kick", "/rooms/{roomId}/talk/members/{userId}/kick"] {
+                let text = "\(document["paths"][path]["post"].value ?? "")"
+                #expect(text.contains("seconds") && text.contains("without: 10"), "\(path): \(text)")
+            }
+            await publisher.close()
+        }
+    }
 }
 
 extension TestServer {

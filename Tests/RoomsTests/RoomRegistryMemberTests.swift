@@ -36,6 +36,38 @@ import Testing
         await #expect(throws: RegistryError.noSuchRoom("x")) { try await test.registry.members("x", after: nil, limit: 1) }
     }
 
+    /// Of a room's members and pushers: until the time is over, whatever is asked, and after a restart.
+    @Test func whoIsThrownOutStaysOut() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let room = try await test.create("cam1")
+        for user in ["bob", "eve", "zoe"] { _ = try await test.registry.join("cam1", user: user, nick: "") }
+        try await test.registry.kick("cam1", user: "bob", by: Actor("t"))
+        try await test.registry.kick("cam1", user: "eve", forMs: 60_000, by: Actor("t"))
+        try await test.registry.kick("cam1", user: "zoe", forMs: 0, by: Actor("t"))
+        _ = try await test.registry.join("cam1", user: "zoe", nick: "")
+        func isOut(_ user: String) async -> Bool {
+            let byTable = test.registry.keptOut(user, of: "live/cam1") != nil
+            #expect((test.registry.keptOut(user, of: room.id) != nil) == byTable)
+            do {
+                _ = try await test.registry.join("cam1", user: user, nick: "")
+                #expect(!byTable)
+                return false
+            } catch {
+                #expect(error == .keptOut(user, of: room.id, forMs: (test.registry.keptOut(user, of: "live/cam1") ?? 0) - test.now))
+                return true
+            }
+        }
+        test.pass(9_999)
+        #expect(await isOut("bob"))
+        #expect(test.registry.keptOut("bob", of: "live/other") == nil && test.registry.keptOut("zoe", of: "live/cam1") == nil)
+        test.pass(1)
+        #expect(await isOut("bob") == false)
+        #expect(await isOut("eve"))
+        test.pass(60_000)
+        #expect(await isOut("eve") == false)
+    }
+
     @Test func namesAreChecked() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

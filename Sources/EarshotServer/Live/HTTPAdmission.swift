@@ -59,6 +59,7 @@ extension ServerCore {
                         reason: why == .forbidden ? .forbidden : .roomClosed,
                         message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
             }
+            if let refusal = self.keptOut(pass, of: address.path) { throw APIError(refusal) }
             // What another server has is fetched for the first who asks.
             if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
             return HTTPPlay(request: request, consent: consent)

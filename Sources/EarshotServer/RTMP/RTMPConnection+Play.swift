@@ -55,6 +55,10 @@ extension RTMPConnection {
                 streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
                 isForbidden ? .forbidden : .roomClosed, address)
         }
+        if let refusal = self.core.keptOut(pass, of: address.path) {
+            listening?.end()
+            return self.refusePlay(streamID, refusal.message, refusal.reason, address)
+        }
         let marks = self.marks
         if let why = self.core.origins.objection(to: marks, playing: address.path) {
             listening?.end()

@@ -25,7 +25,7 @@ extension ServerCore {
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
             mayCreateRoom: self.mayCreateRoom(request),
             // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
-            room: pass.room)
+            room: pass.room, user: pass.user)
         switch await self.rooms.admitPush(push) {
         case .success(let grant):
             return .success(PublishAdmission(pass: pass, seat: RoomSeat(grant, self)))
@@ -63,7 +63,21 @@ extension ServerCore {
     }
 }
 
+extension ServerCore {
+    /// Why this user may not play the stream now, having been thrown out of its room. From memory; any thread.
+    func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
+        guard let user = pass.user, let until = self.rooms.keptOut(user, of: path) else { return nil }
+        return .keptOut(user, of: path, forMs: until - self.rooms.now)
+    }
+}
+
 extension AdmissionRefusal {
+    static func keptOut(_ user: String, of what: String, forMs: Int64) -> Self {
+        AdmissionRefusal(
+            reason: .kicked,
+            message: "\(user) was thrown out of the room of \(what) and may come back in \(max(1, (forMs + 999) / 1_000)) s.")
+    }
+
     fileprivate static func otherRoom(of path: StreamPath, than room: String) -> Self {
         AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's.")
     }
@@ -79,6 +93,7 @@ extension AdmissionRefusal {
         case .forbidden(let untilMs, let reason):
             let why = reason.isEmpty ? "" : ": \(reason)"
             self.init(reason: .forbidden, message: "\(path) is forbidden until \(WallClock.text(untilMs))\(why).")
+        case .keptOut(let user, let forMs): self = .keptOut(user, of: path.description, forMs: forMs)
         case .roomClosed:
             self.init(reason: .roomClosed, message: "The room of \(path) is closed.")
         case .unavailable:

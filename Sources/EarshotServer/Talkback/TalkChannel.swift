@@ -255,6 +255,14 @@ final class TalkChannel: Sendable {
         }
     }
 
+    /// Whether the participant speaks or listens here, or is about to.
+    func has(_ id: ParticipantID) -> Bool {
+        self.state.withLock { state in
+            state.members.sessions(of: id).contains { state.listeners[$0] != nil } || state.talkers.values.contains { $0.isOf(id) }
+                || state.coming.values.contains { $0.isOf(id) }
+        }
+    }
+
     /// Ends what the participant has here, or is about to have. True: it had something.
     func kick(_ id: ParticipantID, by actor: Actor?) -> Bool {
         var roles: [ConnectedRole] = []

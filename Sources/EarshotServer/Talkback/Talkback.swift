@@ -124,6 +124,7 @@ extension ServerCore {
             }
             let pass = try await self.hooked(request, checked)
             let (channel, room) = try await self.talkChannel(place)
+            if let refusal = self.keptOut([pass.user, id.rawValue], of: room.id) { throw refusal }
             do throws(TalkDenial) {
                 let seat = try channel.admitTalker(
                     id, pass, role: TalkRole(pass, id: id.rawValue, owner: room.owner), connection: request.session)
@@ -142,7 +143,8 @@ extension ServerCore {
     ) async -> Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal> {
         do throws(AdmissionRefusal) {
             let pass = try await self.hooked(request, checked)
-            let (channel, _) = try await self.talkChannel(place)
+            let (channel, room) = try await self.talkChannel(place)
+            if let refusal = self.keptOut([pass.user], of: room.id) { throw refusal }
             do throws(TalkDenial) {
                 return .success((pass, try channel.admitListener(place.target, pass, codec: codec, role: role)))
             } catch {
@@ -151,6 +153,15 @@ extension ServerCore {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Who was thrown out of the room does not come back by its talk channel.
+    private func keptOut(_ users: [String?], of room: RoomID) -> AdmissionRefusal? {
+        for case let user? in users {
+            guard let until = self.rooms.keptOut(user, of: room) else { continue }
+            return .keptOut(user, of: room.rawValue, forMs: until - self.rooms.now)
+        }
+        return nil
     }
 
     private func hooked(_ request: AdmissionRequest, _ pass: AdmissionPass) async throws(AdmissionRefusal) -> AdmissionPass {

@@ -127,6 +127,8 @@ struct PullRefusal: Error {
     fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
         switch refusal {
         case .forbidden: self.init(reason: "forbidden", text: "\(path) may not be published here: it is forbidden")
+        // A link is nobody's.
+        case .keptOut(let user, _): self.init(reason: "kicked", text: "\(path) may not be published here by \(user)")
         case .roomClosed: self.init(reason: "room_closed", text: "\(path) may not be published here: its room is closed")
         case .noRoom, .otherRoom: self.init(reason: "no_room", text: "\(path) may not be published here: it has no room")
         case .unavailable: self.init(reason: "registry_unavailable", text: "the room registry cannot be written at the moment")

@@ -27,7 +27,7 @@ import Testing
             for (name, id) in [("ben", ben), ("device", device)] {
                 // As its name, and as whose credential it is.
                 let seat = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest, connection: 0)
-                #expect(try await room.post("members/ben/kick", "{}").status == 200)
+                #expect(try await room.post("members/ben/kick", #"{"seconds":0}"#).status == 200)
                 channel.began(seat)
                 let talk = try await room.talk()
                 #expect(talk["holders"].list.isEmpty && talk["members"].list.map { $0["userId"].string } == [name])

@@ -101,7 +101,7 @@ import Testing
         try await TalkRoom.run { room in
             let ann = try await room.talker("ann")
             #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
-            #expect(try await room.post("members/ann/kick", "{}").status == 200)
+            #expect(try await room.post("members/ann/kick", #"{"seconds":0}"#).status == 200)
             try await ann.waitUntilClosed()
             let again = try await room.talker("ann")
             try await eventually("ann, muted") { try await room.member("ann")["muted"].bool == true }

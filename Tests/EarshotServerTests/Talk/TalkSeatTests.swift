@@ -104,6 +104,32 @@ import Testing
         }
     }
 
+    /// Ten seconds when nobody says how long, and no shorter than somebody has said before.
+    @Test(.timeLimit(.minutes(1))) func kicksHaveADefault() async throws {
+        try await TalkRoom.run { room in
+            func until() async throws -> Int64? {
+                try await room.server.server.core.rooms.talkMembers(try .init(checking: "r1")).first { $0.user == "ann" }?.bannedUntilMs
+            }
+            #expect(try await room.post("members/ann/kick", "{}").status == 404)
+            #expect(try await until() == nil)
+            let ann = try await room.talker("ann")
+            #expect(try await room.post("members/ann/kick", "{}").status == 200)
+            try await ann.waitUntilClosed()
+            let first = try await until().orThrow() - room.server.server.core.rooms.now
+            #expect((1...10_000).contains(first), "\(first)")
+            let again = try await room.client()
+            _ = try await again.createStream()
+            try? await again.publish("r1/ann")
+            try await again.waitUntilClosed()
+            #expect(again.statuses.last?.description.contains("[forbidden]") == true, "\(again.statuses)")
+            #expect(try await room.post("members/ann/kick", #"{"seconds":0}"#).status == 404, "there is nobody to throw out")
+            #expect(try await room.post("members/ann/kick", #"{"seconds":600}"#).status == 200)
+            let long = try await until().orThrow()
+            #expect(try await room.post("members/ann/allow", "{}").status == 200)
+            #expect(try await until() == nil && long > first)
+        }
+    }
+
     /// Two calls at once about the same participant: both are kept.
     @Test(.timeLimit(.minutes(1))) func settingsAtOnce() async throws {
         try await TalkRoom.run { room in

@@ -107,6 +107,12 @@ extension APIError {
         case .invalid(let field): self.init(field)
         case .noSuchRoom(let id): self = .notFound("room", id)
         case .noSuchMember(let user): self = .notFound("member", user)
+        case .keptOut(let user, let room, let forMs):
+            let seconds = max(1, (forMs + 999) / 1_000)
+            self.init(.conflict, .conflict, "User \(user) was thrown out of room \(room) and may come back in \(seconds) s.")
+            self.field = "userId"
+            self.value = user
+            self.headers[.retryAfter] = "\(seconds)"
         case .notForbidden(let path):
             self = .wrongState("The stream \(path) is not forbidden.", state: "not forbidden", allowed: ["forbid"])
         case .wrongState(let id, let state, let action, let allowed):

@@ -29,11 +29,13 @@ extension APIRoute {
             return MemberListAnswer(total: total, next: list.count == limit ? list.last?.user : nil, list: list)
         },
         APIRoute(
-            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, "Throw a user out: the user's connections end.",
-            in: [RoomInputs.room.erased, RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
+            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app,
+            "Throw a user out: the user's connections end, and it stays out for a while: joins, pushes, plays and talk are refused.",
+            in: [RoomInputs.room.erased, RoomInputs.user.erased], body: [RoomInputs.kick.erased], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
-            try await keep({}) { try await call.rooms.kick(id, user: user, by: call.actor, keeping: $0) }
+            let forMs = try call.value(RoomInputs.kick)
+            try await keep({}) { try await call.rooms.kick(id, user: user, forMs: forMs, by: call.actor, keeping: $0) }
         },
     ]
 }

@@ -42,6 +42,9 @@ enum RoomInputs {
     static let sender = Input("userId", .id, "The user or device that it comes from.")
     static let slot = Input("slot", .whole(1...8), "One of its streams; without: all of them.")
     static let likes = Input("count", .whole(1...100), "How many.", fallback: 1)
+    static let kick = Input(
+        "seconds", .seconds(0...Kick.longestMs), "For how long the user may not come back; without: 10. 0: it may at once.",
+        fallback: Kick.defaultMs)
     static let nick = Input("nick", .text(bytes: 0...100), "For lists of members.", fallback: "")
 }
 

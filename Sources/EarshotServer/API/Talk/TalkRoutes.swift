@@ -39,7 +39,8 @@ private enum TalkInputs {
     static let role = Input("role", .choice() as Kind<Role>, "Who goes first when several wait; without: as the participant came.")
     static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes; without: as before.")
     static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB; without: as before.")
-    static let ban = Input("seconds", .seconds(1_000...7 * 86_400_000), "For how long the participant may not come back; without: it may.")
+    static let ban = Input(
+        "seconds", .seconds(0...Kick.longestMs), "For how long the participant may not come back; without: 10. 0: it may at once.")
     static let tokenRole = Input("role", .choice() as Kind<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
     static let lifetime = Input(
         "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which talk may begin with it; without: the room's policy.")
@@ -134,15 +135,19 @@ extension APIRoute {
         ) { call, keep in
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
-            let ban = call[TalkInputs.ban]
-            guard let ban else {
+            let asked = call[TalkInputs.ban]
+            // Without a time, who is not there is a slip; with one, it is somebody who may come.
+            guard asked ?? 0 > 0 || channel.has(id) else { throw APIError.notFound("participant", id.rawValue) }
+            let ban = asked ?? Kick.defaultMs
+            guard ban > 0 else {
                 // Its connections alone: gone with the process, so that no answer has to outlive it.
-                guard channel.kick(id, by: call.actor) else { throw APIError.notFound("participant", id.rawValue) }
+                _ = channel.kick(id, by: call.actor)
                 return try await Self.answer(room.id, call)
             }
             let until = call.nowMs + ban
-            return try await Self.change(id, room, call, keep) {
-                $0.bannedUntilMs = until
+            return try await Self.change(id, room, call, keep) { setting in
+                // What somebody has said before is not shortened by what nobody has said now.
+                setting.bannedUntilMs = asked == nil ? max(setting.bannedUntilMs ?? 0, until) : until
             } then: {
                 _ = channel.kick(id, by: call.actor)
             }
