@@ -13,7 +13,7 @@ build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/z
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
 test=("${demo[@]}" valgrind:valgrind libc6-dbg: openssl:openssl python3:python3 python3-pip:pip3 python3-venv: zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert rtmpdump:rtmpdump
-    nginx-light:nginx libnginx-mod-rtmp: gstreamer1.0-tools:gst-launch-1.0
+    nginx-light:nginx libnginx-mod-rtmp: haproxy:haproxy gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav: chromium:)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg:)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)

@@ -48,7 +48,7 @@ final class APIService: Sendable {
     private func answer(_ request: Request, _ body: BodyReader, _ context: APIContext) async throws -> Response {
         let path = request.uri.path
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { throw Self.noSuchCall(request) }
-        let client = self.core.clients.client(peer: context.remoteAddress, request.headers)
+        let client = self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers)
         try Self.checkAddress(client, self.core.config.access)
         let (route, members) = try self.route(request)
         guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }

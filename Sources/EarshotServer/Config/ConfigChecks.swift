@@ -8,7 +8,28 @@ enum ConfigChecks {
     }
 
     static func findings(_ config: ServerConfig) -> [Finding] {
-        portClashes(config) + tls(config.rtmps, config.https) + relations(config) + dataDirectory(config)
+        portClashes(config) + tls(config.rtmps, config.https) + relations(config) + dataDirectory(config) + keys(config.credentials)
+            + proxies(config.access)
+    }
+
+    /// As the server refuses them when it starts.
+    private static func keys(_ credentials: ServerConfig.Credentials) -> [Finding] {
+        let keys = [
+            ("credentials.key", credentials.key), ("credentials.backupKey", credentials.backupKey),
+            ("credentials.playKey", credentials.playKey),
+        ]
+        guard let (name, other) = KeyRing.beginningAlike(keys) else { return [] }
+        return [
+            Finding(
+                path: name, problem: "begins with the key of \(other); expected keys that have nothing in common", paths: [name, other])
+        ]
+    }
+
+    /// Who may name any address as its client's is everybody, this machine included.
+    private static func proxies(_ access: ServerConfig.Access) -> [Finding] {
+        guard access.proxyProtocolFrom.contains(where: CIDR.any.contains) else { return [] }
+        let path = "access.proxyProtocolFrom"
+        return [Finding(path: path, problem: "names every address; expected those of the proxies alone", paths: [path])]
     }
 
     private static func portClashes(_ config: ServerConfig) -> [Finding] {

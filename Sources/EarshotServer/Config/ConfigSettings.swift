@@ -60,6 +60,9 @@ extension ConfigSetting {
         .make(
             "access.trustedProxies", \.access.trustedProxies, .networks,
             "HTTP proxies that say in X-Forwarded-For for whom they ask; of others that is not believed."),
+        .make(
+            "access.proxyProtocolFrom", \.access.proxyProtocolFrom, .networks,
+            "TCP proxies whose connections all begin with a PROXY protocol header (v1 or v2), on every port; of others none is accepted."),
 
         .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "How others reach RTMP: the beginning of the URLs handed out."),
         .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),

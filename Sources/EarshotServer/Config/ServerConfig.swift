@@ -91,6 +91,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var apiFrom = CIDR.loopback
         /// Proxies whose word is taken for whom they forward HTTP requests (`X-Forwarded-For`).
         package var trustedProxies: [CIDR] = []
+        /// Proxies of connections, whatever those speak: each of theirs must begin with a PROXY protocol header, which says whose it is.
+        package var proxyProtocolFrom: [CIDR] = []
         package init() {}
     }
 

@@ -38,7 +38,8 @@ struct HLSEndpoint: Sendable {
             response =
                 isFile
                 ? try await self.file(request)
-                : try await self.multivariant(request, from: self.core.clients.client(peer: context.remoteAddress, request.headers))
+                : try await self.multivariant(
+                    request, from: self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers))
         } catch {
             response = APIService.response(error, context)
         }

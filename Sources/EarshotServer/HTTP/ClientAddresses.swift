@@ -5,18 +5,40 @@ import NIOHTTP1
 import Synchronization
 import Upstream
 
-/// Whose an HTTP request is when proxies stand before the server: they say it in `X-Forwarded-For`, each adding whom it got the request
-/// from, at the end.
+/// Whose a connection is, and whose an HTTP request, when proxies stand before the server: the one place that knows.
 ///
-/// Only proxies that `access.trustedProxies` names are believed; others' headers are anybody's invention. Any thread.
+/// A TCP proxy says it at the connection's beginning (``ProxyEntrance``); an HTTP proxy in `X-Forwarded-For`, each adding whom it got the
+/// request from, at the end. Only HTTP proxies that `access.trustedProxies` names are believed; others' headers are anybody's invention. Any
+/// thread.
 final class ClientAddresses: Sendable {
     private let trusted: [CIDR]
     private let log: Logger
     private let hasWarned = Atomic<Bool>(false)
+    /// For whom TCP proxies made their connections; nil: for somebody they do not know. While these are open.
+    private let connections = Mutex<[ObjectIdentifier: SocketAddress?]>([:])
+    /// Without such proxies nobody takes the lock.
+    private let hasConnections = Atomic<Bool>(false)
 
     init(trusted: [CIDR], log: Logger) {
         self.trusted = trusted
         self.log = log
+    }
+
+    /// A proxy made this connection for somebody else. On its loop, while it is open.
+    func proxied(_ channel: any Channel, _ client: SocketAddress?) {
+        let id = ObjectIdentifier(channel)
+        self.hasConnections.store(true, ordering: .releasing)
+        self.connections.withLock { $0[id] = .some(client) }
+        channel.closeFuture.whenComplete { _ in self.connections.withLock { _ = $0.removeValue(forKey: id) } }
+    }
+
+    /// Whose the connection is; nil: not known. Of a stream of HTTP/2: its connection's.
+    func peer(of channel: any Channel) -> SocketAddress? {
+        guard self.hasConnections.load(ordering: .acquiring) else { return channel.remoteAddress }
+        let (own, parent) = (ObjectIdentifier(channel), channel.parent.map { ObjectIdentifier($0) })
+        let found = self.connections.withLock { all in all[own] ?? parent.flatMap { all[$0] } }
+        guard let found else { return channel.remoteAddress }
+        return found
     }
 
     func client(peer: SocketAddress?, _ fields: HTTPFields) -> SocketAddress? {
@@ -24,7 +46,7 @@ final class ClientAddresses: Sendable {
     }
 
     func client(of request: HTTPTakeoverRequest) -> SocketAddress? {
-        self.client(peer: request.remote, forwarded: request.head.headers["x-forwarded-for"])
+        self.client(peer: self.peer(of: request.channel), forwarded: request.head.headers["x-forwarded-for"])
     }
 
     /// Nil: not known. `forwarded`: the header's values, in order.

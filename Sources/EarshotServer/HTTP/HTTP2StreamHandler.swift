@@ -192,7 +192,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private func decide(_ takeover: any HTTPTakeover, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let request = HTTPTakeoverRequest(head: head, remote: context.channel.remoteAddress, isSecure: true)
+        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: true)
         Task {
             let decision = await takeover.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision) }

@@ -284,7 +284,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         guard case .claimed(let takeover, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let request = HTTPTakeoverRequest(head: head, remote: context.remoteAddress, isSecure: self.isSecure)
+        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: self.isSecure)
         Task {
             let decision = await takeover.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision) }

@@ -20,15 +20,17 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
         let api: APIService
         let takeovers: [any HTTPTakeover]
         let sweepers: LoopSweepers
+        private let proxies: ProxyEntrance
         private let counters: Counters
         private let connections = Atomic<Int>(0)
 
-        init(limits: HTTPLimits, api: APIService, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, counters: Counters) {
+        init(limits: HTTPLimits, api: APIService, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, core: ServerCore) {
             self.limits = limits
             self.api = api
             self.takeovers = takeovers
             self.sweepers = sweepers
-            self.counters = counters
+            self.proxies = core.proxies
+            self.counters = core.counters
         }
 
         /// False: too many. Pair with `leave` either way.
@@ -40,8 +42,9 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
         private func leave() { self.connections.subtract(1, ordering: .relaxed) }
 
-        /// Counts the connection until it closes, and sets its socket up. False: there are too many. On its loop.
+        /// Counts the connection until it closes, and sets its socket up. Before any handler is added. False: there are too many. On its loop.
         func admit(_ channel: any Channel) throws -> Bool {
+            try self.proxies.guardConnection(channel)
             let isAdmitted = self.enter()
             channel.closeFuture.whenComplete { _ in self.leave() }
             try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)

@@ -35,7 +35,7 @@ final class HTTPService: Service, Sendable {
         let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: core, sweepers: sweepers), LiveEndpoint(core: core)]
         return HTTPServerChannel.Shared(
             limits: HTTPLimits(core.config.limits), api: APIService(core: core), takeovers: takeovers, sweepers: sweepers,
-            counters: core.counters)
+            core: core)
     }
 
     /// Hummingbird binds as it runs: its task starts here and is joined by `run`.

@@ -14,7 +14,8 @@ protocol HTTPTakeover: Sendable {
 
 struct HTTPTakeoverRequest: Sendable {
     let head: HTTPRequestHead
-    let remote: SocketAddress?
+    /// The request's: over HTTP/2 a stream of its connection.
+    let channel: any Channel
     /// Over TLS.
     let isSecure: Bool
 

@@ -81,7 +81,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        self.remote = context.channel.remoteAddress?.hostAndPort ?? "unknown"
+        self.remote = self.core.clients.peer(of: context.channel)?.hostAndPort ?? "unknown"
         guard let loop = self.core.context(of: context.eventLoop), context.channel.isActive else {
             context.close(promise: nil)
             return

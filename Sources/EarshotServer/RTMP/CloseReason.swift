@@ -34,6 +34,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case hookDenied = "hook_denied"
     /// It did not answer, or not in its form.
     case hookUnavailable = "hook_unavailable"
+    /// Not by the proxy that it must come by, or without the header in which that says for whom it connects.
+    case proxyHeader = "proxy_header"
     /// The stream is forbidden until its resume time.
     case forbidden
     /// The stream's room is closed.

@@ -138,8 +138,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     private func open(_ context: ChannelHandlerContext) {
         guard self.context == nil else { return }
         self.context = context
-        self.remoteAddress = context.remoteAddress
-        self.remote = context.remoteAddress?.hostAndPort ?? "unknown"
+        self.remoteAddress = self.core.clients.peer(of: context.channel)
+        self.remote = self.remoteAddress?.hostAndPort ?? "unknown"
         self.core.counters.update { $0.connectionsAccepted += 1 }
         var descriptor: CInt?
         if !self.isTLS {

@@ -63,6 +63,7 @@ final class RTMPListener: Service, Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let loop = core.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
+                    try core.proxies.guardConnection(channel)
                     if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
                     let id = core.nextSessionID()
                     try channel.pipeline.syncOperations.addHandler(

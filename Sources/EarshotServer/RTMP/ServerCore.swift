@@ -37,6 +37,7 @@ package final class ServerCore: Sendable {
     let rtmpGate: AcceptGate
     let httpGate: AcceptGate
     let clients: ClientAddresses
+    let proxies: ProxyEntrance
     /// Which room each push is for.
     let activePushes = ActivePushes()
     let shownPeaks = ShownPeaks()
@@ -59,6 +60,9 @@ package final class ServerCore: Sendable {
         self.rtmpGate = AcceptGate(limit: config.limits.connections, counters: self.counters, log: log)
         self.httpGate = AcceptGate(limit: config.limits.httpConnections, counters: self.counters, log: log)
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
+        self.proxies = ProxyEntrance(
+            from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
+            flood: self.closeFlood, sweepers: LoopSweepers(group), log: log)
         let policy = RelayPolicy(config)
         var loops: [ObjectIdentifier: LoopContext] = [:]
         for loop in group.makeIterator() { loops[ObjectIdentifier(loop)] = LoopContext(loop, policy) }

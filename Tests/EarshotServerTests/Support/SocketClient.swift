@@ -31,14 +31,15 @@ final class SocketClient: Sendable {
         self.handler = handler
     }
 
-    /// `receiveBuffer`: bytes the kernel may keep of what was not read.
-    static func open(_ port: Int, receiveBuffer: Int? = nil) async throws -> SocketClient {
+    /// `receiveBuffer`: bytes the kernel may keep of what was not read. `from`: the address to connect from; loopback has many.
+    static func open(_ port: Int, receiveBuffer: Int? = nil, from: String? = nil) async throws -> SocketClient {
         let handler = Handler()
         var bootstrap = ClientBootstrap(group: RawClient.group)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
             }
         if let receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: numericCast(receiveBuffer)) }
+        if let from { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: from, port: 0)) }
         return SocketClient(try await bootstrap.connect(host: "127.0.0.1", port: port).get(), handler)
     }
 

@@ -1,0 +1,157 @@
+import Logging
+import NIOCore
+
+/// Where connections of TCP proxies come in: each has to begin with a PROXY protocol header, which says whose it is. Any thread.
+///
+/// Only those of the proxies that `access.proxyProtocolFrom` names: whoever may send the header may be anyone.
+final class ProxyEntrance: Sendable {
+    private let from: [CIDR]
+    let deadlineMs: Int64
+    let sweepers: LoopSweepers
+    private let clients: ClientAddresses
+    private let counters: Counters
+    private let flood: FloodGate
+    private let log: Logger
+
+    init(
+        from: [CIDR], deadlineMs: Int64, clients: ClientAddresses, counters: Counters, flood: FloodGate, sweepers: LoopSweepers, log: Logger
+    ) {
+        self.from = from
+        self.deadlineMs = deadlineMs
+        self.clients = clients
+        self.counters = counters
+        self.flood = flood
+        self.sweepers = sweepers
+        self.log = log
+    }
+
+    /// Before any other handler of a new connection, TLS too, while it is not active yet. On its loop.
+    func guardConnection(_ channel: any Channel) throws {
+        guard let remote = channel.remoteAddress, self.from.contains(address: remote) else { return }
+        try channel.pipeline.syncOperations.addHandler(ProxyHeaderHandler(self))
+    }
+
+    /// The connection's header was read.
+    func admitted(_ channel: any Channel, _ header: ProxyHeader) {
+        switch header {
+        case .client(let address): self.clients.proxied(channel, address)
+        case .unknownClient: self.clients.proxied(channel, nil)
+        case .proxyItself: break
+        }
+    }
+
+    /// It had none in time, or something else. Counted and told as connections of RTMP are.
+    func refused(_ remote: SocketAddress?, _ detail: String) {
+        self.counters.update {
+            $0.connectionsAccepted += 1
+            $0.closed[.proxyHeader, default: 0] += 1
+        }
+        guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
+        var metadata: Logger.Metadata = [
+            "reason": "\(CloseReason.proxyHeader.rawValue)", "remote": "\(remote?.hostAndPort ?? "unknown")", "detail": "\(detail)",
+        ]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info("Connection closed", metadata: metadata)
+    }
+}
+
+/// Holds a proxy's connection back until its PROXY protocol header has come, and leaves. Loop-bound.
+///
+/// To the handlers behind it the connection becomes active then; one that has no header never does.
+final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, Sweepable {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private enum State {
+        case waiting(ByteBuffer)
+        /// What the connection is used for now is the business of the handlers behind.
+        case done
+        case refused
+    }
+
+    private let entrance: ProxyEntrance
+    private var state = State.waiting(ByteBuffer())
+    private var remote: SocketAddress?
+    private var context: ChannelHandlerContext?
+    private var deadlineMs = Int64.max
+
+    init(_ entrance: ProxyEntrance) { self.entrance = entrance }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.remote = context.remoteAddress
+        self.deadlineMs = LoopSweeper.nowMs + self.entrance.deadlineMs
+        self.entrance.sweepers.of(context.eventLoop).add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.entrance.sweepers.of(context.eventLoop).remove(self)
+        self.context = nil
+    }
+
+    func sweep(nowMs: Int64) {
+        guard nowMs >= self.deadlineMs, let context = self.context else { return }
+        self.refuse("no PROXY protocol header within \(self.entrance.deadlineMs) ms (setting access.proxyProtocolFrom)", context)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        if case .done = self.state { context.fireChannelActive() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .waiting(var bytes) = self.state else {
+            if case .done = self.state { context.fireChannelRead(data) }
+            return
+        }
+        // A read is 64 KiB at most, and what is kept is less than a header.
+        var more = self.unwrapInboundIn(data)
+        bytes.writeBuffer(&more)
+        do throws(ProxyHeaderError) {
+            guard let header = try ProxyHeader(&bytes) else {
+                self.state = .waiting(bytes)
+                return
+            }
+            self.state = .done
+            self.entrance.admitted(context.channel, header)
+        } catch {
+            return self.refuse("\(error)", context)
+        }
+        context.fireChannelActive()
+        if bytes.readableBytes > 0 { context.fireChannelRead(self.wrapInboundOut(bytes)) }
+        context.fireChannelReadComplete()
+        context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if case .done = self.state { context.fireChannelReadComplete() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        switch self.state {
+        case .done: context.fireChannelInactive()
+        case .waiting: self.refuse("closed before its PROXY protocol header", context)
+        case .refused: break
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch (self.state, event) {
+        case (.done, _): context.fireUserInboundEventTriggered(event)
+        case (_, is ChannelShouldQuiesceEvent), (_, ChannelEvent.inputClosed as ChannelEvent):
+            self.refuse("closed before its PROXY protocol header", context)
+        default: break
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if case .done = self.state { return context.fireErrorCaught(error) }
+        self.refuse("closed before its PROXY protocol header", context)
+    }
+
+    private func refuse(_ detail: String, _ context: ChannelHandlerContext) {
+        guard case .waiting = self.state else { return }
+        self.state = .refused
+        self.entrance.refused(self.remote, detail)
+        context.close(promise: nil)
+    }
+}
