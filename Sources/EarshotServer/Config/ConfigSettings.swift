@@ -45,7 +45,12 @@ extension ConfigSetting {
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
         .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
         .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
-        .make("http.allowOrigin", \.http.allowOrigin, .origin, "Whose pages may play: * for all, one origin, or nothing for none."),
+        .make(
+            "http.allowOrigin", \.http.allowOrigin, .origin,
+            "Whose pages may play with a credential: * for all, one origin (also without, where none is needed), or nothing for none."),
+        .make(
+            "http.hosts", \.http.hosts, .hosts,
+            "More names by which pages may ask for what needs no credential, beside those of urls, localhost and local addresses; or any."),
         .make(
             "http.firstWait", \.http.firstWaitMs, .duration(0...50_000),
             "How long a player's first request waits for a publisher in a room that has none, or for the first segment."),

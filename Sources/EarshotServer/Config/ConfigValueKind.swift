@@ -121,6 +121,24 @@ extension ConfigValueKind<String> {
 }
 
 extension ConfigValueKind<[String]> {
+    /// Host names and IP addresses, without ports.
+    static var hosts: Self {
+        Self(
+            expected: "a list of host names, or any", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 64 else { throw ValueProblem("has \(values.count) names; expected 64 at most") }
+                for value in values where value != "any" {
+                    do throws(ValueProblem) {
+                        _ = try HostPort(parsing: value.contains(":") ? "[\(value)]:0" : "\(value):0")
+                    } catch {
+                        throw ValueProblem("\"\(value)\" is not a host name without a port, such as live.example.com, nor an IP address")
+                    }
+                }
+                return values
+            },
+            write: { $0 })
+    }
+
     static var urls: Self {
         let one = ConfigValueKind<String>.url(["http", "https"])
         return Self(

@@ -54,11 +54,14 @@ package struct ServerConfig: Sendable, Equatable {
     /// The HTTP listener: API, event feed, health checks, and playing over HTTP.
     package struct HTTP: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 8080)
-        /// Which origin's pages may play: "*" for all, one origin, or empty for none but the server's own.
+        /// Which origin's pages may play with a credential: "*" for all, one origin, or empty for none but the server's own. One that is
+        /// named may also play where none is needed.
         package var allowOrigin = "*"
         /// How long a player's first request waits for what it wants: a publisher in a room that waits for one, the first segment, the first
         /// piece.
         package var firstWaitMs: Int64 = 12_000
+        /// More names and addresses of the server's own, or "any", for requests without a credential.
+        package var hosts: [String] = []
         package init() {}
     }
 

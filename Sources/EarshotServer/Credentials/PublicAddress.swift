@@ -32,7 +32,7 @@ package struct PublicAddress: Sendable, Equatable {
     }
 
     /// The Host header is the caller's own word: only a plain host name or address is taken over, without its port.
-    private static func host(_ header: String) -> String? {
+    static func host(_ header: String) -> String? {
         guard header.utf8.count <= 300 else { return nil }
         for text in [header, "\(header):0"] {
             do throws(ValueProblem) {

@@ -28,11 +28,17 @@ struct HLSEndpoint: Sendable {
 
     /// Nil: the request is not for HLS.
     func respond(to request: Request, _ context: APIContext) async -> Response? {
-        if request.method == .options, LivePath.format(of: request.uri.path) != nil || Self.isHLS(request.uri.path) != nil {
-            return self.finished(Response(status: .noContent, headers: Self.preflight))
+        let isFile = Self.isHLS(request.uri.path)
+        let isPreflight = request.method == .options && (isFile != nil || LivePath.format(of: request.uri.path) != nil)
+        guard isPreflight || (isFile != nil && (request.method == .get || request.method == .head)) else { return nil }
+        let access: [(HTTPField.Name, String)]
+        do throws(APIError) {
+            let page = PageRequest(request, context.channel)
+            access = try self.core.pages.check(page, showsCredential: self.showsCredential(request, isFile: isFile ?? false))
+        } catch {
+            return Self.finished(APIService.response(error, context), [])
         }
-        guard let isFile = Self.isHLS(request.uri.path) else { return nil }
-        guard request.method == .get || request.method == .head else { return nil }
+        guard !isPreflight, let isFile else { return Self.finished(Response(status: .noContent, headers: Self.preflight), access) }
         var response: Response
         do throws(APIError) {
             response =
@@ -43,7 +49,7 @@ struct HLSEndpoint: Sendable {
         } catch {
             response = APIService.response(error, context)
         }
-        response = self.finished(response)
+        response = Self.finished(response, access)
         return request.method == .head ? response.createHeadResponse() : response
     }
 
@@ -51,10 +57,19 @@ struct HLSEndpoint: Sendable {
         .accessControlAllowMethods: "GET, HEAD, OPTIONS", .accessControlAllowHeaders: "range", .accessControlMaxAge: "86400",
     ]
 
-    private func finished(_ response: Response) -> Response {
+    /// `access`: headers that let its page play. They are another page's others, which a cache has to know.
+    private static func finished(_ response: Response, _ access: [(HTTPField.Name, String)]) -> Response {
         var response = response
-        for (name, value) in self.core.config.http.corsHeaders { response.headers[name] = value }
+        for (name, value) in access { response.headers[name] = value }
+        response.headers[.vary] = "Origin"
         return response
+    }
+
+    /// What follows the first playlist is as that was. A session that is not known is nobody's.
+    private func showsCredential(_ request: Request, isFile: Bool) -> Bool {
+        let query = request.uri.query ?? ""
+        guard isFile else { return self.core.admissions.showsCredential(query, .play) }
+        return QueryParameters(query).all("s").first.flatMap { self.core.hlsSessions.find($0) }?.showedCredential ?? true
     }
 
     /// False: a multivariant playlist. True: what it leads to.

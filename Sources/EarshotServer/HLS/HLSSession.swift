@@ -12,6 +12,8 @@ final class HLSSession: LiveConnection, Sendable {
     let id: UInt64
     let path: String
     let token: String
+    /// Not let in by its address alone.
+    let showedCredential: Bool
     private let play: ServerCore.HTTPPlay
     private let client: String?
     private let core: ServerCore
@@ -37,6 +39,7 @@ final class HLSSession: LiveConnection, Sendable {
         self.id = play.request.session
         self.path = stream.path
         self.token = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
+        self.showedCredential = core.admissions.showsCredential(play.request.address.query, .play)
         self.play = play
         self.client = client
         self.core = core

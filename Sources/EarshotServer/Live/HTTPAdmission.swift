@@ -117,19 +117,3 @@ extension APIError {
         if let seconds = refusal.retrySeconds { self.headers[.retryAfter] = String(seconds) }
     }
 }
-
-extension ServerConfig.HTTP {
-    /// Whether a page of this origin may open a WebSocket: no browser holds it back, as it does a page's requests, so the server has to
-    /// (RFC 6455 §10.2). Nil: no page. `host`: as the request names the server, whose own pages always may.
-    func lets(pageOf origin: String?, at host: String?) -> Bool {
-        guard let origin = origin?.lowercased(), self.allowOrigin != "*", origin != self.allowOrigin.lowercased() else { return true }
-        guard let host = host?.lowercased(), !host.isEmpty else { return false }
-        return origin == "http://\(host)" || origin == "https://\(host)"
-    }
-
-    /// What lets a page of another origin play (Fetch §3.2). No cookie is ever looked at.
-    var corsHeaders: [(HTTPField.Name, String)] {
-        guard !self.allowOrigin.isEmpty else { return [] }
-        return [(.accessControlAllowOrigin, self.allowOrigin)]
-    }
-}

@@ -24,24 +24,31 @@ struct LiveEndpoint: HTTPTakeover {
     }
 
     func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        let page = PageRequest(request)
+        let showsCredential = self.core.admissions.showsCredential(request.head.query.map(String.init) ?? "", .play)
+        let access: [(HTTPField.Name, String)]
+        do throws(APIError) { access = try self.core.pages.check(page, showsCredential: showsCredential) } catch { return .refuse(error) }
         do throws(APIError) {
-            return try await self.open(request)
+            return try await self.open(request, page, access)
         } catch {
             var error = error
             // So that a page's script can read why.
-            for (name, value) in self.core.config.http.corsHeaders { error.headers[name] = value }
+            for (name, value) in access { error.headers[name] = value }
             return .refuse(error)
         }
     }
 
-    private func open(_ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPTakeoverDecision {
+    /// `access`: headers that let its page play.
+    private func open(
+        _ request: HTTPTakeoverRequest, _ page: PageRequest, _ access: [(HTTPField.Name, String)]
+    ) async throws(APIError) -> HTTPTakeoverDecision {
         let head = request.head
         guard let format = LivePath.format(of: head.path) else { throw .notFound("stream", String(head.path)) }
         let path = try LivePath(head.path, query: head.query.map(String.init), format, limits: RTMP.Limits(self.core.config.limits))
         let isWebSocket = head.list("upgrade", contains: "websocket")
         if isWebSocket {
             if let refusal = WebSocketHandshake.refusal(of: head) { throw refusal }
-            guard self.core.config.http.lets(pageOf: head.headers.first(name: "origin"), at: head.headers.first(name: "host")) else {
+            guard self.core.pages.letsSocket(page) else {
                 throw APIError(
                     .forbidden, .forbidden, "Pages of this origin may not play here; the server's setting http.allowOrigin says which may.")
             }
@@ -71,7 +78,7 @@ struct LiveEndpoint: HTTPTakeover {
         let viewer = LiveViewer.Play(
             request: play.request, consent: play.consent, packaging: packaging, transport: transport, preface: preface,
             client: head.headers.first(name: "user-agent"))
-        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type)
+        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
         let core = self.core
         return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
     }
@@ -93,13 +100,13 @@ struct LiveEndpoint: HTTPTakeover {
         return type
     }
 
-    private func answer(type: String) -> HTTPResponseHead {
+    private func answer(type: String, _ access: [(HTTPField.Name, String)]) -> HTTPResponseHead {
         var headers: HTTPHeaders = [
             "content-type": type, "transfer-encoding": "chunked", "cache-control": "no-store", "connection": "close", "server": "earshot",
             // nginx in front must not gather it first.
             "x-accel-buffering": "no",
         ]
-        for (name, value) in self.core.config.http.corsHeaders { headers.add(name: name.rawName, value: value) }
+        for (name, value) in access { headers.add(name: name.rawName, value: value) }
         return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
     }
 }

@@ -38,6 +38,7 @@ package final class ServerCore: Sendable {
     let httpGate: AcceptGate
     let clients: ClientAddresses
     let proxies: ProxyEntrance
+    let pages: PageRules
     /// Which room each push is for.
     let activePushes = ActivePushes()
     let shownPeaks = ShownPeaks()
@@ -63,6 +64,7 @@ package final class ServerCore: Sendable {
         self.proxies = ProxyEntrance(
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
             flood: self.closeFlood, sweepers: LoopSweepers(group), log: log)
+        self.pages = PageRules(config)
         let policy = RelayPolicy(config)
         var loops: [ObjectIdentifier: LoopContext] = [:]
         for loop in group.makeIterator() { loops[ObjectIdentifier(loop)] = LoopContext(loop, policy) }

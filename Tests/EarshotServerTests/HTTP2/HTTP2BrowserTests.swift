@@ -1,6 +1,7 @@
-import EarshotServer
 import Foundation
 import Testing
+
+@testable import EarshotServer
 
 /// A browser over HTTPS: its requests share an HTTP/2 connection, its WebSockets have their own.
 @Suite struct HTTP2BrowserTests {
@@ -16,7 +17,7 @@ import Testing
           buffer.onupdateend = done; buffer.onerror = failed; buffer.appendBuffer(bytes);
         });
         const play = async () => {
-          const answer = await fetch(base + '/live/cam1.mp4');
+          const answer = await fetch(base + '/live/cam1.mp4?' + q.get('sign'));
           seen.type = answer.headers.get('content-type');
           const buffer = source.addSourceBuffer(seen.type), reader = answer.body.getReader();
           for (;;) {
@@ -27,7 +28,7 @@ import Testing
           }
         };
         const follow = async () => {
-          const first = await (await fetch(base + '/live/cam1.m3u8')).text();
+          const first = await (await fetch(base + '/live/cam1.m3u8?' + q.get('sign'))).text();
           const media = first.split('\\n').find((line) => line.includes('media.m3u8'));
           for (;;) {
             const answers = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map(() => fetch(base + '/live/' + media)));
@@ -37,7 +38,7 @@ import Testing
         };
         const fail = (error) => tell({error: String(error)});
         source.onsourceopen = () => { play().catch(fail); follow().catch(fail); };
-        const socket = new WebSocket(base.replace('https', 'wss') + '/live/cam1.flv'); socket.binaryType = 'arraybuffer';
+        const socket = new WebSocket(base.replace('https', 'wss') + '/live/cam1.flv?' + q.get('sign')); socket.binaryType = 'arraybuffer';
         socket.onmessage = (message) => { seen.socketBytes += message.data.byteLength; };
         setTimeout(() => tell({frames: v.getVideoPlaybackQuality().totalVideoFrames, width: v.videoWidth,
           advancedMs: begin === null ? 0 : Math.round((v.currentTime - begin) * 1000), error: v.error ? v.error.message : ''}), 8000);
@@ -51,14 +52,16 @@ import Testing
             let (page, log) = (directory.appendingPathComponent("play.html"), directory.appendingPathComponent("net.json"))
             try Self.page.write(to: page, atomically: true, encoding: .utf8)
             let reports = try await WebhookReceiver.start()
-            try await TestServer.runSecure { server in
+            try await TestServer.runSecure({ $0.credentials.key = "a key for tests" }) { server in
+                // A page from a file has no origin that the server could know.
+                let signed = Doorkeeper.signed("cam1", key: "a key for tests").replacing("&", with: "%26")
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     let browser = try ClientProcess([
                         "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--mute-audio",
                         "--user-data-dir=\(directory.appendingPathComponent("profile").path)", "--ignore-certificate-errors",
                         "--autoplay-policy=no-user-gesture-required", "--log-net-log=\(log.path)",
-                        "file://\(page.path)?base=\(server.https)&report=\(reports.url)",
+                        "file://\(page.path)?base=\(server.https)&sign=\(signed)&report=\(reports.url)",
                     ])
                     defer { browser.send(SIGKILL) }
                     try await eventually("the page's report", within: 40) { !reports.deliveries.isEmpty }

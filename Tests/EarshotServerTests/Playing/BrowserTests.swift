@@ -1,8 +1,9 @@
-import EarshotServer
 import Foundation
 import Media
 import Rooms
 import Testing
+
+@testable import EarshotServer
 
 /// A browser's MediaSource plays fragmented MP4 as it comes over a WebSocket.
 @Suite struct BrowserTests {
@@ -67,10 +68,10 @@ import Testing
             let page = directory.appendingPathComponent("play.html")
             try Self.page.write(to: page, atomically: true, encoding: .utf8)
             let reports = try await WebhookReceiver.start()
-            try await TestServer.run { server in
+            try await TestServer.run(Self.keyed) { server in
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
-                    let play = "ws://127.0.0.1:\(server.addresses.http.port)/live/cam1.mp4"
+                    let play = "ws://127.0.0.1:\(server.addresses.http.port)/live/cam1.mp4\(Self.signed)"
                     let browser = try Self.browser(page, in: directory, "play=\(play)&types=1&report=\(reports.url)")
                     defer { browser.send(SIGKILL) }
                     try await eventually("the page's report", within: 40) { !reports.deliveries.isEmpty }
@@ -86,6 +87,11 @@ import Testing
             await reports.stop()
         }
     }
+
+    private static func keyed(_ config: inout ServerConfig) { config.credentials.key = "a key for tests" }
+
+    /// A page from a file has no origin that the server could know: it plays by a signed URL. Its "&" is within the page's own query.
+    private static let signed = "?\(Doorkeeper.signed("cam1", key: "a key for tests"))".replacing("&", with: "%26")
 
     private static func browser(_ page: URL, in directory: URL, _ query: String) throws -> ClientProcess {
         try ClientProcess([
@@ -117,7 +123,7 @@ import Testing
             let page = directory.appendingPathComponent("play.html")
             try Self.page.write(to: page, atomically: true, encoding: .utf8)
             let reports = try await WebhookReceiver.start()
-            try await TestServer.run { server in
+            try await TestServer.run(Self.keyed) { server in
                 let client = try await TagClient.publish(to: server, "live/cam1")
                 let publisher = PacedPublisher(client)
                 let pushing = Task {
@@ -135,7 +141,7 @@ import Testing
                 }
                 defer { pushing.cancel() }
                 try await server.wait("streams") { $0["total"].int == 1 }
-                let play = "ws://127.0.0.1:\(server.addresses.http.port)/live/cam1.fmp4"
+                let play = "ws://127.0.0.1:\(server.addresses.http.port)/live/cam1.fmp4\(Self.signed)"
                 let browser = try Self.browser(page, in: directory, "play=\(play)&types=2&report=\(reports.url)")
                 defer { browser.send(SIGKILL) }
                 try await eventually("the page's report", within: 60) { !reports.deliveries.isEmpty }

@@ -1,6 +1,7 @@
-import EarshotServer
 import Foundation
 import Testing
+
+@testable import EarshotServer
 
 /// Pages of other origins: who may play, and what players that must go are told.
 @Suite struct PageAccessTests {
@@ -15,22 +16,117 @@ import Testing
         return String(answer.prefix { $0 != "\r\n" })
     }
 
-    /// A browser lets every page open WebSockets to anywhere: whose may is the server's to say.
-    @Test(arguments: ["*", "https://good.example", ""]) func webSockets(_ allowed: String) async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
-        try await TestServer.run({ $0.http.allowOrigin = allowed }) { server in
+    /// A server with a live stream, and the query that plays it.
+    private static func live(
+        _ configure: @escaping @Sendable (inout ServerConfig) -> Void = { _ in },
+        _ body: @escaping @Sendable (_ server: TestServer, _ signed: String) async throws -> Void
+    ) async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
+        try await TestServer.run({
+            $0.credentials.key = "a key for tests"
+            configure(&$0)
+        }) { server in
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
-                let own = "http://127.0.0.1:\(server.addresses.http.port)"
-                let expected = [
-                    (nil, true), (own, true), ("https://good.example", allowed != ""), ("https://evil.example", allowed == "*"),
-                    ("null", allowed == "*"), ("https://good.example.evil.example", allowed == "*"),
-                ]
-                for (origin, isLetIn) in expected {
-                    for format in ["flv", "fmp4"] {
-                        let line = try await Self.upgrade(server, "/live/cam1.\(format)", origin: origin)
-                        #expect(line.contains(isLetIn ? " 101 " : " 403 "), "\(format) for \(origin ?? "no page"): \(line)")
+                try await body(server, "?\(Doorkeeper.signed("cam1", key: "a key for tests"))")
+            }
+        }
+    }
+
+    /// A browser lets every page open WebSockets to anywhere: whose may is the server's to say.
+    @Test(arguments: ["*", "https://good.example", ""]) func webSockets(_ allowed: String) async throws {
+        try await Self.live({ $0.http.allowOrigin = allowed }) { server, signed in
+            let own = "http://127.0.0.1:\(server.addresses.http.port)"
+            let isNamed = allowed == "https://good.example"
+            // With a credential, and without.
+            let expected = [
+                (nil, true, true), (own, true, true), ("https://good.example", allowed != "", isNamed),
+                ("https://evil.example", allowed == "*", false), ("null", allowed == "*", false),
+                ("https://good.example.evil.example", allowed == "*", false),
+            ]
+            for (origin, isLetInSigned, isLetIn) in expected {
+                for format in ["flv", "fmp4"] {
+                    let line = try await Self.upgrade(server, "/live/cam1.\(format)\(signed)", origin: origin)
+                    #expect(line.contains(isLetInSigned ? " 101 " : " 403 "), "signed \(format) for \(origin ?? "no page"): \(line)")
+                    let open = try await Self.upgrade(server, "/live/cam1.\(format)", origin: origin)
+                    #expect(open.contains(isLetIn ? " 101 " : " 403 "), "\(format) for \(origin ?? "no page"): \(open)")
+                }
+            }
+        }
+    }
+
+    /// One request as a browser sends it; the answer's head, in lower case.
+    private static func head(
+        _ server: TestServer, _ path: String, host: String? = nil, _ lines: [String] = [], method: String = "GET"
+    ) async throws -> String {
+        let socket = try await SocketClient.open(server.addresses.http.port)
+        let host = host ?? "127.0.0.1:\(server.addresses.http.port)"
+        try await socket.send(([("\(method) \(path) HTTP/1.1"), "Host: \(host)"] + lines).joined(separator: "\r\n") + "\r\n\r\n")
+        var head = ""
+        try await eventually("an answer to \(path)") {
+            guard let end = socket.text.range(of: "\r\n\r\n") else { return false }
+            head = socket.text[..<end.lowerBound].lowercased()
+            return true
+        }
+        await socket.close()
+        return head
+    }
+
+    private static let foreign = [
+        ["Origin: https://evil.example"], ["Sec-Fetch-Site: cross-site"], ["Origin: null"],
+        ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"],
+    ]
+
+    /// Where the address alone lets a player in, no page of a stranger's uses that: not by fetch, not by <video>, not by a name of its own
+    /// that leads here. With a signed URL it may, as before.
+    @Test func foreignPagesNeedACredential() async throws {
+        try await Self.live { server, signed in
+            let first = try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8")
+            #expect(first.status == 200 && first.headers["access-control-allow-origin"] == nil && first.headers["vary"] == "Origin")
+            let playlist = "/live/" + (try first.text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow())
+            let listed = try await HTTPAnswer.get("\(server.http)\(playlist)").text
+            let segment = "/live/cam1.hls/" + (try listed.split(separator: "\n").first { !$0.hasPrefix("#") }.map(String.init).orThrow())
+            for path in ["/live/cam1.flv", "/live/cam1.mp4", "/live/cam1.m3u8", playlist, segment] {
+                let own = try await Self.head(server, path)
+                #expect(own.hasPrefix("http/1.1 200"), "\(path): \(own)")
+                #expect(!own.contains("access-control-") && own.contains("cross-origin-resource-policy: same-site"), "\(path): \(own)")
+                for lines in Self.foreign {
+                    for method in ["GET", "HEAD", "OPTIONS"] where method != "HEAD" || path.contains(".m3u8") {
+                        let refused = try await Self.head(server, path, lines, method: method)
+                        #expect(refused.hasPrefix("http/1.1 403"), "\(method) \(path) \(lines): \(refused)")
+                        #expect(!refused.contains("access-control-allow-origin"), "\(refused)")
                     }
+                }
+                let rebound = try await Self.head(server, path, host: "evil.example:\(server.addresses.http.port)")
+                #expect(rebound.hasPrefix("http/1.1 403"), "\(path): \(rebound)")
+            }
+            // Nothing is told of what there is.
+            #expect(try await Self.head(server, "/live/none.m3u8", ["Origin: https://evil.example"]).hasPrefix("http/1.1 403"))
+            let told = try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv", headers: ["Origin": "https://evil.example"])
+            #expect(
+                told.status == 403 && told.text.contains("http.allowOrigin") && told.text.contains("https://evil.example"), "\(told.text)")
+            // The same page, with a signed URL: the playlist, what it leads to, and the rest.
+            let page = ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"]
+            let opened = try await HTTPAnswer.call(
+                "GET", "\(server.http)/live/cam1.m3u8\(signed)", headers: ["Origin": "https://evil.example"])
+            #expect(opened.status == 200 && opened.headers["access-control-allow-origin"] == "*")
+            let theirs = "/live/" + (try opened.text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow())
+            let media = try await HTTPAnswer.get("\(server.http)\(theirs)").text
+            let piece = "/live/cam1.hls/" + (try media.split(separator: "\n").first { !$0.hasPrefix("#") }.map(String.init).orThrow())
+            for path in ["/live/cam1.flv\(signed)", "/live/cam1.mp4\(signed)", "/live/cam1.m3u8\(signed)", theirs, piece] {
+                let head = try await Self.head(server, path, host: "cdn.example", page)
+                #expect(head.hasPrefix("http/1.1 200") && head.contains("access-control-allow-origin: *"), "\(path): \(head)")
+            }
+        }
+    }
+
+    /// A wrong credential is no way around the rules.
+    @Test func aWrongCredentialIsRefused() async throws {
+        try await Self.live { server, _ in
+            for query in ["?token=x", "?txSecret=00&txTime=7FFFFFFF", "?txTime=7FFFFFFF"] {
+                for path in ["flv", "mp4", "m3u8"] {
+                    let head = try await Self.head(server, "/live/cam1.\(path)\(query)", ["Origin: https://evil.example"])
+                    #expect(head.hasPrefix("http/1.1 403"), "\(query): \(head)")
                 }
             }
         }
@@ -40,9 +136,12 @@ import Testing
     @Test(arguments: ["flv", "mp4", "m3u8"]) func preflights(_ format: String) async throws {
         try await TestServer.run { server in
             let answer = try await HTTPAnswer.call(
-                "OPTIONS", "\(server.http)/live/cam1.\(format)", headers: ["Origin": "https://a.example"])
+                "OPTIONS", "\(server.http)/live/cam1.\(format)?token=x", headers: ["Origin": "https://a.example"])
             #expect(answer.status == 204 && answer.headers["access-control-allow-origin"] == "*")
             #expect(answer.headers["access-control-allow-headers"]?.contains("range") == true)
+            let without = try await HTTPAnswer.call(
+                "OPTIONS", "\(server.http)/live/cam1.\(format)", headers: ["Origin": "https://a.example"])
+            #expect(without.status == 403 && without.headers["access-control-allow-origin"] == nil)
         }
     }
 

@@ -196,7 +196,7 @@ final class HTTP2Client: Sendable {
     static func request(
         _ path: String, on stream: Int, method: String = "GET", _ headers: [(String, String)] = [], ends: Bool = true
     ) -> [HTTP2WireFrame] {
-        let pseudo = [(":method", method), (":scheme", "https"), (":authority", "h"), (":path", path)]
+        let pseudo = [(":method", method), (":scheme", "https"), (":authority", "localhost"), (":path", path)]
         return Self.head(pseudo + headers, on: stream, ends: ends)
     }
 
