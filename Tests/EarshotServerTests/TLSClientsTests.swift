@@ -1,7 +1,8 @@
-import Rooms
-import EarshotServer
 import Foundation
+import Rooms
 import Testing
+
+@testable import EarshotServer
 
 /// RTMP over TLS with foreign clients, and certificates that change.
 @Suite struct TLSClientsTests {
@@ -60,6 +61,82 @@ import Testing
         }
     }
 
+    /// Of TLS 1.2 only what has forward secrecy and authenticated encryption, on both ports; TLS 1.3 as it is; nothing older.
+    @Test func onlyGoodCiphersAreSpoken() async throws {
+        try await Self.run { server, _ in
+            for port in [try server.addresses.rtmps.orThrow().port, try server.addresses.https.orThrow().port] {
+                func handshake(_ options: String...) async throws -> String {
+                    // "Cipher is (NONE)" when there was no agreement.
+                    let result = try await ClientProcess.run(
+                        ["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + options, within: 10)
+                    return result.text.split(separator: "\n").first { $0.contains("Cipher is ") }.map(String.init) ?? ""
+                }
+                for cipher in ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"] {
+                    #expect(try await handshake("-tls1_2", "-cipher", cipher).hasSuffix("Cipher is \(cipher)"), "\(cipher)")
+                }
+                for cipher in [
+                    "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA384", "kRSA",
+                    "DHE",
+                ] {
+                    let agreed = try await handshake("-tls1_2", "-cipher", "\(cipher):@SECLEVEL=0")
+                    #expect(agreed.contains("(NONE)"), "\(cipher): \(agreed)")
+                }
+                #expect(try await handshake("-tls1_3").contains("TLSv1.3"))
+                #expect(try await handshake("-tls1_1", "-cipher", "ALL:@SECLEVEL=0").contains("(NONE)"))
+            }
+        }
+    }
+
+    /// The same with a key that static RSA could use.
+    @Test func noStaticRSA() async throws {
+        try await Fixture.withDirectory { directory in
+            let (certificate, key) = (directory.appendingPathComponent("c.pem").path, directory.appendingPathComponent("k.pem").path)
+            let made = try await ClientProcess.run([
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "90", "-subj", "/CN=rsa", "-keyout", key, "-out",
+                certificate,
+            ])
+            #expect(made.status == 0)
+            try await TestServer.run({ config in
+                config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
+                (config.rtmps.certificate, config.rtmps.key) = (certificate, key)
+            }) { server in
+                #expect(!server.lines.contains("TLS certificate"), "90 days are enough: \(server.lines.all)")
+                let port = try server.addresses.rtmps.orThrow().port
+                for (cipher, isSpoken) in [
+                    ("ECDHE-RSA-AES128-GCM-SHA256", true), ("ECDHE-RSA-AES256-GCM-SHA384", true), ("ECDHE-RSA-CHACHA20-POLY1305", true),
+                    ("AES128-GCM-SHA256", false), ("AES256-GCM-SHA384", false), ("AES128-SHA", false), ("AES256-SHA", false),
+                    ("ECDHE-RSA-AES128-SHA", false), ("ECDHE-RSA-AES256-SHA", false), ("ECDHE-RSA-AES128-SHA256", false),
+                ] {
+                    let result = try await ClientProcess.run(
+                        ["openssl", "s_client", "-connect", "127.0.0.1:\(port)", "-tls1_2", "-cipher", "\(cipher):@SECLEVEL=0"], within: 10)
+                    #expect(result.text.contains("Cipher is \(isSpoken ? cipher : "(NONE)")"), "\(cipher): \(result.text)")
+                }
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (-86_400, "expired at 2026-11-21T00:00:00.000Z"), (-1, "expired at"), (0, "expires today or tomorrow"),
+            (3_600, "expires today or tomorrow, at 2026-11-22T01"),
+            (86_400, "expires in 1 day, at 2026-11-23"), (29 * 86_400, "expires in 29 days, at 2026-12-21"),
+            (30 * 86_400 - 1, "expires in 29 days"),
+            (30 * 86_400, nil), (90 * 86_400, nil),
+        ] as [(Int64, String?)]) func endsAreToldOf(_ secondsLeft: Int64, _ words: String?)
+    {
+        let now: Int64 = 1_795_305_600
+        let warnings = CertificateStore.warnings(
+            [.init(begins: now - 10_000_000, ends: now + secondsLeft, isLeaf: true)], path: "/c.pem", nowMs: now * 1_000)
+        #expect(warnings.count == (words == nil ? 0 : 1))
+        if let words { #expect(warnings.first?.contains(words) == true && warnings.first?.contains("/c.pem") == true, "\(warnings)") }
+        let chain = CertificateStore.warnings(
+            [
+                .init(begins: 0, ends: now + 10_000_000, isLeaf: true), .init(begins: 0, ends: now - 1, isLeaf: false),
+                .init(begins: now + 60, ends: now + 10_000_000, isLeaf: false),
+            ], path: "/c.pem", nowMs: now * 1_000)
+        #expect(chain.count == 2 && chain[0].contains("of the chain") && chain[1].contains("good only from"), "\(chain)")
+    }
+
     /// With the real process: new connections get the new certificate, running ones go on.
     @Test func hangUpReloadsTheCertificate() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
@@ -92,6 +169,10 @@ import Testing
                     _ = try await Certificate.make("second", in: directory)
                     earshot.process.send(SIGHUP)
                     try await eventually("the reload") { earshot.process.errorsSoFar.contains("certificate reloaded") }
+                    // Both have two days; each load says so.
+                    try await eventually("both warnings") {
+                        earshot.process.errorsSoFar.components(separatedBy: "certificate.pem expires in ").count == 3
+                    }
                     #expect(try await Certificate.presented(on: port).contains("CN = second"))
                     let https = try await ClientProcess.run(
                         ["curl", "-ksv", "--http2", "https://127.0.0.1:\(try earshot.https.orThrow())/healthz", "-w", "%{http_version}"])

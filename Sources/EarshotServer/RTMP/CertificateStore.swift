@@ -10,7 +10,19 @@ package final class CertificateStore: Sendable {
     private struct Contexts {
         let plain: NIOSSLContext
         let http: NIOSSLContext
+        let lifetimes: [Lifetime]
     }
+
+    /// When a certificate of the chain is good, in seconds since 1970.
+    struct Lifetime: Sendable, Equatable {
+        let begins: Int64
+        let ends: Int64
+        /// The server's own, not one of those that vouch for it.
+        let isLeaf: Bool
+    }
+
+    /// So long before its end a certificate is warned of.
+    static let warningDays: Int64 = 30
 
     /// Throws when the files cannot be read or do not fit together.
     package init(certificatePath: String, keyPath: String) throws {
@@ -41,8 +53,41 @@ package final class CertificateStore: Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuiteValues = Self.ciphers
         let plain = try NIOSSLContext(configuration: configuration)
         configuration.applicationProtocols = Self.httpProtocols
-        return Contexts(plain: plain, http: try NIOSSLContext(configuration: configuration))
+        let lifetimes = chain.enumerated().map { index, certificate in
+            Lifetime(begins: Int64(certificate.notValidBefore), ends: Int64(certificate.notValidAfter), isLeaf: index == 0)
+        }
+        return Contexts(plain: plain, http: try NIOSSLContext(configuration: configuration), lifetimes: lifetimes)
+    }
+
+    /// Of TLS 1.2: keys that a later theft of the certificate's does not open (ECDHE), and ciphers that check what they carry (RFC 9325
+    /// §4.2). TLS 1.3 has none that are worse.
+    private static let ciphers: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
+    // MARK: Warnings
+
+    /// What is wrong with the certificate's times at `nowMs` since 1970, or will be soon. For the log, at each load.
+    package func warnings(nowMs: Int64) -> [String] {
+        Self.warnings(self.contexts.withLock { $0.lifetimes }, path: self.certificatePath, nowMs: nowMs)
+    }
+
+    static func warnings(_ lifetimes: [Lifetime], path: String, nowMs: Int64) -> [String] {
+        let now = nowMs / 1_000
+        return lifetimes.compactMap { lifetime in
+            let what = lifetime.isLeaf ? "The TLS certificate in \(path)" : "A certificate of the chain in \(path)"
+            let (begin, end) = (WallClock.text(lifetime.begins * 1_000), WallClock.text(lifetime.ends * 1_000))
+            if now > lifetime.ends { return "\(what) expired at \(end): clients that check it refuse to connect. Renew it and send SIGHUP" }
+            if now < lifetime.begins { return "\(what) is good only from \(begin): clients that check it refuse to connect until then" }
+            let days = (lifetime.ends - now) / 86_400
+            guard days < self.warningDays else { return nil }
+            let left = days == 0 ? "today or tomorrow" : "in \(days) \(days == 1 ? "day" : "days")"
+            return "\(what) expires \(left), at \(end). Renew it and send SIGHUP"
+        }
     }
 }

@@ -55,6 +55,7 @@ package final class Server: Sendable {
         var listeners = [RTMPListener(core: self.core, address: config.rtmp.listen, certificate: nil, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
             let store = try CertificateStore(certificatePath: path, keyPath: key)
+            store.warn(log)
             listeners.append(RTMPListener(core: self.core, address: address, certificate: store, group: group))
             self.certificate = store
         } else {
@@ -168,6 +169,13 @@ private struct DrainService: Service {
     }
 }
 
+extension CertificateStore {
+    /// Tells of a certificate that is over, or soon will be.
+    fileprivate func warn(_ log: Logger) {
+        for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
+    }
+}
+
 /// Reads certificates again on SIGHUP.
 private struct ReloadService: Service {
     let certificate: CertificateStore?
@@ -182,6 +190,7 @@ private struct ReloadService: Service {
             do {
                 try certificate.reload()
                 self.log.info("SIGHUP: certificate reloaded")
+                certificate.warn(self.log)
             } catch {
                 self.log.error("SIGHUP: the certificate could not be read; the old one stays", metadata: ["error": "\(error)"])
             }
