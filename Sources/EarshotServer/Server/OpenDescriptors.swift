@@ -7,6 +7,10 @@ import Musl
 #else
 import Darwin
 #endif
+// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `stat`.
+#if canImport(CoreFoundation)
+import CoreFoundation
+#endif
 
 /// How many descriptors the process could still open. Any thread; asks the system, so not for hot paths.
 ///
