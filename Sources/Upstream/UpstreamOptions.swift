@@ -3,8 +3,8 @@ package struct UpstreamOptions: Sendable {
     /// What speaks against connecting to an address (4 or 16 bytes, network order), in words; nil: nothing does. Asked on the link's thread
     /// for the very address that is then connected to.
     package var objection: @Sendable ([UInt8]) -> String?
-    /// Why no socket may be opened now, in words; nil: one may. Asked on the link's thread before each connection.
-    package var shortage: @Sendable () -> String? = { nil }
+    /// Why so many descriptors may not be opened now, in words; nil: they may. Asked before they are; must not block.
+    package var shortage: @Sendable (_ count: Int) -> String? = { _ in nil }
     /// PEM file of authorities to be trusted beside the system's.
     package var caFile: String?
     /// Name lookup, TCP and TLS together.

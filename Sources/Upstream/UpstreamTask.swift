@@ -104,7 +104,7 @@ package final class UpstreamTask: Sendable {
                 return .none
             }
             shared.retry = nil
-            shared.control = LinkControl()
+            shared.control = self.options.shortage(2) == nil ? LinkControl() : nil
             return .some(shared.control)
         }
         if let control { self.launch(control) }
@@ -133,7 +133,7 @@ package final class UpstreamTask: Sendable {
             shared.control = nil
             shared.retries += 1
             shared.retry = shared.retries
-            shared.lastError = .system("no thread or descriptor for a link")
+            shared.lastError = .system("no thread or descriptor for a link; the limit of open files may be nearly reached")
             shared.lastErrorMs = System.unixMs()
             return (shared.retries, System.unixMs() + Int64(pauseMs))
         }
@@ -156,7 +156,7 @@ package final class UpstreamTask: Sendable {
             shared.control = nil
             guard shared.isWantedAgain else { return .none }
             shared.isWantedAgain = false
-            shared.control = LinkControl()
+            shared.control = self.options.shortage(2) == nil ? LinkControl() : nil
             return .some(shared.control)
         }
         if let again { self.launch(again) }

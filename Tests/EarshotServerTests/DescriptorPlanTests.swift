@@ -53,6 +53,6 @@ import Testing
         // Not fitted to the limit.
         #expect(!OpenDescriptors.areScarce(open: 33, promised: 40_000, limit: 1_024))
         #expect(OpenDescriptors.areScarce(open: 1_020, promised: 40_000, limit: 1_024))
-        #expect(OpenDescriptors.count ?? 3 >= 3)
+        #expect(OpenDescriptors.count(upTo: 1_024) ?? 3 >= 3)
     }
 }

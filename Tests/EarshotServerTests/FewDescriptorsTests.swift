@@ -1,4 +1,6 @@
 import Foundation
+import NIOCore
+import NIOPosix
 import RTMP
 import Testing
 
@@ -56,6 +58,44 @@ import Testing
                 #expect(log.contains("limits.connections=\"96 instead of 20000\"") && log.contains("LimitNOFILE="), "\(log.prefix(1_000))")
                 #expect(server.process.isRunning)
             }
+        }
+    }
+
+    /// Links take what is left, and no more: those for which nothing is left say so, and connections have their places still.
+    @Test(.timeLimit(.minutes(10))) func linksFailByThemselves() async throws {
+        try await Fixture.withDirectory { directory in
+            let config = directory.appendingPathComponent("earshot.yaml")
+            try "{outbound: {allowPrivate: [127.0.0.0/8]}, limits: {handshake: 5m, httpHead: 5m}}"
+                .write(to: config, atomically: true, encoding: .utf8)
+            // Takes connections, and says nothing.
+            let silent = try await ServerBootstrap(group: RawClient.group).bind(host: "127.0.0.1", port: 0).get()
+            let target = try (silent.localAddress?.port).orThrow()
+            let under = ["prlimit", "--nofile=\(Self.limit):\(Self.limit)"]
+            try await EarshotProcess.serve(data: directory, ["--config", config.path], under: under) { server in
+                for number in 0..<40 {
+                    let task = #"{"direction":"pull","app":"live","name":"p\#(number)","url":"rtmp://127.0.0.1:\#(target)/live/x"}"#
+                    let made = try await HTTPAnswer.call(
+                        "POST", "\(server.http)/api/v1/relay-tasks", body: Data(task.utf8), token: server.token)
+                    #expect(made.status == 201, "\(made.text)")
+                }
+                try await eventually("some links to have no socket") {
+                    let list = try await HTTPAnswer.get("\(server.http)/api/v1/relay-tasks", token: server.token).json()["data"]["list"]
+                        .list
+                    return list.contains { $0["lastError"].string?.contains("limit of open files") == true }
+                }
+                let rtmp = try Self.port(server.rtmp)
+                let idle = try await Self.connect(200, rtmp) + Self.connect(200, try Self.port(server.http))
+                try await eventually("the others to be refused") { idle.count { $0.isClosed } >= 400 - Self.limit + 64 }
+                #expect(try server.process.openDescriptors() < Self.limit)
+                for client in idle { await client.close() }
+                try await eventually("a viewer") {
+                    guard let viewer = try? await RawClient.playing(rtmp, "cam1") else { return false }
+                    await viewer.close()
+                    return true
+                }
+                #expect(server.process.isRunning, "\(server.process.errorsSoFar.suffix(2_000))")
+            }
+            try await silent.close()
         }
     }
 

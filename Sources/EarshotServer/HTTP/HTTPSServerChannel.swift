@@ -48,6 +48,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
                 return Value(channel: channel, conversation: begun.futureResult)
             } catch {
                 begun.fail(error)
+                channel.close(promise: nil)
                 throw error
             }
         }

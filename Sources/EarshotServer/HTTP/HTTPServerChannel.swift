@@ -75,8 +75,14 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let shared = self.shared
         return channel.eventLoop.makeCompletedFuture {
-            let isAdmitted = try shared.admit(channel)
-            return try shared.speakHTTP1(on: channel, since: LoopSweeper.nowMs, isRefused: !isAdmitted, isSecure: false)
+            do {
+                let isAdmitted = try shared.admit(channel)
+                return try shared.speakHTTP1(on: channel, since: LoopSweeper.nowMs, isRefused: !isAdmitted, isSecure: false)
+            } catch {
+                // Nobody else does, and its place would be lost.
+                channel.close(promise: nil)
+                throw error
+            }
         }
     }
 

@@ -33,7 +33,7 @@ final class RecordingBudget: Sendable {
 
     /// Why no recording may begin; nil when one may. Asks the file system.
     var refusalToBegin: RecordingEnd? {
-        if OpenDescriptors.areScarce { return .noDescriptors }
+        if !OpenDescriptors.mayOpen(2) { return .noDescriptors }
         if self.isFull.load(ordering: .relaxed) || self.isOverQuota(0) { return .quotaExceeded }
         return self.isOverDisk(Self.headroomBytes) ? .diskFull : nil
     }

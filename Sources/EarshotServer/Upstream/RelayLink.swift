@@ -62,7 +62,7 @@ final class RelayLink: Sendable {
         self.teller = RelayTeller(task, target: url.redacted, rooms: core.rooms)
         let rules = TargetRules(allowPrivate: core.config.outbound.allowPrivate)
         var options = UpstreamOptions { rules.objection(to: $0) }
-        options.shortage = { OpenDescriptors.areScarce ? OpenDescriptors.advice : nil }
+        options.shortage = { OpenDescriptors.mayOpen($0) ? nil : OpenDescriptors.advice }
         let tell: @Sendable (UpstreamState) -> Void = { [weak self, teller = self.teller] state in
             if let self { self.changed(to: state) } else { teller.heard(state, error: nil) }
         }

@@ -23,7 +23,8 @@ enum Dialer {
     static func connect(_ url: UpstreamURL, _ options: UpstreamOptions, control: LinkControl, until endMs: Int64) throws(UpstreamError)
         -> Connection
     {
-        if let shortage = options.shortage() { throw .system("no socket (\(shortage))") }
+        // With TLS there is a pair of sockets beside.
+        if let shortage = options.shortage(url.isSecure ? 3 : 1) { throw .system("no socket (\(shortage))") }
         let found: [[UInt8]]
         switch url.host {
         case .address(let bytes): found = [bytes]

@@ -115,11 +115,11 @@ extension APIRoute {
             let limit = recording.state == .recording ? recordings.writtenBytes(of: recording.id) : nil
             let path = recordings.folder.absolute(recording.file)
             let name = "\(recording.file.split(separator: "/").dropFirst().joined(separator: "-"))"
-            let (areScarce, download) = await recordings.onDisk {
-                let areScarce = OpenDescriptors.areScarce
-                return (areScarce, areScarce ? nil : FileDownload(path: path, limit: limit, id: recording.id, name: name))
+            let (mayOpen, download) = await recordings.onDisk {
+                let mayOpen = OpenDescriptors.mayOpen(1)
+                return (mayOpen, mayOpen ? FileDownload(path: path, limit: limit, id: recording.id, name: name) : nil)
             }
-            if areScarce { throw APIError.unavailable("No file can be opened now: \(OpenDescriptors.advice).") }
+            if !mayOpen { throw APIError.unavailable("No file can be opened now: \(OpenDescriptors.advice).") }
             guard let download else { throw APIError.notFound("file of recording", recording.id) }
             return download
         },
