@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|test|demo|bench|budget: sees to it that what the task needs is installed. Silent when nothing is missing.
+# packages.sh build|test|players|demo|bench|budget: sees to it that what the task needs is installed. Silent when nothing is missing.
 # Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
 set -euo pipefail
 
@@ -11,21 +11,24 @@ build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/z
     libqrencode-dev:/usr/include/qrencode.h librtmp-dev:/usr/include/librtmp/rtmp.h libssl-dev:/usr/include/openssl/ssl.h
     libavformat-dev: libavcodec-dev: libavutil-dev: libswresample-dev: libswscale-dev: ca-certificates:/etc/ssl/certs)
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
+# What plays and pushes in the players suite. Xvfb is their screen; setpriv runs VLC as another user than root.
+players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-base: vlc-plugin-video-output: mpv:mpv obs-studio:obs xvfb:Xvfb libx11-6:
+    util-linux:setpriv chromium: rtmpdump:rtmpdump nginx-light:nginx libnginx-mod-rtmp: gstreamer1.0-tools:gst-launch-1.0
+    gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
-test=("${demo[@]}" valgrind:valgrind libc6-dbg: openssl:openssl python3:python3 python3-pip:pip3 python3-venv: zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert rtmpdump:rtmpdump
-    nginx-light:nginx libnginx-mod-rtmp: haproxy:haproxy gstreamer1.0-tools:gst-launch-1.0
-    gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav: chromium:)
+test=("${players[@]}" valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg:)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
 
 case "${1:-}" in
 build) wanted=("${build[@]}") ;;
 test) wanted=("${test[@]}") ;;
+players) wanted=("${players[@]}") ;;
 demo) wanted=("${demo[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
 budget) wanted=("${budget[@]}") ;;
 *)
-    say "usage: packages.sh build|test|demo|bench|budget"
+    say "usage: packages.sh build|test|players|demo|bench|budget"
     exit 2
     ;;
 esac

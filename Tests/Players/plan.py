@@ -1,0 +1,145 @@
+"""Which player plays what, and how soon and how near to live it has to."""
+
+import dataclasses
+
+RTMP_PLAYERS = ("ffmpeg", "ffmpeg-new", "rtmpdump", "gstreamer", "vlc", "mpv")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One player with one stream. A value."""
+
+    player: str
+    protocol: str
+    shape: str
+    # join: the stream runs. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
+    # player's session. asleep: the player's machine sleeps for 8 s.
+    scene: str = "join"
+    # ffmpeg or obs.
+    device: str = "ffmpeg"
+    server: str = "earshot"
+    # With a stream of its own, that no player has asked for before.
+    is_cold: bool = False
+
+    @property
+    def name(self):
+        parts = [self.player, self.protocol.removeprefix("page-"), self.shape, self.scene]
+        parts += [self.device] if self.device != "ffmpeg" else []
+        parts += [self.server] if self.server != "earshot" else []
+        return "/".join(parts)
+
+    @property
+    def push(self):
+        """Cases with the same one share a push, one after the other; None: it needs one of its own."""
+        if self.is_cold or self.scene != "join" or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
+            return None
+        return (self.server, self.device, self.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """Seconds: to the first picture, and from the device's lens to the screen once it plays evenly."""
+
+    first: float
+    age: float
+
+
+# For a machine with two busy cores. Over RTMP and FLV players keep a second or so by themselves (VLC: network-caching) and start with the last
+# keyframe; HLS players that know nothing of low latency start three segments of 2 s before the end.
+_LIVE = {"vlc": Bounds(5, 4), "mpv": Bounds(5, 4)}
+_HLS = {"vlc": Bounds(8, 12), "chromium": Bounds(8, 10)}
+_MP4 = {"vlc": Bounds(6, 6), "mpv": Bounds(5, 4)}
+
+
+def bounds(case, shape):
+    """What is asked of a case."""
+    if case.protocol in ("rtmp", "flv"):
+        found = _LIVE.get(case.player, Bounds(3, 1.5))
+        # Who does not catch up stays behind by what has passed since the keyframe that it began with.
+        if shape.gop_seconds > 2 and case.player in _LIVE:
+            found = Bounds(found.first, found.age + shape.gop_seconds)
+    elif case.protocol in ("hls", "page-hls"):
+        found = _HLS.get(case.player, Bounds(6, 10))
+        # Segments are as long as the groups then.
+        if shape.gop_seconds > 2:
+            found = Bounds(found.first + shape.gop_seconds, found.age + 3 * shape.gop_seconds)
+    elif case.protocol == "page-ws":
+        found = Bounds(6, 2.5)
+    else:
+        found = _MP4.get(case.player, Bounds(4, 2))
+        if shape.gop_seconds > 2 and case.player in _MP4:
+            found = Bounds(found.first, found.age + shape.gop_seconds)
+    return found
+
+
+# Beside nginx-rtmp: no later than it, and no further behind but for the half group that a join starts in, of which nginx shows nothing.
+MARGIN_FIRST, MARGIN_AGE = 0.5, 0.5
+
+
+def margins(shape):
+    return Bounds(MARGIN_FIRST, MARGIN_AGE + shape.gop_seconds / 2)
+
+
+def _cases(shape, text, **more):
+    """ "vlc:rtmp,flv mpv:hls" → cases."""
+    out = []
+    for word in text.split():
+        player, _, protocols = word.partition(":")
+        protocols = protocols.split(",") if protocols else [{"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp"}[player]]
+        out += [Case(player, protocol, shape, **more) for protocol in protocols]
+    return out
+
+
+def full_plan():
+    """All cases."""
+    plan = [Case("chromium", "page-hls", "plain", is_cold=True)]
+    plan += _cases("plain", "ffmpeg:rtmp,flv,hls,mp4 ffmpeg-new:rtmp,flv,hls,mp4 rtmpdump gstreamer:rtmp,flv,hls,mp4")
+    plan += _cases("plain", "vlc:rtmp,flv,hls,mp4 mpv:rtmp,flv,hls,mp4 chromium page")
+    plan += _cases("b-frames", "ffmpeg:rtmp,flv,hls,mp4 gstreamer:rtmp vlc:rtmp,flv mpv:rtmp,hls chromium page")
+    plan += _cases("audio-only", "ffmpeg:rtmp,flv,hls,mp4 ffmpeg-new:rtmp gstreamer:rtmp page")
+    plan += _cases("video-only", "ffmpeg:rtmp,flv,mp4 gstreamer:flv vlc:rtmp,flv mpv:rtmp,hls chromium page")
+    plan += _cases("late-audio", "ffmpeg:rtmp vlc:rtmp mpv:rtmp page")
+    plan += _cases("mono-44100", "ffmpeg:rtmp vlc:flv mpv:hls chromium page")
+    plan += _cases("hevc-opus", "ffmpeg-new:rtmp,flv,hls,mp4 vlc:hls mpv:hls")
+    plan += _cases("av1-opus", "ffmpeg-new:rtmp,flv,hls,mp4 mpv:hls chromium page")
+    plan += _cases("gop-10", "ffmpeg:rtmp,flv ffmpeg-new:rtmp rtmpdump gstreamer:rtmp vlc:rtmp mpv:rtmp ffmpeg-new:mp4 chromium page")
+    plan += _cases("20-mbit", "ffmpeg:rtmp,flv,hls,mp4 vlc:rtmp mpv:flv page")
+    plan += _cases("variable", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
+    plan += _cases("wrap-2^32", "ffmpeg:rtmp,flv,hls vlc:rtmp,flv mpv:rtmp chromium page")
+    plan += _cases("two-sizes", "ffmpeg:rtmp,flv,mp4 gstreamer:rtmp vlc:rtmp mpv:rtmp chromium page")
+    plan += _cases("plain", "ffmpeg:rtmp ffmpeg-new:rtmp rtmpdump gstreamer:rtmp vlc:rtmp mpv:rtmp page", scene="before")
+    plan += _cases("plain", "ffmpeg:rtmp,flv gstreamer:rtmp vlc:rtmp,flv,hls mpv:rtmp,hls chromium page", scene="return")
+    plan += [Case("page", "page-ws", "plain", scene) for scene in ("cut", "asleep")]
+    plan += _cases("plain", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page", device="obs")
+    for shape in ("plain", "gop-10"):
+        plan += _cases(shape, " ".join(player if player == "rtmpdump" else f"{player}:rtmp" for player in RTMP_PLAYERS), server="nginx-rtmp")
+    return plan
+
+
+def ci_plan():
+    """Twelve telling cases, in less than four minutes."""
+    return [
+        Case("chromium", "page-hls", "plain", is_cold=True),
+        *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp,flv mpv:hls page"),
+        Case("vlc", "rtmp", "plain", scene="return"),
+        Case("page", "page-ws", "two-sizes"),
+        Case("mpv", "rtmp", "plain", scene="before"),
+        Case("ffmpeg-new", "rtmp", "hevc-opus"),
+        Case("ffmpeg", "rtmp", "plain", device="obs"),
+    ]
+
+
+# Told at the end of a full run, so that nobody looks for them.
+NOT_APPLICABLE = (
+    ("OBS as a player", "it only pushes here; what it pushes is played by five players"),
+    ("chromium, page × RTMP, FLV", "browsers speak neither; flv.js and its like need MediaSource, which the page stands for"),
+    ("rtmpdump × FLV, HLS, MP4", "it speaks RTMP only"),
+    ("ffmpeg, vlc, mpv of Debian 12 × HEVC, AV1, Opus over RTMP, FLV", "their FFmpeg 5.1 does not know Enhanced RTMP; HLS serves them"),
+    ("gstreamer 1.22 × HEVC, AV1, Opus over RTMP, FLV", "its flvdemux does not know Enhanced RTMP"),
+    ("chromium, page × HEVC", "Debian's Chromium has no HEVC decoder without a graphics card"),
+    ("vlc × AV1 over HLS", "its own demuxer for HLS does not hand AV1 to a decoder"),
+    ("vlc, mpv, chromium × audio only", "no picture that could tell its age; ffmpeg, gstreamer and the page report the sound"),
+    ("join before publish × FLV, HLS, MP4", "HTTP answers 404 until the stream is there; stock players do not ask again, the page does"),
+    ("return × MP4 over HTTP", "as FLV, without a player of its own"),
+    ("nginx-rtmp × HEVC, AV1, HTTP", "it has RTMP for H.264 and AAC only, and HLS by files, which is another kind of thing"),
+)

@@ -1,0 +1,337 @@
+"""Runs cases, and says what came of each."""
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import signal
+import statistics
+import time
+
+import clockcode
+import plan
+from obs import OBSPublisher
+from players import PLAYERS
+from processes import wait_for
+from publishers import FFmpegPublisher
+from servers import Earshot, NginxRTMP
+from shapes import SHAPES
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What one case showed. `wrong` is empty when all is right; `skipped` says why it was not run."""
+
+    case: plan.Case
+    tracks: list[str] | None = None
+    first: float | None = None
+    age: float | None = None
+    rate: float | None = None
+    wrong: list[str] = dataclasses.field(default_factory=list)
+    skipped: str | None = None
+    folder: str | None = None
+
+
+class Failure(Exception):
+    """Why a case cannot go on."""
+
+
+class Suite:
+    """The servers, the pushes that cases share, and the cases. Use it as a context."""
+
+    # After the first picture until its age is judged, and the time over which it is.
+    SETTLE, WINDOW = 6.0, 3.0
+    # Until a case with an event in its push (sound, size, wrap) is judged, after the event.
+    AFTER_EVENT = 7.0
+
+    def __init__(self, binary, folder, tools, keep=False):
+        self.binary, self.folder, self.tools, self.keep = binary, folder, tools, keep
+        self.servers = {}
+        self.shared = None
+        self.shared_key = None
+        self.count = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._end_shared()
+        for server in self.servers.values():
+            server.__exit__()
+
+    def run(self, case):
+        """One case from start to end; an error of any kind is its outcome."""
+        outcome = Outcome(case)
+        player_class, shape = PLAYERS[case.player], SHAPES[case.shape]
+        outcome.skipped = player_class.missing(self.tools) or (NginxRTMP.missing() if case.server != "earshot" else None)
+        if outcome.skipped:
+            return outcome
+        self.count += 1
+        folder = os.path.join(self.folder, f"{self.count:03}-{case.name.replace('/', '-')}")
+        os.makedirs(folder)
+        try:
+            server = self._server(case.server)
+            with contextlib.ExitStack() as ending:
+                self._play(case, shape, server, player_class, folder, outcome, ending)
+            if not server.is_running:
+                raise Failure("the server ended")
+        except (Failure, OSError, TimeoutError, RuntimeError, ValueError) as error:
+            outcome.wrong.append(str(error) or type(error).__name__)
+        if not self._server_runs(case.server):
+            self.servers.pop(case.server).__exit__()
+        if outcome.wrong or self.keep:
+            outcome.folder = folder
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        return outcome
+
+    # --- Servers and pushes
+
+    def _server(self, name):
+        if name not in self.servers:
+            self.servers[name] = Earshot(self.binary, self.folder) if name == "earshot" else NginxRTMP(self.folder)
+        return self.servers[name]
+
+    def _server_runs(self, name):
+        return name not in self.servers or self.servers[name].is_running
+
+    def _end_shared(self):
+        if self.shared:
+            self.shared[0].stop()
+        self.shared = self.shared_key = None
+
+    def _push(self, case, shape, server, folder, ending):
+        """The running push that a case plays, and its stream's name."""
+        if case.push and case.push == self.shared_key and self.shared[0].is_running:
+            return self.shared
+        # One at a time: the machine has other things to do.
+        self._end_shared()
+        name = f"{case.shape.replace('^', '-')}-{self.count}"
+        owner = self.folder if case.push else folder
+        publisher = self._publish(case, shape, server.push_url(name), owner, f"push-{name}")
+        if case.push:
+            self.shared, self.shared_key = (publisher, name), case.push
+        else:
+            ending.callback(publisher.stop)
+        self._wait_until_live(server, publisher, name)
+        return publisher, name
+
+    def _publish(self, case, shape, url, folder, label):
+        device = OBSPublisher if case.device == "obs" else FFmpegPublisher
+        if case.device == "obs":
+            folder = os.path.join(folder, label)
+            os.makedirs(folder, exist_ok=True)
+        return device(shape, url, folder, self.tools, label)
+
+    def _wait_until_live(self, server, publisher, name):
+        def is_live():
+            if not publisher.is_running:
+                raise Failure(f"the device ended: {publisher.errors()}")
+            return not isinstance(server, Earshot) or server.is_live(name)
+
+        wait_for("the stream", 20, is_live)
+
+    # --- A case
+
+    def _play(self, case, shape, server, player_class, folder, outcome, ending):
+        limits = plan.bounds(case, shape)
+        if case.scene == "before":
+            name = f"before-{self.count}"
+            self._end_shared()
+            if case.protocol.startswith("page"):
+                # Its URL is signed for a room that there has to be.
+                server.create_room(name)
+            player = player_class(server.play_url(case.protocol, name), folder, shape, self.tools)
+            ending.callback(player.stop)
+            time.sleep(3)
+            publisher = self._publish(case, shape, server.push_url(name), folder, "push")
+            ending.callback(publisher.stop)
+            begin = publisher.begin
+        else:
+            publisher, name = self._push(case, shape, server, folder, ending)
+            self._wait_to_join(publisher, case, shape)
+            player = player_class(server.play_url(case.protocol, name), folder, shape, self.tools)
+            ending.callback(player.stop)
+            begin = player.begin
+        ending.callback(self._save_picture, player, folder, outcome)
+        if not shape.video:
+            self._judge_sound(player, shape, limits, outcome)
+            return
+        # Longer than allowed, so that the figure can be told.
+        with contextlib.suppress(TimeoutError):
+            wait_for("the first picture", limits.first + 12, lambda: player.pictures or not player.is_running)
+        if not player.pictures:
+            how = "" if player.is_running else "; it has ended"
+            raise Failure(f"no picture within {limits.first + 12:g} s{how}: {self._last_words(player)}")
+        outcome.first = player.pictures[0][0] - begin
+        self._expect(outcome, outcome.first <= limits.first, f"first picture after {outcome.first:.1f} s, not {limits.first:g} s")
+        if case.scene in ("cut", "asleep"):
+            time.sleep(4)
+            self._disturb(case, server, player, outcome)
+        elif case.scene == "return":
+            time.sleep(4)
+            publisher = self._drop_and_return(case, shape, server, name, publisher, player, folder, ending, outcome)
+        else:
+            event = max(shape.audio_delay, shape.second_after, 12 if shape.offset_ms else 0)
+            time.sleep(max(self.SETTLE, publisher.begin + event + self.AFTER_EVENT - time.time() if event else 0))
+        self._judge_picture(player, case, shape, limits, outcome)
+        self._expect(outcome, publisher.is_running, "the device ended")
+        if case.player == "page":
+            self._judge_page(player.pages, case, outcome)
+
+    def _wait_to_join(self, publisher, case, shape):
+        """Until the stream has run for a while, and then to the middle of a group of pictures: a join's figures depend on that."""
+        if case.push is None and (shape.audio_delay or shape.second_after or shape.offset_ms):
+            time.sleep(max(0, publisher.begin + 3 - time.time()))
+            return
+        group = shape.gop_seconds
+        running = time.time() - publisher.begin
+        at = max(running, group + 2)
+        at += (group / 2 - at) % group
+        time.sleep(at - running)
+
+    def _drop_and_return(self, case, shape, server, name, publisher, player, folder, ending, outcome):
+        publisher.kill()
+        time.sleep(5)
+        publisher = self._publish(case, shape, server.push_url(name), folder, "again")
+        ending.callback(publisher.stop)
+        begin = publisher.begin
+
+        def is_back():
+            return any(age < when - begin for when, age in player.shown_since(begin))
+
+        try:
+            wait_for("a picture of the device that came back", 25, is_back)
+        except TimeoutError as error:
+            raise Failure(f"{error}: {self._last_words(player)}") from None
+        time.sleep(max(self.SETTLE, begin + 10 - time.time()))
+        return publisher
+
+    def _judge_picture(self, player, case, shape, limits, outcome):
+        end = time.time()
+        shown = player.shown_since(end - self.WINDOW)
+        outcome.tracks = player.tracks()
+        self._expect(outcome, player.is_running, f"the player ended: {self._last_words(player)}")
+        if not shown:
+            raise Failure(f"the picture stands still for {end - player.pictures[-1][0]:.1f} s: {self._last_words(player)}")
+        outcome.age = statistics.median(age for _, age in shown)
+        outcome.rate = len(shown) / self.WINDOW
+        self._expect(outcome, outcome.age <= limits.age, f"{outcome.age:.1f} s behind, not {limits.age:g} s")
+        # No clock runs ahead: such a picture was read wrongly.
+        self._expect(outcome, outcome.age > -0.1, f"a picture of the future ({outcome.age:.1f} s)")
+        # OBS sends 30 a second, a variable rate less than 25.
+        least = shape.rate * (0.25 if shape.is_variable else player.least_rate)
+        self._expect(outcome, outcome.rate >= least, f"{outcome.rate:.0f} pictures a second, not {least:.0f}")
+        picture = player.picture()
+        outcome.wrong += clockcode.wrong_colours(picture.pixel)
+        self._judge_tracks(player, shape, outcome)
+        if shape.audio and hasattr(player, "sound_bytes") and (player.takes_late_tracks or not shape.audio_delay):
+            self._expect(outcome, player.sound_bytes > 0, "no sound")
+        width = (shape.second_size or shape.size)[0]
+        seen = (getattr(player, "pages", None) and player.pages.last or {}).get("width")
+        if seen and case.device != "obs":
+            self._expect(outcome, seen == width, f"the picture is {seen} wide, not {width}")
+
+    def _disturb(self, case, server, player, outcome):
+        """The server ends the page's session, or the machine that it is on sleeps. Then a picture made after that has to come."""
+        if case.scene == "cut":
+            for session in server.api("sessions?role=player")["list"]:
+                server.api(f"sessions/{session['id']}", method="DELETE")
+        else:
+            os.killpg(player.process.popen.pid, signal.SIGSTOP)
+            time.sleep(8)
+            os.killpg(player.process.popen.pid, signal.SIGCONT)
+        begin = time.time()
+        try:
+            wait_for("a picture made after that", 15, lambda: any(age < when - begin for when, age in player.shown_since(begin)))
+        except TimeoutError as error:
+            raise Failure(f"{error}: {self._last_words(player)}") from None
+        time.sleep(self.SETTLE)
+
+    def _judge_page(self, pages, case, outcome):
+        """What the documents' page promises besides: words for its user, and a buffer that does not grow."""
+        kept = sum(end - begin for begin, end in pages.last["buffered"])
+        self._expect(outcome, kept <= 20, f"{kept:.0f} s of media in the buffer, not 20")
+        self._expect(outcome, not pages.last["status"], f"the page says {pages.last['status']!r} while it plays")
+        expected = {"before": "Trying again", "cut": "Trying again", "return": "Waiting for the device"}.get(case.scene)
+        if expected:
+            said = " ".join(pages.statuses)
+            self._expect(outcome, expected in said, f"the page said {said!r}, nothing with {expected!r}")
+
+    def _judge_tracks(self, player, shape, outcome):
+        expected = shape.tracks
+        seen = outcome.tracks
+        if seen is None:
+            outcome.wrong.append("the player names no tracks")
+            return
+        if shape.audio_delay and not player.takes_late_tracks:
+            expected = [track for track in expected if track.startswith("video")]
+            seen = [track for track in seen if not track.startswith("audio")]
+        alike = len(seen) == len(expected) and all(
+            track == other or (track.endswith(" ?") and track[:-1] == other[: len(track) - 1]) for track, other in zip(seen, expected)
+        )
+        self._expect(outcome, alike, f"tracks {', '.join(seen)}; expected {', '.join(expected)}")
+
+    def _judge_sound(self, player, shape, limits, outcome):
+        """Of a stream without pictures: that it is heard, soon, and goes on."""
+
+        def amount():
+            if hasattr(player, "sound_bytes"):
+                return player.sound_bytes
+            return (player.pages.last or {}).get("audioBytes", 0)
+
+        try:
+            wait_for("the sound", limits.first + 12, lambda: amount() or not player.is_running)
+        except TimeoutError as error:
+            raise Failure(f"{error}: {self._last_words(player)}") from None
+        outcome.first = time.time() - player.begin
+        self._expect(outcome, outcome.first <= limits.first, f"first sound after {outcome.first:.1f} s, not {limits.first:g} s")
+        time.sleep(self.SETTLE - 2)
+        before = amount()
+        time.sleep(2)
+        self._expect(outcome, amount() > before, "the sound has stopped")
+        outcome.tracks = player.tracks()
+        self._judge_tracks(player, shape, outcome)
+
+    @staticmethod
+    def _expect(outcome, condition, complaint):
+        if not condition:
+            outcome.wrong.append(complaint)
+
+    @staticmethod
+    def _last_words(player):
+        return " ".join(player.errors().split())[-300:]
+
+    def _save_picture(self, player, folder, outcome):
+        if not (outcome.wrong or self.keep or outcome.age is None):
+            return
+        picture = player.picture()
+        if picture:
+            picture.save(os.path.join(folder, "picture.png"))
+        with open(os.path.join(folder, "pictures.csv"), "w", encoding="utf-8") as file:
+            file.write("seconds,age\n")
+            file.writelines(f"{when - player.begin:.3f},{age:.3f}\n" for when, age in player.shown_since(0))
+        with open(os.path.join(folder, "says.txt"), "w", encoding="utf-8") as file:
+            file.write(player.errors())
+
+
+def beside_nginx(outcomes):
+    """Sets our figures beside nginx-rtmp's: (case of ours, whether it is no worse, text)."""
+    ours = {(o.case.player, o.case.shape): o for o in outcomes if o.case.server == "earshot" and o.case.scene == "join"
+            and o.case.protocol == "rtmp" and o.case.device == "ffmpeg"}
+    lines = []
+    for theirs in (o for o in outcomes if o.case.server != "earshot"):
+        own = ours.get((theirs.case.player, theirs.case.shape))
+        if not own or theirs.skipped or own.skipped:
+            continue
+        margin = plan.margins(SHAPES[own.case.shape])
+        name = f"{own.case.player} {own.case.shape}"
+        if theirs.first is None or theirs.age is None:
+            lines.append((True, f"{name}: nginx-rtmp shows no picture"))
+        elif own.first is None or own.age is None:
+            lines.append((False, f"{name}: no picture here; nginx-rtmp's after {theirs.first:.1f} s"))
+        else:
+            is_well = own.first <= theirs.first + margin.first and own.age <= theirs.age + margin.age
+            text = f"first {own.first:.1f} s against {theirs.first:.1f} s (+{margin.first:g}), age {own.age:.1f} s against {theirs.age:.1f} s"
+            lines.append((is_well, f"{name}: {text} (+{margin.age:g})"))
+    return lines

@@ -1,0 +1,99 @@
+"""The kinds of stream that are pushed: what the pictures and the sound are, and how they are sent."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """One kind of stream. A value."""
+
+    name: str
+    what: str
+    # The codec of each, as ffprobe calls it; None where there is none.
+    video: str | None = "h264"
+    audio: str | None = "aac"
+    size: tuple[int, int] = (320, 180)
+    rate: int = 25
+    gop_seconds: int = 2
+    # Added to the encoder's arguments.
+    video_arguments: tuple[str, ...] = ()
+    audio_arguments: tuple[str, ...] = ("-ac", "1")
+    # Pictures at uneven intervals.
+    is_variable: bool = False
+    # The sound begins so long after the picture.
+    audio_delay: float = 0
+    # Added to all times.
+    offset_ms: int = 0
+    # After so many seconds the same push goes on with pictures of this size.
+    second_size: tuple[int, int] | None = None
+    second_after: float = 0
+    # Sent by the suite's own publisher: stock encoders do not send it so.
+    is_crafted: bool = False
+
+    @property
+    def needs_current_ffmpeg(self):
+        return self.video in ("hevc", "av1")
+
+    @property
+    def tracks(self):
+        """What a player should see: "video h264", "audio aac"; sorted."""
+        return sorted([f"audio {self.audio}"] * bool(self.audio) + [f"video {self.video}"] * bool(self.video))
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("plain", "H.264 without B-frames, AAC"),
+        Shape("b-frames", "H.264 with B-frames, AAC", video_arguments=("-bf", "2")),
+        Shape("audio-only", "AAC alone", video=None),
+        Shape("video-only", "H.264 alone", audio=None),
+        Shape("late-audio", "the sound begins 8 s after the picture", audio_delay=8, is_crafted=True),
+        Shape("mono-44100", "AAC, 44.1 kHz mono", audio_arguments=("-ar", "44100", "-ac", "1")),
+        Shape("hevc-opus", "HEVC and Opus, Enhanced RTMP", video="hevc", audio="opus"),
+        Shape("av1-opus", "AV1 and Opus, Enhanced RTMP", video="av1", audio="opus"),
+        Shape("gop-10", "a keyframe each 10 s", gop_seconds=10),
+        Shape(
+            "20-mbit",
+            "720p of 20 Mbit/s",
+            size=(1280, 720),
+            # Filled up to the rate, as hardware encoders do; costs no more to encode.
+            video_arguments=("-preset", "ultrafast", "-b:v", "20M", "-maxrate", "20M", "-minrate", "20M", "-bufsize", "20M")
+            + ("-x264-params", "nal-hrd=cbr:filler=1"),
+        ),
+        Shape("variable", "pictures at uneven intervals", is_variable=True),
+        # Wraps 12 s after the push began.
+        Shape("wrap-2^32", "times that pass 2^32 ms", offset_ms=(1 << 32) - 12_000, is_crafted=True),
+        Shape("two-sizes", "320x180, and 640x360 from the 12th second of the same push", second_size=(640, 360), second_after=12, is_crafted=True),
+    )
+}
+
+_H264 = ("-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-pix_fmt", "yuv420p")
+_HEVC = ("-c:v", "libx265", "-preset", "ultrafast", "-tune", "zerolatency", "-x265-params", "log-level=error:bframes=0", "-pix_fmt", "yuv420p")
+_AV1 = ("-c:v", "libsvtav1", "-preset", "12", "-svtav1-params", "pred-struct=1:rtc=1", "-pix_fmt", "yuv420p")
+_VIDEO = {"h264": _H264, "hevc": _HEVC, "av1": _AV1}
+_AUDIO = {"aac": ("-c:a", "aac", "-b:a", "64k"), "opus": ("-c:a", "libopus", "-b:a", "64k")}
+_COLOUR = ("-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv")
+
+
+def encoder_arguments(shape, size):
+    """ffmpeg's arguments from its inputs to its codecs; raw pictures come from standard input."""
+    arguments = ["-nostdin", "-hide_banner", "-loglevel", "warning", "-y"]
+    if shape.video:
+        # Nothing to guess: a frame is encoded as soon as it is there.
+        arguments += ["-fflags", "nobuffer", "-analyzeduration", "0", "-probesize", "32", "-thread_queue_size", "4"]
+        arguments += ["-use_wallclock_as_timestamps", "1"] if shape.is_variable else []
+        arguments += ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-video_size", f"{size[0]}x{size[1]}", "-framerate", str(shape.rate), "-i", "-"]
+    if shape.audio:
+        # Paced by the pictures; alone by the clock. The rate of the codec: Opus has 48 kHz only.
+        tone = f"sine=440:sample_rate={48000 if shape.audio == 'opus' else 44100}"
+        arguments += [] if shape.video else ["-re"]
+        arguments += ["-f", "lavfi", "-i", tone]
+    if shape.video:
+        arguments += ["-map", "0:v", *_VIDEO[shape.video], *_COLOUR, "-g", str(shape.rate * shape.gop_seconds), *shape.video_arguments]
+        if shape.is_variable:
+            arguments += ["-fps_mode", "vfr"]
+        elif shape.video == "h264":
+            arguments += ["-x264opts", "no-scenecut"] if "-x264-params" not in shape.video_arguments else []
+    if shape.audio:
+        arguments += ["-map", "1:a" if shape.video else "0:a", *_AUDIO[shape.audio], *shape.audio_arguments]
+    return arguments
