@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test soak demo bench budget sanitize release format lint clean
+.PHONY: help run test players soak demo bench budget sanitize release format lint clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -15,6 +15,9 @@ run: ## build and start the server; it prints its addresses
 
 test: ## lint, build and run all tests
 	@exec scripts/test.sh $(ARGS)
+
+players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump and Chromium with streams of every kind (an hour; twelve cases are part of `make test`)
+	@exec scripts/players.sh $(ARGS)
 
 soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. Without flags also the loaded server alone, the
-# relay under the sanitizers, and the budgets of instructions and allocations. What failed is told again at the end.
+# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. Without flags also the loaded server alone, real
+# players, the relay under the sanitizers, and the budgets of instructions and allocations. What failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -57,6 +57,7 @@ else
     step "loaded server" run_tests --filter LoadedServerTests
     # And these have every message be sent when it is due.
     step "talk by the clock" run_tests --filter LoadedServerTalkTests
+    step players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
     leave_scratch
     step "address sanitizer" scripts/sanitize.sh address
     step "thread sanitizer" scripts/sanitize.sh thread

@@ -27,7 +27,8 @@ REPORTER = b"""<script>{
 class Pages:
     """Serves on a port of its own until it is closed."""
 
-    def __init__(self):
+    def __init__(self, log):
+        self.log = log
         self.last = None
         self.first_at = None
         self.events = []
@@ -80,3 +81,5 @@ class Pages:
         if report["status"] and (not self.statuses or self.statuses[-1] != report["status"]):
             self.statuses.append(report["status"])
         self.last = report
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(f"{time.time() - self.first_at:.2f} {json.dumps(report)}\n")

@@ -69,7 +69,7 @@ class Earshot:
 
     def create_room(self, name):
         """So that URLs can be signed for a stream that is not pushed yet."""
-        self.api("rooms", {"id": name})
+        self.api("rooms", {"roomId": name})
 
     def push_url(self, name):
         return f"{self.rtmp_base}/live/{name}"

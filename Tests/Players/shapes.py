@@ -89,11 +89,10 @@ def encoder_arguments(shape, size):
         arguments += [] if shape.video else ["-re"]
         arguments += ["-f", "lavfi", "-i", tone]
     if shape.video:
-        arguments += ["-map", "0:v", *_VIDEO[shape.video], *_COLOUR, "-g", str(shape.rate * shape.gop_seconds), *shape.video_arguments]
-        if shape.is_variable:
-            arguments += ["-fps_mode", "vfr"]
-        elif shape.video == "h264":
-            arguments += ["-x264opts", "no-scenecut"] if "-x264-params" not in shape.video_arguments else []
+        arguments += ["-map", "0:v", *_VIDEO[shape.video], *_COLOUR, *shape.video_arguments]
+        # By the clock, whatever the rate.
+        arguments += ["-g", "1000", "-force_key_frames", f"expr:gte(t,n_forced*{shape.gop_seconds})"]
+        arguments += ["-fps_mode", "vfr"] if shape.is_variable else []
     if shape.audio:
         arguments += ["-map", "1:a" if shape.video else "0:a", *_AUDIO[shape.audio], *shape.audio_arguments]
     return arguments

@@ -15,7 +15,7 @@ class _Page(ScreenPlayer):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.pages = Pages()
+        self.pages = Pages(self._log("page"))
         profile = os.path.join(self.folder, "profile")
         command = unprivileged(profile) + ["env", f"HOME={profile}", f"DISPLAY={self.screen.display}", "chromium", "--kiosk", "--no-sandbox"]
         command += [f"--user-data-dir={profile}/data", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
