@@ -33,12 +33,14 @@ def row(outcome):
 
     if outcome.skipped:
         return f"skip  {outcome.case.name:38} {outcome.skipped}"
-    word = "FAIL" if outcome.wrong else "ref " if outcome.case.server != "earshot" else "ok  "
+    is_reference = outcome.case.server != "earshot"
+    word = "ref " if is_reference else "FAIL" if outcome.wrong else "ok  "
     rate = f"{outcome.rate:3.0f}/s" if outcome.rate is not None else "    -"
     tracks = ", ".join(outcome.tracks or ["-"])
     lines = [f"{word}  {outcome.case.name:38} {seconds(outcome.first)} {seconds(outcome.age)} {rate}  {tracks}"]
-    lines += [f"        {complaint}" for complaint in outcome.wrong]
-    lines += [f"        see {outcome.folder}"] if outcome.folder else []
+    # The other server is not judged.
+    lines += [f"        {complaint}" for complaint in outcome.wrong if not is_reference]
+    lines += [f"        see {outcome.folder}"] if outcome.folder and not is_reference else []
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class OBSPublisher:
-    """Streams until it is stopped."""
+    """Streams until it is stopped, with the settings that OBS has at first but for the picture's size."""
 
     def __init__(self, shape, url, folder, tools, label="obs"):
         self.shape, self.folder = shape, folder

@@ -29,10 +29,17 @@ class Shape:
     second_after: float = 0
     # Sent by the suite's own publisher: stock encoders do not send it so.
     is_crafted: bool = False
+    # What encodes and pushes it: ffmpeg or obs.
+    device: str = "ffmpeg"
 
     @property
     def needs_current_ffmpeg(self):
         return self.video in ("hevc", "av1")
+
+    @property
+    def lacks_a_kind(self):
+        """Whether it has pictures or sound alone, at first at least."""
+        return not self.video or not self.audio or self.audio_delay > 0
 
     @property
     def tracks(self):
@@ -63,6 +70,8 @@ SHAPES = {
         Shape("variable", "pictures at uneven intervals", is_variable=True),
         # Wraps 12 s after the push began.
         Shape("wrap-2^32", "times that pass 2^32 ms", offset_ms=(1 << 32) - 12_000, is_crafted=True),
+        # A keyframe each 250 pictures.
+        Shape("obs", "what OBS sends unless it is told otherwise", size=(640, 360), rate=30, gop_seconds=9, device="obs"),
         Shape("two-sizes", "320x180, and 640x360 from the 12th second of the same push", second_size=(640, 360), second_after=12, is_crafted=True),
     )
 }

@@ -1,6 +1,7 @@
 """What all players have in common: they show pictures, whose clocks are noted as they come."""
 
 import os
+import subprocess
 import threading
 import time
 
@@ -88,13 +89,13 @@ class PipePlayer(Player):
         self.sound_bytes = 0
         self.threads = []
 
-    def _start(self, arguments, video, audio, stdin=None):
+    def _start(self, arguments, stdin=subprocess.DEVNULL):
         """`arguments(video_fd, audio_fd)` makes the command."""
         read_video, write_video = os.pipe()
         read_audio, write_audio = os.pipe()
         try:
             self.process = Process(
-                arguments(write_video, write_audio), self._log(), stdin=stdin if stdin is not None else -3, pass_fds=(write_video, write_audio)
+                arguments(write_video, write_audio), self._log(), stdin=stdin, pass_fds=(write_video, write_audio)
             )
         finally:
             os.close(write_video)

@@ -22,22 +22,19 @@ class DebianFFmpeg(PipePlayer):
     def _program(self):
         return "ffmpeg"
 
-    def _decode(self, source, stdin=None):
+    def _decode(self, source, stdin=subprocess.DEVNULL):
         def arguments(video, audio):
-            command = [self._program(), "-hide_banner", "-nostats", "-i", source]
-            command = command if stdin is not None else [command[0], "-nostdin", *command[1:]]
+            command = [self._program(), "-hide_banner", "-nostats", *([] if source == "-" else ["-nostdin"]), "-i", source]
             if self.shape.video:
                 # Each picture as it comes: none repeated, none dropped.
                 command += ["-map", "0:v:0", "-vf", f"scale={self.WIDTH}:{self.HEIGHT}", "-fps_mode", "passthrough"]
                 command += ["-pix_fmt", "rgb24", "-flush_packets", "1", "-f", "rawvideo", f"pipe:{video}"]
-            if self.shape.audio:
-                # A track that comes late is none yet when ffmpeg opens the stream.
-                optional = "?" if self.shape.audio_delay else ""
-                command += ["-map", f"0:a:0{optional}", "-ac", "1", "-ar", "8000", "-flush_packets", "1", "-f", "s16le", f"pipe:{audio}"]
+            # A track that comes late is none yet when ffmpeg opens the stream, and it refuses an output of no track.
+            if self.shape.audio and not self.shape.audio_delay:
+                command += ["-map", "0:a:0", "-ac", "1", "-ar", "8000", "-flush_packets", "1", "-f", "s16le", f"pipe:{audio}"]
             return command
 
-        # ffmpeg refuses an output of no track.
-        self._start(arguments, self.shape.video, self.shape.audio, stdin)
+        self._start(arguments, stdin)
 
     def tracks(self):
         text = self.process.text()
@@ -62,7 +59,7 @@ class RTMPDump(DebianFFmpeg):
     name = "rtmpdump"
     protocols = ("rtmp",)
 
-    def _decode(self, source, stdin=None):
+    def _decode(self, source, stdin=subprocess.DEVNULL):
         self.dump = Process(["rtmpdump", "--live", "--quiet", "-r", source, "-o", "-"], self._log("rtmpdump"), stdout=subprocess.PIPE)
         super()._decode("-", self.dump.popen.stdout)
         # Only the decoder reads it.

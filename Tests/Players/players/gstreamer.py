@@ -23,7 +23,7 @@ class GStreamer(PipePlayer):
                 words += ["source.", "!", "queue", "!", "audioconvert", "!", "audio/x-raw,format=S16LE", "!", "fdsink", f"fd={audio}", "sync=false"]
             return words
 
-        self._start(command, self.shape.video, self.shape.audio)
+        self._start(command)
 
     def tracks(self):
         # The pads that lead into decoders; "mpegversion" alone would be MP3's too.
