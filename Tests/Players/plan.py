@@ -104,14 +104,14 @@ def full_plan():
     plan += _cases("late-audio", "ffmpeg:rtmp vlc:rtmp mpv:rtmp page")
     plan += _cases("mono-44100", "ffmpeg:rtmp vlc:flv mpv:hls chromium page")
     plan += _cases("hevc-opus", "ffmpeg-new:rtmp,flv,hls,mp4 vlc:hls mpv:hls")
-    plan += _cases("av1-opus", "ffmpeg-new:rtmp,flv,hls,mp4 mpv:hls chromium page")
+    plan += _cases("av1-opus", "ffmpeg-new:rtmp,flv,hls,mp4 vlc:hls mpv:hls chromium page")
     plan += _cases("gop-10", "ffmpeg:rtmp,flv ffmpeg-new:rtmp rtmpdump gstreamer:rtmp vlc:rtmp mpv:rtmp ffmpeg-new:mp4 chromium page")
     plan += _cases("20-mbit", "ffmpeg:rtmp,flv,hls,mp4 vlc:rtmp mpv:flv page")
     plan += _cases("variable", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
     plan += _cases("wrap-2^32", "ffmpeg:rtmp,flv,hls vlc:rtmp,flv mpv:rtmp chromium page")
     plan += _cases("two-sizes", "ffmpeg:rtmp,flv,mp4 gstreamer:rtmp vlc:rtmp mpv:rtmp chromium page")
     plan += _cases("plain", "ffmpeg:rtmp ffmpeg-new:rtmp rtmpdump gstreamer:rtmp vlc:rtmp mpv:rtmp page", scene="before")
-    plan += _cases("plain", "ffmpeg:rtmp,flv gstreamer:rtmp vlc:rtmp,flv,hls mpv:rtmp,hls chromium page", scene="return")
+    plan += _cases("plain", "ffmpeg:rtmp,flv,mp4 gstreamer:rtmp vlc:rtmp,flv,hls,mp4 mpv:rtmp,hls chromium page", scene="return")
     plan += [Case("page", "page-ws", "plain", scene) for scene in ("cut", "asleep")]
     plan += _cases("obs", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
@@ -142,9 +142,7 @@ NOT_APPLICABLE = (
     ("ffmpeg, vlc, mpv of Debian 12 × HEVC, AV1, Opus over RTMP, FLV", "their FFmpeg 5.1 does not know Enhanced RTMP; HLS serves them"),
     ("gstreamer 1.22 × HEVC, AV1, Opus over RTMP, FLV", "its flvdemux does not know Enhanced RTMP"),
     ("chromium, page × HEVC", "Debian's Chromium has no HEVC decoder without a graphics card"),
-    ("vlc × AV1 over HLS", "its own demuxer for HLS does not hand AV1 to a decoder"),
     ("vlc, mpv, chromium × audio only", "no picture that could tell its age; ffmpeg, gstreamer and the page report the sound"),
     ("join before publish × FLV, HLS, MP4", "HTTP answers 404 until the stream is there; stock players do not ask again, the page does"),
-    ("return × MP4 over HTTP", "as FLV, without a player of its own"),
     ("nginx-rtmp × HEVC, AV1, HTTP", "it has RTMP for H.264 and AAC only, and HLS by files, which is another kind of thing"),
 )

@@ -7,6 +7,7 @@ import shutil
 import signal
 import statistics
 import time
+import traceback
 
 import clockcode
 import plan
@@ -75,8 +76,12 @@ class Suite:
                 self._play(case, shape, server, player_class, folder, outcome, ending)
             if not server.is_running:
                 raise Failure("the server ended")
-        except (Failure, OSError, TimeoutError, RuntimeError, ValueError) as error:
-            outcome.wrong.append(str(error) or type(error).__name__)
+        except (Failure, TimeoutError) as error:
+            outcome.wrong.append(str(error))
+        except Exception as error:  # One case's error must not cost the others an hour.
+            outcome.wrong.append(f"{type(error).__name__}: {error}")
+            with open(os.path.join(folder, "error.txt"), "w", encoding="utf-8") as file:
+                traceback.print_exc(file=file)
         if not self._server_runs(case.server):
             self.servers.pop(case.server).__exit__()
         if outcome.wrong or self.keep:
