@@ -8,7 +8,7 @@ import time
 import clockcode
 from picture import Picture
 from processes import Process
-from screens import Screen
+from screens import HEIGHT, WIDTH, Screen
 
 
 class Player:
@@ -19,7 +19,7 @@ class Player:
     # Whether it takes up a track that appears while it plays.
     takes_late_tracks = True
     # How many times a second it has to show another picture, of those that are sent; a slow machine drops some.
-    least_rate = 0.6
+    least_rate = 0.5
 
     def __init__(self, url, folder, shape, tools):
         self.url, self.folder, self.shape, self.tools = url, folder, shape, tools
@@ -137,7 +137,8 @@ class ScreenPlayer(Player):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.screen = Screen(self.folder)
+        # VLC's window is as large as the picture.
+        self.screen = Screen(self.folder, width=max(WIDTH, self.shape.size[0]), height=max(HEIGHT, self.shape.size[1]))
         self.shown = None
         # Without the time that the screen took.
         self.begin = time.time()

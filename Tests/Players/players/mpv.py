@@ -13,9 +13,8 @@ class MPV(ScreenPlayer):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         # The screen has no graphics card and the machine no loudspeaker.
-        command = ["mpv", "--no-config", f"--display={self.screen.display}"]
         command = ["env", f"DISPLAY={self.screen.display}", "mpv", "--no-config", "--vo=x11", "--ao=null", "--osd-level=0", "--no-osc"]
-        command += ["--geometry=640x360+0+0", "--no-border", "--force-window=no", "--term-status-msg=", self.url]
+        command += [f"--geometry={self.screen.width}x{self.screen.height}+0+0", "--no-border", "--force-window=no", "--term-status-msg=", self.url]
         self.process = Process(command, self._log())
         self._watch()
 
