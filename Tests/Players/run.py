@@ -164,12 +164,13 @@ class Suite:
         if not shape.video:
             self._judge_sound(player, shape, limits, outcome)
             return
-        # Longer than allowed, so that the figure can be told.
+        # Longer than allowed, so that the figure can be told. The other server waits for a keyframe.
+        patience = limits.first + 12 + (shape.gop_seconds if case.server != "earshot" else 0)
         with contextlib.suppress(TimeoutError):
-            wait_for("the first picture", limits.first + 12, lambda: player.pictures or not player.is_running)
+            wait_for("the first picture", patience, lambda: player.pictures or not player.is_running)
         if not player.pictures:
             how = "" if player.is_running else "; it has ended"
-            raise Failure(f"no picture within {limits.first + 12:g} s{how}: {self._last_words(player)}")
+            raise Failure(f"no picture within {patience:g} s{how}: {self._last_words(player)}")
         outcome.first = player.pictures[0][0] - begin
         self._expect(outcome, outcome.first <= limits.first, f"first picture after {outcome.first:.1f} s, not {limits.first:g} s")
         if case.scene in ("cut", "asleep"):
