@@ -18,8 +18,8 @@ class Player:
     protocols = ()
     # Whether it takes up a track that appears while it plays.
     takes_late_tracks = True
-    # How many times a second it has to show another picture, of those that are sent; a slow machine drops some.
-    least_rate = 0.5
+    # Which part of the pictures it has to show; a busy machine drops some, a player that stands still or begins anew each group most.
+    least_rate = 0.4
 
     def __init__(self, url, folder, shape, tools):
         self.url, self.folder, self.shape, self.tools = url, folder, shape, tools
