@@ -110,7 +110,7 @@ def full_plan():
     plan += _cases("variable", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
     plan += _cases("wrap-2^32", "ffmpeg:rtmp,flv,hls vlc:rtmp,flv mpv:rtmp chromium page")
     plan += _cases("two-sizes", "ffmpeg:rtmp,flv,mp4 gstreamer:rtmp vlc:rtmp mpv:rtmp chromium page")
-    plan += _cases("plain", "ffmpeg:rtmp ffmpeg-new:rtmp rtmpdump gstreamer:rtmp vlc:rtmp mpv:rtmp page", scene="before")
+    plan += _cases("plain", "ffmpeg:rtmp,flv,hls,mp4 ffmpeg-new:rtmp rtmpdump gstreamer:rtmp vlc:rtmp,flv mpv:rtmp,hls chromium page", scene="before")
     plan += _cases("plain", "ffmpeg:rtmp,flv,mp4 gstreamer:rtmp vlc:rtmp,flv,hls,mp4 mpv:rtmp,hls chromium page", scene="return")
     plan += [Case("page", "page-ws", "plain", scene) for scene in ("cut", "asleep")]
     plan += _cases("obs", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
@@ -143,6 +143,5 @@ NOT_APPLICABLE = (
     ("gstreamer 1.22 × HEVC, AV1, Opus over RTMP, FLV", "its flvdemux does not know Enhanced RTMP"),
     ("chromium, page × HEVC", "Debian's Chromium has no HEVC decoder without a graphics card"),
     ("vlc, mpv, chromium × audio only", "no picture that could tell its age; ffmpeg, gstreamer and the page report the sound"),
-    ("join before publish × FLV, HLS, MP4", "HTTP answers 404 until the stream is there; stock players do not ask again, the page does"),
     ("nginx-rtmp × HEVC, AV1, HTTP", "it has RTMP for H.264 and AAC only, and HLS by files, which is another kind of thing"),
 )
