@@ -34,7 +34,7 @@ extension RelayLoop {
             let ring = home.ring
             let point = ring.joinPoint
             var items: [TapItem] = [.prelude(point.prelude)]
-            for sequence in point.sequence..<ring.head {
+            for sequence in point.sequence..<ring.head where !ring[sequence].flags.contains(.filler) {
                 if let frame = ring[sequence].frame(loop.rtmp) { items.append(.frame(frame)) }
             }
             tap.take(items)

@@ -1,5 +1,6 @@
 import Media
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import Relay
@@ -80,6 +81,22 @@ import Testing
         }
     }
 
+    /// What is no viewer has no use for it.
+    @Test func tapsDoWithout() async throws {
+        try await RelayHarness.run(Self.policy) { relay in
+            let live = try await relay.live()
+            let taps = [CountingTap(), CountingTap()]
+            RelayLoop.add(taps[0], to: live.stream)
+            try await relay.publish([try Make.videoHeader(1), try Make.key(2, at: 40)], to: live)
+            relay.clock.advance(1_000)
+            try await relay.sweep()
+            RelayLoop.add(taps[1], to: live.stream)
+            try await relay.publish([try Make.inter(3, at: 1_040)], to: live)
+            #expect(taps[0].frames == 3)
+            #expect(taps[1].frames == 2, "from the keyframe on")
+        }
+    }
+
     /// A packaging that is made of the ring later has it as a video tag as well.
     @Test func repackaged() async throws {
         try await RelayHarness.run(Self.policy) { relay in
@@ -92,5 +109,16 @@ import Testing
             let tag = Array(bytes.suffix((32 << 10) + 15))
             #expect(tag.prefix(4) == [9, 0, 0x80, 0] && tag[11...12] == [0x57, 2])
         }
+    }
+}
+
+/// Counts the frames that it is given, the headers in force at its beginning left out.
+private final class CountingTap: StreamTap {
+    private let count = Mutex(0)
+    var frames: Int { self.count.withLock { $0 } }
+
+    func take(_ items: [TapItem]) {
+        let frames = items.count { if case .frame = $0 { true } else { false } }
+        self.count.withLock { $0 += frames }
     }
 }

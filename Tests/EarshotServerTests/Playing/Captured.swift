@@ -94,7 +94,7 @@ struct Captured: Sendable {
         try answer.body.write(to: whole)
         var parts: [[Tag]] = [[]]
         var codec: TagInfo.Codec?
-        for tag in try FLVFile.read(whole.path) {
+        for tag in try FLVFile.read(whole.path) where !tag.isFiller {
             let frame = try Frame(kind: tag.kind, timestamp: 0, payload: ByteBuffer(bytes: tag.payload))
             if tag.kind == .video, let next = frame.tag.codec {
                 if let codec, next != codec { parts.append([]) }
