@@ -31,9 +31,11 @@ struct HeldFrames {
         self.frames.append(frame)
     }
 
-    /// Leaves out what came before the run.
-    mutating func removeFirst(_ count: Int) {
-        self.frames.removeFirst(count)
-        self.firstKeyframe = self.firstKeyframe.flatMap { $0 >= count ? $0 - count : nil }
+    /// Leaves out what came before the run, which begins with the frame at `index`; sound only where it is not to be kept.
+    mutating func removeFirst(_ index: Int, keepsSound: Bool) {
+        let sounds = keepsSound ? self.frames[..<index].filter { $0.kind == .audio } : []
+        self.frames.replaceSubrange(..<index, with: sounds)
+        let shift = index - sounds.count
+        self.firstKeyframe = self.firstKeyframe.flatMap { $0 >= index ? $0 - shift : nil }
     }
 }

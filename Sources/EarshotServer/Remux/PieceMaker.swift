@@ -235,7 +235,8 @@ final class PieceMaker {
         let isSettled = spanMs >= (lacksAnnounced ? Self.announcedMs : Self.settleMs) || spanMs < 0
         if self.video != nil, let keyframe = self.held.firstKeyframe {
             guard hasSound || isSettled else { return }
-            self.held.removeFirst(keyframe)
+            // A file has what its stream's viewers heard; players begin with a picture.
+            self.held.removeFirst(keyframe, keepsSound: self.rebases)
             try self.begin(hasVideo: true, hasAudio: hasSound, nowMs: nowMs)
         } else if hasSound {
             let withoutPicturesMs = frame.timestamp - (self.held.newestPictureMs ?? firstMs)

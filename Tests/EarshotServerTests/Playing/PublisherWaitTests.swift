@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: ["flv", "mp4", "m3u8"]) func waitsForTheDevice(_ format: String) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await TestServer.run({ $0.http.firstWaitMs = 30_000 }) { server in
-            #expect(try await server.call("POST", "rooms", #"{"id": "cam1"}"#).status == 201)
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
             let player = Task {
                 try await ClientProcess.run([
                     "ffprobe", "-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0", "\(server.http)/live/cam1.\(format)",
@@ -27,7 +27,7 @@ import Testing
     /// Nobody comes: the answer says when to ask again. Where no room waits it comes at once.
     @Test(arguments: ["flv", "mp4", "m3u8"]) func nobodyComes(_ format: String) async throws {
         try await TestServer.run({ $0.http.firstWaitMs = 300 }) { server in
-            #expect(try await server.call("POST", "rooms", #"{"id": "cam1"}"#).status == 201)
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
             for (name, waited) in [("cam1", 1), ("nowhere", 1)] {
                 let answer = try await HTTPAnswer.call("GET", "\(server.http)/live/\(name).\(format)")
                 #expect(answer.status == 404 && answer.headers["retry-after"] == "5", "\(answer.text)")
@@ -40,7 +40,7 @@ import Testing
     /// A room that is closed while its players wait lets them go; one that is closed already does not hold them.
     @Test func theRoomIsClosedMeanwhile() async throws {
         try await TestServer.run({ $0.http.firstWaitMs = 40_000 }) { server in
-            #expect(try await server.call("POST", "rooms", #"{"id": "cam1"}"#).status == 201)
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
             let player = Task { try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv") }
             try await server.wait("counters") { $0["playsWaited"].int == 1 }
             #expect(try await server.call("POST", "rooms/cam1/close", "{}").status == 200)
@@ -55,7 +55,7 @@ import Testing
             $0.http.firstWaitMs = 30_000
             $0.limits.connectionsPerAddress = 1
         }) { server in
-            #expect(try await server.call("POST", "rooms", #"{"id": "cam1"}"#).status == 201)
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
             let first = try await SocketClient.open(server.addresses.http.port)
             try await first.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1:\(server.addresses.http.port)\r\n\r\n")
             try await server.wait("counters") { $0["playsWaited"].int == 1 }

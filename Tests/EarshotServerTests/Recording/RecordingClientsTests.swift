@@ -25,7 +25,10 @@ import Testing
     @Test func aBurstIsRecordedFromItsFirstFrame() async throws {
         let clip = try await PieceList.clip()
         let coded = clip.filter { !$0.isSequenceHeader && $0.kind != .data }
-        try await TestServer.run(Self.policy) { server in
+        try await TestServer.run({
+            Self.policy(&$0)
+            $0.rooms.policy.graceMs = 500
+        }) { server in
             let client = try await TagClient.publish(to: server, "live/cam1")
             try await client.send(clip.filter { $0.kind != .data })
             try await server.wait("recordings") { ($0["list"][0]["bytes"].int ?? 0) > 2_000 }
