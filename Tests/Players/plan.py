@@ -49,6 +49,8 @@ _MP4 = {"vlc": Bounds(6, 6), "mpv": Bounds(5, 4)}
 # FLV may bring the other kind at any time: ffmpeg waits 5 s for it and gstreamer 6, before either shows anything, whatever the server (the same
 # with nginx-rtmp, and with a file through a pipe). mpv stays behind by that, and VLC by as much again.
 _ONE_KIND = {None: (6, 0), "mpv": (5, 5), "vlc": (11, 11)}
+# And FFmpeg looks for the rate of pictures for three seconds or more where there is none.
+_NO_RATE = {None: (3, 0), "gstreamer": (0, 0), "mpv": (3, 3), "vlc": (3, 3)}
 
 
 def bounds(case, shape):
@@ -60,6 +62,9 @@ def bounds(case, shape):
             found = Bounds(found.first, found.age + shape.gop_seconds)
         if shape.lacks_a_kind:
             first, age = _ONE_KIND.get(case.player, _ONE_KIND[None])
+            found = Bounds(found.first + first, found.age + age)
+        if shape.is_variable:
+            first, age = _NO_RATE.get(case.player, _NO_RATE[None])
             found = Bounds(found.first + first, found.age + age)
     elif case.protocol in ("hls", "page-hls"):
         found = _HLS.get(case.player, Bounds(6, 10))
@@ -116,6 +121,7 @@ def full_plan():
     plan += _cases("obs", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
+    plan += _cases("variable", "ffmpeg:rtmp mpv:rtmp", server="nginx-rtmp")
     for shape in ("plain", "gop-10"):
         plan += _cases(shape, " ".join(player if player == "rtmpdump" else f"{player}:rtmp" for player in RTMP_PLAYERS), server="nginx-rtmp")
     return plan
