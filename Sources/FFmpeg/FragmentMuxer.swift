@@ -130,6 +130,9 @@ package final class FragmentMuxer {
     /// Decode or presentation times that had to be moved because they did not rise, were before the origin or made no sense.
     package var adjustedTimestamps: Int { self.lanes.reduce(0) { $0 + $1.adjusted } }
 
+    /// Milliseconds that pictures last at least, of late; nil before three have come.
+    package var pictureMs: Int64? { self.lanes.first { $0.track.kind == .video }?.pictureMs }
+
     /// Whether a flush would give something.
     package var isEmpty: Bool { self.lanes.allSatisfy(\.isEmpty) }
 
@@ -155,11 +158,13 @@ package final class FragmentMuxer {
 
     /// Ends the fragment and gives it out; nil when nothing was written since the last.
     ///
-    /// - Parameter next: the sample that will be written first behind this fragment. Its decode time ends its track's last sample here;
-    ///   without it the last sample is as long as the codec says (audio) or as the one before it (video).
-    package func flush(before next: Sample? = nil) throws(FFmpegError) -> Fragment? {
+    /// - Parameters:
+    ///   - next: the sample that will be written first behind this fragment. Its decode time ends its track's last sample here; without it
+    ///     the last sample is as long as the codec says (audio) or as the one before it (video).
+    ///   - keepsPicture: the newest picture goes into the next fragment, when it is known how long it lasts.
+    package func flush(before next: Sample? = nil, keepsPicture: Bool = false) throws(FFmpegError) -> Fragment? {
         guard !self.isEmpty else { return nil }
-        for index in self.lanes.indices {
+        for index in self.lanes.indices where !keepsPicture || self.tracks[index].kind != .video {
             // A step of audio is the codec's, whatever the milliseconds say: the clock keeps it free of gaps.
             let until = next.flatMap {
                 $0.kind == self.tracks[index].kind && $0.kind == .video ? self.lanes[index].ticks(ofMs: $0.dts) : nil

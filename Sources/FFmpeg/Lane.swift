@@ -35,6 +35,9 @@ struct Lane {
     private var lastMs: Int64?
     /// Ticks; of video.
     private var lastDuration: Int64
+    /// Between the last two pictures, and the shorter of that and the one before. Ticks.
+    private var lastStep: Int64?
+    private var shortestStep: Int64?
     /// Of audio, in the last run whose header could be read.
     private var lastSamples: Int
     /// Of the fragment that is being written.
@@ -57,6 +60,9 @@ struct Lane {
     }
 
     var isEmpty: Bool { self.held == nil && self.count == 0 }
+
+    /// What pictures last at least, by the last two that are known; nil before.
+    var pictureMs: Int64? { self.shortestStep.map { AudioClock.scale($0, 1_000, self.timescale) } }
 
     /// Throws `.timestampJump` when the sample cannot stand behind the ones before.
     func judge(_ sample: Sample) throws(FFmpegError) {
@@ -139,6 +145,8 @@ struct Lane {
         // What a picture lasts whose successor is not known, as at the end of a fragment, is what the one before it did: across fragments,
         // for of few pictures a second each may be one.
         if self.track.kind == .video, let last = self.lastTicks, dts - last <= Self.maxStepBackMs * self.timescale / 1_000 {
+            self.shortestStep = self.lastStep.map { min($0, dts - last) }
+            self.lastStep = dts - last
             self.lastDuration = max(1, dts - last)
         }
         self.lastTicks = dts

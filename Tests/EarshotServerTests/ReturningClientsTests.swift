@@ -78,7 +78,7 @@ import Testing
             defer { killed.send(SIGKILL) }
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let player = try await SocketClient.open(server.addresses.http.port)
-            try await player.send("GET /live/cam1.flv HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await player.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             try await eventually("pictures") { player.received.count > 4_000 }
             killed.send(SIGKILL)
             // The tag's data, then its size and the chunk's end.

@@ -13,6 +13,8 @@ package final class Recordings: Sendable {
     private let rooms: RoomRegistry
     private let log: Logger
     private let state = Mutex(State())
+    /// What has come of streams whose recorders are about to begin.
+    private let heads = RecordingHeads()
 
     private struct State {
         /// By stream.
@@ -25,8 +27,6 @@ package final class Recordings: Sendable {
         var orders: [String: RecordingOrder] = [:]
         /// Publishers that came while what is recorded under their names was being written still: for when that ends.
         var next: [String: Broken] = [:]
-        /// What has come of streams whose recorders are about to begin.
-        var heads: [String: RecordingHead] = [:]
         /// Failures one after the other.
         var failures: [String: Int] = [:]
         var isStopping = false
@@ -110,7 +110,7 @@ package final class Recordings: Sendable {
                         stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
                 }
             }
-            self.head(of: stream)?.drop()
+            self.heads.take(stream)?.drop()
             core.registry.release(stream)
             throw .end(refusal)
         }
@@ -143,14 +143,14 @@ package final class Recordings: Sendable {
             do throws(RegistryError) {
                 try await self.rooms.order(order, isNew: earlier == nil, keeping: keeping)
             } catch {
-                self.head(of: stream)?.drop()
+                self.heads.take(stream)?.drop()
                 self.giveUp(made, earlier, of: stream, core: core)
                 throw .notStored(error)
             }
         } else if made.isByCall, earlier == nil {
             self.rooms.recordingOrdered(order)
         }
-        await made.start(with: self.head(of: stream))
+        await made.start(with: self.heads.take(stream))
         Task { await core.recordTalk(beside: path, of: roomID) }
         return made
     }
@@ -246,27 +246,12 @@ package final class Recordings: Sendable {
         let path = stream.path
         let isWanted = self.isWanted(grant.path.app, grant.policy.record)
         let isDue = self.state.withLock { state in
-            guard !state.isStopping, isWanted || state.orders[path] != nil, state.heads[path] == nil else { return false }
+            guard !state.isStopping, isWanted || state.orders[path] != nil else { return false }
             // Who is at it goes on with what comes.
             if let running = state.running[path], !running.isOver { return false }
             return state.stopped[path]?.stream !== stream
         }
-        guard isDue else { return }
-        let head = RecordingHead(of: stream, in: core.registry)
-        let isFirst = self.state.withLock { state in
-            guard state.heads[path] == nil else { return false }
-            state.heads[path] = head
-            return true
-        }
-        if !isFirst { head.drop() }
-    }
-
-    /// What came of the stream before its recorder.
-    private func head(of stream: Relay.Stream) -> RecordingHead? {
-        let head = self.state.withLock { $0.heads.removeValue(forKey: stream.path) }
-        guard let head, !head.isOf(stream) else { return head }
-        head.drop()
-        return nil
+        if isDue { self.heads.add(stream, of: core.registry) }
     }
 
     /// What happened to rooms: streams that are to be recorded begin, what waited for a room that is over does not go on. On the registry's
@@ -385,11 +370,9 @@ package final class Recordings: Sendable {
 
     /// Tries again what failed a while ago and is live still.
     func retry(nowMs: Int64, core: ServerCore) async {
-        var stale: [RecordingHead] = []
+        self.heads.dropStale(nowMs: nowMs)
         let due = self.state.withLock { state -> [(StreamPath, Broken)] in
             state.stopped = state.stopped.filter { $0.value.stream != nil }
-            stale = state.heads.filter { $0.value.isStale(nowMs: nowMs) }.map(\.value)
-            state.heads = state.heads.filter { !$0.value.isStale(nowMs: nowMs) }
             var due: [(StreamPath, Broken)] = []
             for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
                 state.broken[name] = nil
@@ -402,7 +385,6 @@ package final class Recordings: Sendable {
             }
             return due
         }
-        for head in stale { head.drop() }
         for (path, broken) in due {
             await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, core: core, isRetry: true)
         }
@@ -482,12 +464,11 @@ package final class Recordings: Sendable {
 
     /// Ends all recordings; what is not finished is so at the next start.
     func stopAll() async {
-        let (running, heads) = self.state.withLock { state in
+        let running = self.state.withLock { state in
             state.isStopping = true
-            defer { state.heads = [:] }
-            return (Array(state.running.values), Array(state.heads.values))
+            return Array(state.running.values)
         }
-        for head in heads { head.drop() }
+        self.heads.dropAll()
         self.finisher.stop()
         await withDiscardingTaskGroup { group in
             for recorder in running { group.addTask { await recorder.stop(.serverShutdown) } }

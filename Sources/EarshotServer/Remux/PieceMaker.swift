@@ -37,6 +37,8 @@ final class PieceMaker {
     /// The newest sample of each kind, in this run.
     private var newestPictureMs: Int64?
     private var newestSoundMs: Int64?
+    /// The newest picture is a keyframe.
+    private var isNewestKeyframe = false
     /// What comes next does not go on from what was.
     private var hasLeapt = false
     private var nextSequenceNumber: UInt32 = 1
@@ -102,8 +104,13 @@ final class PieceMaker {
     }
 
     /// Ends what waits for a next frame that does not come.
+    ///
+    /// Where pictures usually come this slowly the last one goes with it. One that comes later than those before it stays for the next
+    /// piece: nobody knows how long it lasts, and MediaSource drops everything up to a keyframe behind one that was told too short.
     func closeStalled(nowMs: Int64) {
-        if self.muxer != nil { self.cut(before: nil, nowMs: nowMs) }
+        guard let muxer = self.muxer else { return }
+        let isUsual = muxer.pictureMs.map { $0 >= FrameMailbox.stallMs } ?? false
+        self.cut(before: nil, keepsPicture: !self.rebases && !isUsual && self.newestPictureMs != nil, nowMs: nowMs)
     }
 
     /// What it has to be woken for; nil: everything.
@@ -342,6 +349,7 @@ final class PieceMaker {
         guard leads else { return }
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
         if isKeyframe { self.hasKeyframe = true }
+        if sample.kind == .video { self.isNewestKeyframe = isKeyframe }
         self.leadStepMs = max(0, sample.dts - (self.lastLeadMs ?? sample.dts))
         self.lastLeadMs = sample.dts
         self.leadKind = sample.kind
@@ -396,13 +404,14 @@ final class PieceMaker {
         if isDue { self.cut(before: sample, nowMs: nowMs) }
     }
 
-    private func cut(before next: Sample?, nowMs: Int64) {
+    private func cut(before next: Sample?, keepsPicture: Bool = false, nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         do throws(FFmpegError) {
-            let hadKeyframe = self.hasKeyframe
-            self.pieceStartMs = nil
-            self.hasKeyframe = false
-            guard var fragment = try muxer.flush(before: next) else { return }
+            // The next piece begins with the picture that is kept.
+            let hadKeyframe = self.hasKeyframe && !(keepsPicture && self.isNewestKeyframe)
+            self.pieceStartMs = keepsPicture ? self.newestPictureMs : nil
+            self.hasKeyframe = keepsPicture && self.isNewestKeyframe
+            guard var fragment = try muxer.flush(before: next, keepsPicture: keepsPicture) else { return }
             // It ends with its pictures, unless the sound has gone on alone.
             if let next, next.kind == .audio, self.isInRun(.video) { fragment.endMs = max(fragment.endMs, next.dts) }
             self.nextSequenceNumber = muxer.nextSequenceNumber

@@ -122,7 +122,7 @@ private final class SteadyReader: Sendable {
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
             }
             .connect(host: "127.0.0.1", port: port).get()
-        try await channel.writeAndFlush(ByteBuffer(string: "GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n"))
+        try await channel.writeAndFlush(ByteBuffer(string: "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
         if let pause {
             channel.eventLoop.scheduleRepeatedTask(initialDelay: pause, delay: pause) { task in
                 if channel.isActive { channel.read() } else { task.cancel() }

@@ -97,7 +97,7 @@ import Testing
                 let segment = try (try await live.playlist()).text.split(separator: "\n").first { !$0.hasPrefix("#") }.orThrow()
                 let lazy = try await SocketClient.open(server.addresses.http.port, receiveBuffer: 4_096)
                 try await lazy.reads(false)
-                try await lazy.send("GET /live/cam1.hls/\(segment) HTTP/1.1\r\nHost: h\r\n\r\n")
+                try await lazy.send("GET /live/cam1.hls/\(segment) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                 try await server.wait("sessions?role=player") { $0["total"].int == 2 }
                 stalled.send(SIGSTOP)
                 try await eventually("the stalled one is let go") { server.lines.contains("too_slow") }

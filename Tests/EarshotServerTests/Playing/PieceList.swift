@@ -33,6 +33,28 @@ final class PieceList: PieceTaker {
         }
     }
 
+    /// Where each piece's only track begins and ends, in its timescale, by tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
+    var spans: [(start: Int, end: Int)] {
+        self.pieces.compactMap { piece in
+            let bytes = piece.fragment.bytes
+            let view = bytes.readableBytesView
+            func box(_ name: String) -> Int? { view.firstRange(of: Array(name.utf8))?.upperBound }
+            func word(_ at: Int) -> Int { bytes.getInteger(at: at, as: UInt32.self).map { Int($0) } ?? 0 }
+            guard let tfhd = box("tfhd"), let tfdt = box("tfdt"), let trun = box("trun") else { return nil }
+            // Behind flags and track id: base data offset, description, then the default duration.
+            let usual = word(tfhd) & 0x8 == 0 ? 0 : word(tfhd + 8 + (word(tfhd) & 1) * 8 + (word(tfhd) >> 1 & 1) * 4)
+            let flags = word(trun)
+            var at = trun + 8 + (flags & 1) * 4 + (flags >> 2 & 1) * 4
+            var length = 0
+            for _ in 0..<word(trun + 4) {
+                length += flags & 0x100 == 0 ? usual : word(at)
+                at += 4 * (flags & 0xF00).nonzeroBitCount
+            }
+            let start = bytes.getInteger(at: tfdt + 4, as: UInt64.self).map { Int($0) } ?? 0
+            return (start, start + length)
+        }
+    }
+
     var samples: Int { self.pieces.reduce(0) { $0 + $1.fragment.samples } }
     /// Run by run: "va" has video and audio.
     var runs: [String] { self.beginnings.map { $0.tracks.map { $0.kind == .video ? "v" : "a" }.joined() } }

@@ -68,6 +68,23 @@ import Testing
         }
     }
 
+    /// Pictures at a variable rate: each lasts until the next one, also where pieces end because none came for a while. MediaSource drops
+    /// what follows a hole up to the next keyframe.
+    @Test func picturesAtAVariableRateLeaveNoHoles() async throws {
+        let clip = try await PieceList.clip(audio: false)
+        let taker = PieceList()
+        let maker = PieceMaker(.fmp4, for: taker)
+        let kept = clip.enumerated().filter { [0, 1, 2, 3, 12, 13, 14, 25, 26, 40, 41, 42, 50, 51, 70, 75, 76, 77].contains($0.offset) }
+        for item in try PieceList.frames(kept.map(\.element).filter { $0.kind == .video }) {
+            maker.take([item], nowMs: 0, wallMs: 0)
+            maker.closeStalled(nowMs: 0)
+        }
+        maker.finish(nowMs: 4_000)
+        let spans = taker.spans
+        #expect(spans.count > 5 && spans.count == taker.pieces.count, "\(spans)")
+        for (span, next) in zip(spans, spans.dropFirst()) { #expect(span.end == next.start, "\(spans)") }
+    }
+
     /// Track ids go with the kind of media, so that whoever knows the tracks of before takes no pictures for sound.
     @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func idsGoWithTheKind(_ format: FragmentMuxer.Format) async throws {
         let clip = try await PieceList.clip()

@@ -1,0 +1,48 @@
+import Relay
+import Synchronization
+
+/// The beginnings of streams that are to be recorded, until their recorders take them. Any thread.
+final class RecordingHeads: Sendable {
+    /// By stream.
+    private let rows = Mutex<[String: RecordingHead]>([:])
+
+    /// Keeps what comes of the stream, unless that is done already.
+    func add(_ stream: Relay.Stream, of registry: StreamRegistry) {
+        let isFirst = self.rows.withLock { $0[stream.path] == nil }
+        guard isFirst else { return }
+        let head = RecordingHead(of: stream, in: registry)
+        let other = self.rows.withLock { rows -> RecordingHead? in
+            // Somebody was quicker.
+            guard rows[stream.path] == nil else { return head }
+            rows[stream.path] = head
+            return nil
+        }
+        other?.drop()
+    }
+
+    /// What came of the stream before its recorder.
+    func take(_ stream: Relay.Stream) -> RecordingHead? {
+        guard let head = self.rows.withLock({ $0.removeValue(forKey: stream.path) }) else { return nil }
+        if head.isOf(stream) { return head }
+        head.drop()
+        return nil
+    }
+
+    /// Lets go of those that no recorder has taken for long.
+    func dropStale(nowMs: Int64) {
+        let stale = self.rows.withLock { rows in
+            let stale = rows.filter { $0.value.isStale(nowMs: nowMs) }
+            for path in stale.keys { rows[path] = nil }
+            return stale.values
+        }
+        for head in stale { head.drop() }
+    }
+
+    func dropAll() {
+        let all = self.rows.withLock { rows in
+            defer { rows = [:] }
+            return rows.values
+        }
+        for head in all { head.drop() }
+    }
+}
