@@ -132,7 +132,8 @@ def ci_plan():
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp,flv mpv:hls page"),
-        Case("vlc", "rtmp", "plain", scene="return"),
+        # Not VLC's, which is the time away further behind live after one of less than ten seconds: see README.md.
+        Case("page", "page-ws", "plain", scene="return"),
         Case("page", "page-ws", "two-sizes"),
         Case("mpv", "rtmp", "plain", scene="before"),
         Case("ffmpeg-new", "rtmp", "hevc-opus"),
