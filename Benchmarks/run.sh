@@ -89,8 +89,9 @@ start() {
 }
 
 start_earshot() {
-    # One address has all the viewers here.
-    EARSHOT_LIMITS_CONNECTIONS=40000 EARSHOT_LIMITS_CONNECTIONS_PER_ADDRESS=40000 EARSHOT_LIMITS_VIEWERS_PER_STREAM=40000 \
+    # One address has all the viewers here, and nearly all the open files that there may be.
+    EARSHOT_LIMITS_HTTP_CONNECTIONS=600 EARSHOT_LIMITS_CONNECTIONS=40000 EARSHOT_LIMITS_CONNECTIONS_PER_ADDRESS=40000 \
+        EARSHOT_LIMITS_VIEWERS_PER_STREAM=40000 \
         "${on_server_core[@]}" "$EARSHOT_BIN" serve --rtmp "127.0.0.1:$rtmp_port" --http "127.0.0.1:$http_port" --data "$work/data" \
         >"$work/server.log" 2>&1 &
     server=$!
