@@ -82,11 +82,7 @@ extension ServerCore {
 
     /// Which kinds of media a stream has that is live, or was a moment ago. Throws when there is none to be played.
     func liveKinds(_ path: String) async throws(APIError) -> (audio: Bool, video: Bool) {
-        let found = await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
-            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
-            return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
-        }
-        guard let found, let kinds = found else { throw .notFound("live stream", path) }
+        guard let kinds = await self.media(of: path) else { throw .notFound("live stream", path) }
         // Nothing has come yet: anything may.
         return kinds.audio || kinds.video ? kinds : (true, true)
     }

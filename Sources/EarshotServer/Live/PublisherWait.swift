@@ -67,8 +67,8 @@ extension ServerCore {
         return error
     }
 
-    /// Nil: nobody publishes the stream, nor did a moment ago.
-    private func media(of path: String) async -> (audio: Bool, video: Bool)? {
+    /// Which kinds of media a stream has by now. Nil: nobody publishes it, nor did a moment ago.
+    func media(of path: String) async -> (audio: Bool, video: Bool)? {
         await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
             return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
