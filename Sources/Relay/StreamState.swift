@@ -93,9 +93,13 @@ package struct StreamState: Sendable {
     private var activity = Activity.none
     private var timeline = Timeline()
     private var headers = HeaderTable()
+    private var changedPictures = ChangedPictures()
     private var heldEnd: [Frame] = []
     private var awaitsKeyframe = false
     private var hasVideo = false
+    private var hasAudio = false
+    /// From a publisher's return until its first frames are out.
+    private var returnOrder: ReturnOrder?
     private var lastToken: Token = 0
     private var takeoversMs: [Int64] = []
     private var lastMediaMs: Int64 = 0
@@ -144,6 +148,8 @@ package struct StreamState: Sendable {
         self.lastToken += 1
         self.phase = .live(token: self.lastToken, identity: identity)
         self.timeline.publisherChanged()
+        self.releaseHeld(items: &items)
+        if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
         // The new encoder's pictures do not refer to the old one's, nor does the old one's end count any more.
         self.heldEnd = []
         self.awaitsKeyframe = self.hasVideo
@@ -176,6 +182,7 @@ package struct StreamState: Sendable {
             self.awaitsKeyframe = false
         }
         var mapped = frame
+        if isCoded, frame.isKeyframe { self.changedPictures.complete(&mapped) }
         mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
         if frame.kind == .data, TimestampUnwrapper.wrap(frame.timestamp) == 0 { mapped.tag.flags.insert(.untimed) }
         if frame.tag.flags.contains(.endOfSequence) {
@@ -183,13 +190,33 @@ package struct StreamState: Sendable {
             if self.heldEnd.count < 8 { self.heldEnd.append(mapped.copied) }
             return
         }
-        if frame.kind == .video { self.hasVideo = true }
+        if frame.kind == .video { self.hasVideo = true } else if frame.kind == .audio { self.hasAudio = true }
         if !self.heldEnd.isEmpty {
             items.append(contentsOf: self.heldEnd.map(Item.frame))
             self.heldEnd = []
         }
+        guard isCoded, self.returnOrder != nil else {
+            self.append(mapped, items: &items)
+            return
+        }
+        if case .released(let frames)? = self.returnOrder?.take(mapped, nowMs: nowMs) {
+            self.returnOrder = nil
+            for frame in frames { self.append(frame, items: &items) }
+        }
+    }
+
+    private mutating func append(_ mapped: Frame, items: inout [Item]) {
         items.append(.frame(mapped))
-        if self.headers.keep(mapped) { items.append(.prelude(self.headers.frames)) }
+        guard self.headers.keep(mapped) else { return }
+        self.changedPictures.headerCame(mapped)
+        items.append(.prelude(self.headers.frames))
+    }
+
+    /// What waits for another kind's first frame goes out as it came.
+    private mutating func releaseHeld(items: inout [Item]) {
+        guard let frames = self.returnOrder?.rest else { return }
+        self.returnOrder = nil
+        for frame in frames { self.append(frame, items: &items) }
     }
 
     private mutating func mediaCame(nowMs: Int64, items: inout [Item]) {
@@ -264,6 +291,7 @@ package struct StreamState: Sendable {
     /// Applies deadlines that have passed.
     package mutating func tick(nowMs: Int64, items: inout [Item]) -> TickResult {
         self.flush(nowMs: nowMs, items: &items)
+        if self.returnOrder?.isOverdue(nowMs: nowMs) == true { self.releaseHeld(items: &items) }
         switch self.phase {
         case .idle:
             return .nothing
@@ -302,6 +330,7 @@ package struct StreamState: Sendable {
     }
 
     private mutating func end(items: inout [Item]) {
+        self.releaseHeld(items: &items)
         items.append(contentsOf: self.heldEnd.map(Item.frame))
         items.append(.notice(.left, timestamp: self.timeline.lastTimestamp ?? 0))
         items.append(.end)
@@ -310,7 +339,9 @@ package struct StreamState: Sendable {
         self.waitsUntilMs = nil
         self.heldEnd = []
         self.headers.removeAll()
+        self.changedPictures = ChangedPictures()
         self.hasVideo = false
+        self.hasAudio = false
         self.awaitsKeyframe = false
         self.takeoversMs = []
         self.activity = .none

@@ -1,0 +1,41 @@
+package import NIOCore
+
+/// AVC's and HEVC's parameter sets as they stand in front of a keyframe: NAL units, each after its length.
+///
+/// A sequence header has them too, but not every reader takes a second one: of FFmpeg's the MP4 reader does not, nor does VLC for RTMP and
+/// FLV. In a keyframe they reach every decoder.
+package enum ParameterSets {
+    /// Those of a codec's configuration record; nil for other codecs, and where there are none or they cannot be read.
+    package static func units(in record: ByteBuffer, of codec: VideoCodec?) -> ByteBuffer? {
+        do throws(MediaError) {
+            switch codec {
+            case .avc?:
+                let record = try AVCConfiguration(record)
+                return self.joined(record.sequenceParameterSets + record.pictureParameterSets, lengthSize: record.nalLengthSize)
+            case .hevc?:
+                let record = try HEVCConfiguration(record)
+                let units = record.videoParameterSets + record.sequenceParameterSets + record.pictureParameterSets
+                return self.joined(units, lengthSize: record.nalLengthSize)
+            default: return nil
+            }
+        } catch {
+            // The record was judged where it came in.
+            return nil
+        }
+    }
+
+    private static func joined(_ units: [ByteBuffer], lengthSize: Int) -> ByteBuffer? {
+        var bytes = ByteBuffer()
+        for unit in units {
+            switch lengthSize {
+            case 1:
+                guard let length = UInt8(exactly: unit.readableBytes) else { return nil }
+                bytes.writeInteger(length)
+            case 2: bytes.writeInteger(UInt16(truncatingIfNeeded: unit.readableBytes))
+            default: bytes.writeInteger(UInt32(truncatingIfNeeded: unit.readableBytes))
+            }
+            bytes.writeImmutableBuffer(unit)
+        }
+        return bytes.readableBytes > 0 ? bytes : nil
+    }
+}

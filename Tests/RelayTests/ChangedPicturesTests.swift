@@ -1,0 +1,56 @@
+import Media
+import NIOCore
+import Testing
+
+@testable import Relay
+
+/// Parameter sets in the first keyframe after another sequence header.
+@Suite struct ChangedPicturesTests {
+    private static func header(level: UInt8) throws -> Frame {
+        // avcC: version, profile, compatibility, level, lengths of 4 bytes, one SPS, one PPS.
+        let record: [UInt8] = [1, 0x64, 0, level, 0xFF, 0xE1, 0, 3, 0x67, 0x64, level, 1, 0, 2, 0x68, level]
+        return try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [0x17, 0, 0, 0, 0] + record))
+    }
+
+    private static func picture(_ start: UInt8, _ id: UInt8) throws -> Frame {
+        try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [start, 1, 0, 0, 7, 0, 0, 0, 2, 0x65, id]))
+    }
+
+    /// The coded pictures that come out of what goes in.
+    private static func out(_ frames: [Frame]) throws -> [[UInt8]] {
+        var state = StreamState()
+        var items: [StreamState.Item] = []
+        let token = try state.claim(PublisherIdentity("me"), nowMs: 0, items: &items).token
+        for frame in frames { state.ingest(frame, token: token, nowMs: 0, items: &items) }
+        return items.compactMap { item in
+            guard case .frame(let frame) = item, frame.tag.flags.contains(.coded) else { return nil }
+            return Array(frame.payload.readableBytesView)
+        }
+    }
+
+    private static let sets: [UInt8] = [0, 0, 0, 3, 0x67, 0x64, 31, 0, 0, 0, 2, 0x68, 31]
+
+    @Test func theFirstKeyframeAfterAChangeHasThem() throws {
+        let frames = [
+            try Self.header(level: 30), try Self.picture(0x17, 1), try Self.picture(0x27, 2), try Self.header(level: 31),
+            try Self.picture(0x27, 3), try Self.picture(0x17, 4), try Self.picture(0x17, 5),
+        ]
+        let bytes = try Self.out(frames)
+        let coded = frames.filter { $0.tag.flags.contains(.coded) }.map { Array($0.payload.readableBytesView) }
+        #expect(bytes.count == 5)
+        #expect([0, 1, 2, 4].allSatisfy { bytes[$0] == coded[$0] }, "all others as they came")
+        #expect(bytes[3] == coded[3][..<5] + Self.sets + coded[3][5...])
+    }
+
+    @Test func aRepeatedHeaderChangesNothing() throws {
+        let frames = [try Self.header(level: 31), try Self.picture(0x17, 1), try Self.header(level: 31), try Self.picture(0x17, 2)]
+        #expect(try Self.out(frames) == frames.filter { $0.tag.flags.contains(.coded) }.map { Array($0.payload.readableBytesView) })
+    }
+
+    /// A header that is none: what follows is relayed as it came.
+    @Test func rubbishIsRelayed() throws {
+        let rubbish = try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [0x17, 0, 0, 0, 0, 1, 2, 3]))
+        let frames = [try Self.header(level: 31), rubbish, try Self.picture(0x17, 1)]
+        #expect(try Self.out(frames) == [Array(frames[2].payload.readableBytesView)])
+    }
+}
