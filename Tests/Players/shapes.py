@@ -51,6 +51,12 @@ SHAPES = {
     shape.name: shape
     for shape in (
         Shape("plain", "H.264 without B-frames, AAC"),
+        Shape(
+            "camera",
+            "H.264 and AAC of 800 kbit/s",
+            # Filled up to the rate, as hardware encoders do. The others are ten times smaller, and VLC reads in blocks of 32 KiB.
+            video_arguments=("-b:v", "800k", "-maxrate", "800k", "-minrate", "800k", "-bufsize", "800k", "-x264-params", "nal-hrd=cbr:filler=1"),
+        ),
         Shape("b-frames", "H.264 with B-frames, AAC", video_arguments=("-bf", "2")),
         Shape("audio-only", "AAC alone", video=None),
         Shape("video-only", "H.264 alone", audio=None),
