@@ -173,6 +173,7 @@ private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner
     }
     func tell(_ viewer: Viewer, _ notice: StreamNotice) {}
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {}
+    func shed(_ viewer: Viewer) {}
     func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
     func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }

@@ -31,6 +31,10 @@ package final class LoopFanout {
     let maxQueueMs: Int64?
     /// Of encoded messages, measured between sweeps.
     private(set) var rate: RecentRate
+    /// The loop's, of its last sweep.
+    var lateness = Lateness()
+    /// The longest that a message waited, since the last sweep, for the loop to reach a viewer whose socket was ready.
+    private var longestWaitMs: Int64 = 0
 
     private let encoder: any FrameEncoder
     /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
@@ -126,6 +130,7 @@ package final class LoopFanout {
         let point = self.ring.rejoinPoint(from: from)
         viewer.cursor = point.sequence
         viewer.moveOn(to: point.sequence, in: self.ring, nowMs: nowMs)
+        viewer.stall.clear()
         viewer.prelude = self.encodedPrelude(point.prelude, at: point.sequence)
         viewer.preludeIndex = 0
         if self.ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: point.sequence) }
@@ -163,27 +168,6 @@ package final class LoopFanout {
         if self.isDue { self.beginLap() }
         self.lanes.truncate(to: kept)
         self.hasDetached = false
-    }
-
-    /// Where the viewer stands that is furthest behind; the head when none is.
-    var slowestCursor: Int {
-        var slowest = self.ring.head
-        for index in 0..<self.viewers.count {
-            let lane = self.lanes.base[index]
-            if lane.isSteady {
-                slowest = min(slowest, lane.cursor)
-            } else {
-                let viewer = self.viewers[index]
-                if !viewer.isDetached, !viewer.isPaused { slowest = min(slowest, viewer.cursor ?? slowest) }
-            }
-        }
-        return slowest
-    }
-
-    /// Milliseconds that the next message has waited for the viewer that is furthest behind; 0 when all have the newest.
-    func slowestWaitMs(nowMs: Int64) -> Int64 {
-        let cursor = max(self.slowestCursor, self.ring.base)
-        return cursor < self.ring.head ? nowMs - self.ring[cursor].arrivalMs : 0
     }
 
     /// Lets go of what no viewer here and no joiner needs, and measures the bit rate.
@@ -225,7 +209,7 @@ package final class LoopFanout {
             if lane.pointee.isSteady {
                 let cursor = lane.pointee.cursor
                 if cursor == head { continue }
-                if cursor != from, cursor >= base, self.isFresh(cursor, policy: policy, nowMs: nowMs) {
+                if cursor != from, cursor >= base, self.isFresh(cursor, nowMs: nowMs) {
                     self.batch.gather(from: cursor, in: self.ring)
                     from = cursor
                     vectors = self.batch.vectors
@@ -286,25 +270,31 @@ package final class LoopFanout {
         if isOutermost { self.endPumping() }
     }
 
-    /// Whether a viewer at this place is too little behind to be looked at more closely.
-    private func isFresh(_ cursor: Int, policy: RelayPolicy, nowMs: Int64) -> Bool {
-        nowMs - self.ring[cursor].arrivalMs <= min(policy.skipBehindMs, self.maxQueueMs ?? .max)
+    /// Notes how long the loop has kept viewers at this place waiting. False: what is there may be too old to be sent.
+    private func isFresh(_ cursor: Int, nowMs: Int64) -> Bool {
+        let ageMs = nowMs - self.ring[cursor].arrivalMs
+        if ageMs > self.longestWaitMs { self.longestWaitMs = ageMs }
+        guard let limit = self.maxQueueMs else { return true }
+        return ageMs <= limit
     }
 
-    /// Bytes that a viewer's kernel may hold unsent; 0 while the stream's rate is not known.
-    var lowWater: Int {
-        guard self.rate.bytesPerSecond > 0 else { return 0 }
-        // What the kernel has cannot be left out any more.
-        let least = self.maxQueueMs == nil ? 16 << 10 : 2 << 10
-        return min(max(self.rate.bytesPerSecond / 4, least), 128 << 10)
+    /// Without what was waited on purpose. The next one is counted anew.
+    func takeLongestWaitMs() -> Int64 {
+        defer { self.longestWaitMs = 0 }
+        return max(0, self.longestWaitMs - self.coalesceMs)
     }
 
     /// The general way: whatever the viewer is sent, and however much its connection takes.
     private func serve(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
         defer {
-            viewer.isSteady = viewer.gate.isOpen && viewer.streamID == 1 && viewer.prelude.isEmpty && !viewer.isDetached && !viewer.isPaused
+            self.noteStall(of: viewer, nowMs: nowMs)
+            viewer.isSteady =
+                viewer.gate.isOpen && viewer.streamID == 1 && viewer.prelude.isEmpty && !viewer.isDetached && !viewer.isPaused
+                && viewer.stall.isClear
         }
+        if viewer.isSteady, cursor >= self.ring.base, cursor < self.ring.head { _ = self.isFresh(cursor, nowMs: nowMs) }
+        if !viewer.stall.isClear, viewer.sink.isReady { viewer.stall.end(nowMs: nowMs, lateMs: self.lateness.ms(nowMs)) }
         while !viewer.isDetached, viewer.sink.isReady {
             if viewer.preludeIndex < viewer.prelude.count {
                 let message = viewer.prelude[viewer.preludeIndex]
@@ -341,6 +331,12 @@ package final class LoopFanout {
             }
             viewer.cursor = cursor
         }
+    }
+
+    /// After it was sent what its connection took: all there is, or its socket is full.
+    private func noteStall(of viewer: Viewer, nowMs: Int64) {
+        guard !viewer.isDetached else { return }
+        if !viewer.sink.isReady { viewer.stall.begin(nowMs: nowMs) } else if !viewer.stall.isClear { viewer.stall.clear() }
     }
 
     /// Returns the new cursor.
@@ -387,20 +383,5 @@ package final class LoopFanout {
         let written = viewer.sink.write(UnsafeBufferPointer(scratch.vectors), bytes: message.length)
         guard written < message.length else { return }
         viewer.sink.finish(message, header: UnsafeRawBufferPointer(header), from: written)
-    }
-
-    /// Behind by more than `skipBehindMs`: on to the newest keyframe. By much more and none newer: video waits for the next one.
-    private func skipIfBehind(_ viewer: Viewer, cursor: Int, policy: RelayPolicy, nowMs: Int64) {
-        guard viewer.gate.wantsVideo, !viewer.gate.waitsForKeyframe, self.ring.hasVideo else { return }
-        viewer.cursor = cursor
-        let ageMs = viewer.ageMs(in: self.ring, nowMs: nowMs) - viewer.headStart.ms
-        guard ageMs > policy.skipBehindMs else { return }
-        if let keyframe = self.ring.lastKeyframe(from: cursor + 1) {
-            viewer.gate.skipVideo(untilKeyframeFrom: keyframe)
-            viewer.moveOn(to: keyframe, in: self.ring, nowMs: nowMs)
-        } else if ageMs > (policy.skipBehindMs + policy.maxBehindMs) / 2, self.ring.lastKeyframe(from: cursor) == nil {
-            viewer.gate.skipVideo(untilKeyframeFrom: self.ring.head)
-            viewer.moveOn(to: self.ring.head, in: self.ring, nowMs: nowMs)
-        }
     }
 }

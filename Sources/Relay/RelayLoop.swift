@@ -17,7 +17,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     var homes: [ObjectIdentifier: HomeStream] = [:]
     /// By stream and packaging.
-    private var fanouts: [FanoutKey: LoopFanout] = [:]
+    private(set) var fanouts: [FanoutKey: LoopFanout] = [:]
     /// Those with viewers to pump, in turn.
     private var dirty: Deque<LoopFanout> = []
     /// Memory for the next list of the same kind, so that a frame allocates none.
@@ -32,6 +32,15 @@ package final class RelayLoop: @unchecked Sendable {
     /// Viewers closed because they were over the age limit, since start.
     package private(set) var viewersTooSlow = 0
 
+    /// Viewers given up because the loop was overloaded, since start.
+    package private(set) var viewersShed = 0
+    private var load: LoopLoad
+    private var lateness = Lateness()
+    /// How late the loop is, for any thread.
+    package let pressure = LoopPressure()
+    /// Called at the end of each sweep.
+    package var whenSwept: (() -> Void)?
+
     /// What a burst of frames may leave behind.
     static let spareItemsLimit = 256
     /// ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``'s before the loop looks at its sockets again, for about 4 ms: what is read then goes to
@@ -39,7 +48,7 @@ package final class RelayLoop: @unchecked Sendable {
     package static let usualSendsPerTurn = 512
     /// Where nobody keeps the turns: long enough for a little else that is due, no more.
     private static let turnPause = TimeAmount.microseconds(50)
-    package static let sweepInterval = TimeAmount.milliseconds(100)
+    package static let sweepInterval = TimeAmount.milliseconds(LoopLoad.sampleMs)
 
     package init(
         eventLoop: any EventLoop, encoder: any ReversibleEncoder, policy: RelayPolicy = RelayPolicy(), turns: (any TurnTaking)? = nil,
@@ -58,6 +67,7 @@ package final class RelayLoop: @unchecked Sendable {
             }
         }
         self.policy = policy
+        self.load = LoopLoad(overloadMs: policy.overloadMs)
         self.turns = turns
         self.sendsPerTurn = sendsPerTurn
         self.clock = clock
@@ -75,10 +85,17 @@ package final class RelayLoop: @unchecked Sendable {
     /// Starts the sweep: one timer for all streams and viewers of the loop.
     package func start() {
         self.run { loop in
+            loop.planSweep()
             loop.sweepTask = loop.eventLoop.scheduleRepeatedTask(initialDelay: Self.sweepInterval, delay: Self.sweepInterval) { _ in
                 loop.sweep()
+                loop.planSweep()
             }
         }
+    }
+
+    private func planSweep() {
+        self.lateness.planned(dueMs: self.nowMs + LoopLoad.sampleMs)
+        for fanout in self.fanouts.values { fanout.lateness = self.lateness }
     }
 
     package func stop() {
@@ -256,6 +273,8 @@ package final class RelayLoop: @unchecked Sendable {
     /// Deadlines, slow viewers and memory; every ``sweepInterval``.
     package func sweep() {
         let nowMs = self.nowMs
+        let lateMs = self.lateness.swept(nowMs: nowMs)
+        var waitMs: Int64 = 0
         self.sweeps &+= 1
         for home in Array(self.homes.values) {
             var items: [StreamState.Item] = []
@@ -274,6 +293,8 @@ package final class RelayLoop: @unchecked Sendable {
         }
         let samplesKernel = self.sweeps % 10 == 0
         for fanout in Array(self.fanouts.values) {
+            fanout.lateness = self.lateness
+            waitMs = max(waitMs, fanout.takeLongestWaitMs())
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
             // Where all stand near the live edge, only a look into the kernel can tell of a slow one.
@@ -282,33 +303,37 @@ package final class RelayLoop: @unchecked Sendable {
             }
             fanout.trim(nowMs: nowMs)
         }
+        self.judgeLoad(waitMs: waitMs, lateMs: lateMs, nowMs: nowMs)
+        self.whenSwept?()
     }
 
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
+        if samplesKernel { fanout.sampleKernel(limitMs: self.policy.ring.gopMs, nowMs: nowMs) }
         // What was in the kernel at the last look may have left since: only a fresh look counts.
         let rate = samplesKernel ? fanout.rate.peak : 0
-        // A quarter of a second of the stream may wait in the kernel unsent.
-        let lowWater = fanout.lowWater
-        for index in 0..<fanout.viewers.count {
-            let viewer = fanout.viewers[index]
-            guard !viewer.isDetached else { continue }
-            if samplesKernel {
-                viewer.unsentBytes = viewer.sink.unsentBytes()
-                // Only for a marked change: it is a system call.
-                if lowWater > 0, viewer.lowWater == 0 || lowWater > viewer.lowWater * 3 / 2 || lowWater < viewer.lowWater / 2 {
-                    viewer.lowWater = lowWater
-                    viewer.sink.setLowWater(lowWater)
-                }
-                viewer.judgeBurst(in: fanout, limitMs: self.policy.ring.gopMs, nowMs: nowMs)
-            }
-            guard !viewer.isPaused else { continue }
-            let behindMs = viewer.behindMs(in: fanout.ring, bytesPerSecond: rate, nowMs: nowMs)
-            if behindMs - viewer.headStart.ms > self.policy.maxBehindMs {
-                self.viewersTooSlow += 1
-                viewer.sink.fellTooFarBehind(viewer, ms: behindMs)
-            }
+        for slow in fanout.tooSlow(bytesPerSecond: rate, maxBehindMs: self.policy.maxBehindMs, nowMs: nowMs) {
+            self.viewersTooSlow += 1
+            slow.viewer.sink.fellTooFarBehind(slow.viewer, ms: slow.behindMs)
         }
     }
+
+    /// Judges how late the loop is, and gives viewers up where refusing new ones does not suffice.
+    private func judgeLoad(waitMs: Int64, lateMs: Int64, nowMs: Int64) {
+        self.load.sample(lagMs: max(waitMs, lateMs), elapsedMs: LoopLoad.sampleMs + lateMs)
+        self.pressure.publish(self.load)
+        guard self.load.level == .overloaded else { return }
+        let count = self.load.shed(of: self.fanouts.values.reduce(0) { $0 + $1.viewers.count })
+        guard count > 0 else { return }
+        let standings = self.fanouts.values.flatMap { $0.standings(nowMs: nowMs) }
+            .sorted { ($0.ownMs, $0.behindMs, $0.viewer.joinedMs) > ($1.ownMs, $1.behindMs, $1.viewer.joinedMs) }
+        for place in standings.prefix(count) {
+            self.viewersShed += 1
+            place.viewer.sink.shed(place.viewer)
+        }
+    }
+
+    /// Milliseconds of the clock without those in which the loop came too late: for the deadlines of peers, who cannot be answered then.
+    package var punctualMs: Int64 { self.lateness.punctualMs(self.nowMs) }
 
     /// A loop without viewers of a stream costs that stream nothing, nor does a packaging that nobody is sent. Returns whether the fanout
     /// is gone.
@@ -333,47 +358,10 @@ package final class RelayLoop: @unchecked Sendable {
         }
         return true
     }
-
-    // MARK: What the API shows
-
-    /// Streams whose home is this loop.
-    package func streamSnapshots() -> [StreamSnapshot] {
-        let nowMs = self.nowMs
-        return self.homes.values.filter(\.registry.isListed).map { self.snapshot(of: $0, nowMs: nowMs) }
-    }
-
-    private func snapshot(of home: HomeStream, nowMs: Int64) -> StreamSnapshot {
-        StreamSnapshot(
-            path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
-            viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes })
-    }
-
-    /// One stream whose home is this loop, and the loops that have viewers of it; nil when it has gone.
-    package func snapshot(of stream: Stream) -> (stream: StreamSnapshot, loops: [RelayLoop])? {
-        self.homes[stream.id].map { (self.snapshot(of: $0, nowMs: self.nowMs), [self] + $0.subscribers) }
-    }
-
-    /// To the stream's present viewers on this loop.
-    package func bytesSent(of stream: Stream) -> UInt64 {
-        Packaging.allCases.reduce(0) { sum, packaging in
-            self.fanouts[FanoutKey(stream, packaging)]?.viewers.reduce(sum) { $1.isDetached ? $0 : $0 + $1.bytesSent } ?? sum
-        }
-    }
-
-    /// The last minutes of a stream whose home is this loop, oldest first.
-    package func history(of stream: Stream) -> [StreamHistory.Second] { self.homes[stream.id]?.history.seconds ?? [] }
-
-    package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
-        let fanout = self.fanouts[FanoutKey(viewer)]
-        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.rate.peak, nowMs: self.nowMs) } ?? 0
-        return ViewerSnapshot(
-            path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, skippedFrames: viewer.gate.skippedFrames,
-            bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
-    }
 }
 
 /// Where a loop keeps a stream's fanout.
-private struct FanoutKey: Hashable {
+struct FanoutKey: Hashable {
     private let stream: ObjectIdentifier
     private let packaging: Packaging
 

@@ -1,7 +1,9 @@
-/// When a viewer counts as slow. Milliseconds.
+/// When a viewer counts as slow, and a loop as overloaded. Milliseconds.
 package struct RelayPolicy: Sendable {
     package var skipBehindMs: Int64 = 1_000
     package var maxBehindMs: Int64 = 5_000
+    /// A loop's lag from which on it takes no new viewers.
+    package var overloadMs: Int64 = 500
     /// Messages are gathered for so long before they are sent; 0: at once.
     package var coalesceMs: Int64 = 0
     /// The same for the streams of single apps.

@@ -12,6 +12,8 @@ package protocol ViewerSink: AnyObject {
     func tell(_ viewer: Viewer, _ notice: StreamNotice)
     /// The viewer is over the age limit; its connection closes.
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64)
+    /// The loop has more viewers than it can carry and gives this one up; its connection closes.
+    func shed(_ viewer: Viewer)
     /// Bytes handed to the kernel that it has not sent.
     func unsentBytes() -> Int
     /// The kernel calls the socket writable only below this many unsent bytes.
@@ -44,6 +46,8 @@ package final class Viewer {
     let joinedMs: Int64
     /// How far behind live it was let begin.
     private(set) var headStart = HeadStart()
+    /// How long its own socket has kept it waiting.
+    var stall = SocketStall()
     /// Bytes in the kernel's send queue at the last sweep.
     var unsentBytes = 0
     var lowWater = 0
@@ -141,6 +145,14 @@ package final class Viewer {
         self.headStart.judge(
             hasCaughtUp: hasAll && self.unsentBytes <= fanout.lowWater, first: ring.firstTimestamp, newest: ring.lastTimestamp,
             limitMs: limitMs, nowMs: nowMs)
+    }
+
+    /// How far it is behind by its own doing: the part of its age, beyond what it was let begin with, in which its socket took no more, and
+    /// what waits in the kernel, as far as the loop has not put that there late and at once.
+    func ownDelayMs(in ring: FanoutRing, bytesPerSecond: Int, lateMs: Int64, nowMs: Int64) -> Int64 {
+        let behindMs = self.behindMs(in: ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
+        let queuedMs = max(0, behindMs - self.ageMs(in: ring, nowMs: nowMs) - lateMs)
+        return min(behindMs - self.headStart.ms, self.stall.ms(nowMs: nowMs, lateMs: lateMs) + queuedMs)
     }
 
     /// Age plus what waits in the kernel at the stream's bit rate.

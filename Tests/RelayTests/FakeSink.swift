@@ -27,6 +27,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     /// Notices and where in `bytes` they came.
     private(set) var told: [(streamID: UInt32, notice: StreamNotice, at: Int)] = []
     private(set) var tooFarBehindMs: [Int64] = []
+    private(set) var isShed = false
     private(set) var writes = 0
     /// Where the last piece of each write lay.
     private(set) var places: [UnsafeRawPointer] = []
@@ -80,6 +81,11 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
         self.tooFarBehindMs.append(ms)
+        self.close()
+    }
+
+    func shed(_ viewer: Viewer) {
+        self.isShed = true
         self.close()
     }
 

@@ -115,6 +115,8 @@ final class SocketSink: ViewerSink {
         self.close()
     }
 
+    func shed(_ viewer: Viewer) { self.close() }
+
     func unsentBytes() -> Int { 0 }
     func setLowWater(_ bytes: Int) {}
 

@@ -130,6 +130,7 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
 
     func tell(_ viewer: Viewer, _ notice: StreamNotice) {}
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) { self.context?.close(promise: nil) }
+    func shed(_ viewer: Viewer) { self.context?.close(promise: nil) }
     func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
     func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }

@@ -230,6 +230,9 @@ extension ConfigSetting {
         .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
         .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
         .make(
+            "limits.lag", \.limits.lagMs, .duration(50...60_000),
+            "How late an event loop may be before new viewers wait, and are refused after 2 s."),
+        .make(
             "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
             "HTTP connections at a time, viewers and event feeds included."),
         .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),

@@ -292,6 +292,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var viewersPerStream = 20_000
         /// Publishers at a time, over all streams.
         package var publishersTotal = 2_000
+        /// Lag of an event loop from which on it takes no new viewers.
+        package var lagMs: Int64 = 500
         /// HTTP connections at a time, viewers over HTTP and subscribers of the event feed among them.
         package var httpConnections = 20_000
         /// From the connection to the end of the first request's head.

@@ -129,6 +129,12 @@ struct HLSEndpoint: Sendable {
         let path = play.request.address.path
         let limit = core.config.limits.viewersPerStream
         let address = play.request.remote?.ipAddress ?? "unknown"
+        if let home = core.registry.find(path)?.home {
+            do throws(APIError) { try await core.waitForPlace(on: home.eventLoop) } catch {
+                play.consent.end(.overloaded)
+                throw error
+            }
+        }
         core.counters.update { $0.connectionsAccepted += 1 }
         if let reason = core.admission.enter(address) {
             play.consent.end(reason)

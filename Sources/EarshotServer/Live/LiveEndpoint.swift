@@ -55,6 +55,7 @@ struct LiveEndpoint: HTTPTakeover {
         } else if head.version == .http1_0 {
             throw APIError(.httpVersionNotSupported, .invalid, "Streams without an end are sent in chunks, which HTTP/1.0 does not know.")
         }
+        try await self.core.waitForPlace(on: request.channel.eventLoop)
         let play = try await self.core.admitHTTPPlay(path.address, from: self.core.clients.client(of: request))
         try await self.core.waitForPublisher(play)
         let kinds = try await self.core.liveKinds(path.address.path)

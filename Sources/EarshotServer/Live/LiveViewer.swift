@@ -332,6 +332,8 @@ extension LiveViewer: ViewerSink {
         self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.core.config.relay.maxBehindMs) ms")
     }
 
+    func shed(_ viewer: Viewer) { self.close(.overloaded, detail: "the event loop has more viewers than it can serve") }
+
     func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
     func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }

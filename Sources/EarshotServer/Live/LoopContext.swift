@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 package import Relay
 
@@ -23,20 +24,27 @@ protocol LiveConnection: AnyObject {
 package final class LoopContext: @unchecked Sendable {
     package let relay: RelayLoop
     let turns: LoopTurns
+    /// Viewers that wait until the loop takes some again.
+    let joins: JoinQueue
+    private let log: Logger
+    private var level = LoopLoad.Level.calm
     private var connections: [UInt64: any LiveConnection] = [:]
     private var sweepTask: RepeatedTask?
 
     private static let sweepInterval = TimeAmount.milliseconds(250)
 
-    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy) {
+    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy, _ log: Logger) {
+        self.log = log
         self.turns = LoopTurns(eventLoop)
         self.relay = RelayLoop(eventLoop: eventLoop, encoder: RelayEncoder(), policy: policy, turns: self.turns)
+        self.joins = JoinQueue(self.relay)
     }
 
     func start() {
         self.relay.start()
         self.relay.run { _ in
             self.turns.open()
+            self.relay.whenSwept = { [unowned self] in self.keepPace() }
             self.sweepTask = self.relay.eventLoop.scheduleRepeatedTask(
                 initialDelay: Self.sweepInterval, delay: Self.sweepInterval
             ) { _ in self.sweep() }
@@ -49,6 +57,8 @@ package final class LoopContext: @unchecked Sendable {
             self.sweepTask?.cancel()
             self.sweepTask = nil
             self.turns.close()
+            self.relay.whenSwept = nil
+            self.joins.close()
         }
     }
 
@@ -63,6 +73,21 @@ package final class LoopContext: @unchecked Sendable {
     private func sweep() {
         let nowMs = self.relay.nowMs
         for connection in Array(self.connections.values) { connection.sweep(nowMs: nowMs) }
+    }
+
+    /// With each sweep of the relay.
+    private func keepPace() {
+        let level = self.relay.pressure.level
+        if level != self.level, max(level, self.level) == .overloaded {
+            let lag: Logger.Metadata = ["lagMs": "\(self.relay.pressure.lagMs)"]
+            if level == .overloaded {
+                self.log.warning("An event loop is overloaded: new viewers wait, and are refused after two seconds", metadata: lag)
+            } else {
+                self.log.info("The event loop is not overloaded any more", metadata: lag)
+            }
+        }
+        self.level = level
+        self.joins.sweep(nowMs: self.relay.nowMs)
     }
 
     func closeAll(_ reason: CloseReason) {

@@ -60,6 +60,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case mediaIdle = "media_idle"
     /// A viewer that could not keep up.
     case tooSlow = "too_slow"
+    /// The event loop has more viewers than it can serve in time.
+    case overloaded
     case tooManyConnections = "too_many_connections"
     case tooManyFromAddress = "too_many_from_address"
     case tooManyPublishers = "too_many_publishers"

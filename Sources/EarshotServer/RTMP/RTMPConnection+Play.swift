@@ -18,6 +18,10 @@ extension RTMPConnection {
     }
 
     func decidePlay(_ streamID: UInt32, _ address: StreamAddress) {
+        guard self.hasPlace || self.loop.joins.isOpen else {
+            self.isDeciding = true
+            return self.loop.joins.wait { [weak self] in self?.placeDecided(streamID, address, $0) }
+        }
         if TalkPlace.isTalk(address) { return self.decideTalkPlay(streamID, address) }
         let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
         switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
@@ -34,6 +38,26 @@ extension RTMPConnection {
                 connection.eventLoop.execute { connection.value.playAdmitted(streamID, request, answer) }
             }
         }
+    }
+
+    /// It has waited for the loop already, or publishes.
+    private var hasPlace: Bool {
+        !self.publishings.isEmpty || self.placeMs.map { self.nowMs - $0 < Self.placeLimitMs } ?? false
+    }
+
+    /// For so long a connection that was let in may begin to play.
+    private static let placeLimitMs: Int64 = 5_000
+
+    private func placeDecided(_ streamID: UInt32, _ address: StreamAddress, _ isAdmitted: Bool) {
+        guard self.closeReason == nil, !self.isGone else { return }
+        self.isDeciding = false
+        if isAdmitted {
+            self.placeMs = self.nowMs
+            self.decidePlay(streamID, address)
+        } else {
+            self.refusePlay(streamID, ServerCore.overloadMessage, .overloaded, address)
+        }
+        if !self.isDeciding { self.decided() }
     }
 
     private func playAdmitted(_ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<AdmissionPass, AdmissionRefusal>) {

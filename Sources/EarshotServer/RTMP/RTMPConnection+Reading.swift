@@ -47,7 +47,7 @@ extension RTMPConnection {
         if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
         guard self.handshake?.isDone == true else { return }
         self.handshake = nil
-        self.handshakeDoneMs = self.nowMs
+        self.handshakeDoneMs = self.loop.relay.punctualMs
     }
 
     private func readMessages() throws(RTMPError) {

@@ -65,7 +65,25 @@ extension RTMPConnection {
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
         self.connect = request
+        // Who publishes comes before those who watch.
+        guard !request.announcesPublish, !self.loop.joins.isOpen else { return self.session.acceptConnect() }
+        self.isDeciding = true
+        self.loop.joins.wait(waitedMs: self.waitedMs) { [weak self] in self?.connectDecided($0) }
+    }
+
+    /// After it was put off because the loop had too many viewers.
+    private func connectDecided(_ isAdmitted: Bool) {
+        guard self.closeReason == nil, !self.isGone else { return }
+        guard isAdmitted else {
+            let what = ServerCore.overloadMessage
+            self.session.rejectConnect(Status(StatusCode.connectRejected, level: .error, CloseReason.overloaded.explaining(what)))
+            self.performSends()
+            return self.close(.overloaded, detail: "connect was put off for \(JoinQueue.patienceMs) ms; see limits.lag")
+        }
+        self.placeMs = self.nowMs
         self.session.acceptConnect()
+        self.performRequests()
+        self.decided()
     }
 
     /// The session's last words before a close: only what is to be sent.
@@ -85,6 +103,7 @@ extension RTMPConnection {
     /// Said in every later line of this connection; of several roles the newest counts.
     func noteRole(_ role: StaticString, _ address: StreamAddress, room: RoomID? = nil, _ line: Logger.Message) {
         self.lastRole = (role, address, room)
+        if let channel = self.context?.channel { self.core.rtmpGate.pace.settled(ObjectIdentifier(channel)) }
         guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
         self.log.info(line, metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
     }
@@ -118,6 +137,13 @@ extension RTMPConnection: ViewerSink {
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
         self.close(.tooSlow, detail: "\(ms) ms behind live on \(viewer.stream.path); the limit is \(self.core.config.relay.maxBehindMs) ms")
+    }
+
+    func shed(_ viewer: Viewer) {
+        let status = Status(StatusCode.playFailed, level: .error, CloseReason.overloaded.explaining(ServerCore.overloadMessage))
+        self.session.playEnded(viewer.streamID, status)
+        self.performRequests()
+        self.close(.overloaded, detail: "the event loop has more viewers than it can serve")
     }
 
     func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }

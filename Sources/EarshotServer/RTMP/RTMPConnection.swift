@@ -83,7 +83,13 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     private(set) var closeReason: CloseReason?
     private var closeDetail: String?
     let openedMs: Int64
+    /// By the loop's ``RelayLoop/punctualMs``, as all deadlines of the client are.
+    private let openedPunctualMs: Int64
     var handshakeDoneMs: Int64?
+    /// How long it waited to be accepted.
+    let waitedMs: Int64
+    /// When it was let in, after it had waited for its loop.
+    var placeMs: Int64?
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
     private var receivedAtPing: UInt64 = 0
@@ -105,6 +111,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.decoder = ChunkDecoder(limits: limits)
         self.session = ServerSession(limits: limits)
         self.openedMs = loop.relay.nowMs
+        self.openedPunctualMs = loop.relay.punctualMs
+        self.waitedMs = core.rtmpGate.waitMs
         self.lastRoleMs = self.openedMs
         self.lastPingMs = self.openedMs
     }
@@ -217,13 +225,13 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         guard self.closeReason == nil else { return }
         let limits = self.core.config.limits
         if self.handshake != nil {
-            if nowMs - self.openedMs > limits.handshakeMs {
+            if self.loop.relay.punctualMs - self.openedPunctualMs > limits.handshakeMs {
                 self.close(.handshakeTimeout, detail: "no whole handshake within \(limits.handshakeMs) ms")
             }
             return
         }
         if self.connect == nil {
-            if nowMs - (self.handshakeDoneMs ?? self.openedMs) > limits.connectMs {
+            if self.loop.relay.punctualMs - (self.handshakeDoneMs ?? self.openedPunctualMs) > limits.connectMs {
                 self.close(.connectTimeout, detail: "no connect within \(limits.connectMs) ms of the handshake")
             }
             return

@@ -58,18 +58,20 @@ package final class ServerCore: Sendable {
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
-        self.rtmpGate = AcceptGate(limit: config.limits.connections, counters: self.counters, log: log)
-        self.httpGate = AcceptGate(limit: config.limits.httpConnections, counters: self.counters, log: log)
+        let policy = RelayPolicy(config)
+        let loops = group.makeIterator().map { LoopContext($0, policy, log) }
+        let pressures = loops.map(\.relay.pressure)
+        self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })
+        self.placement = Placement(group, pressures)
+        self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)
+        // Of HTTP's connections only some are viewers, and each counts for a tenth of a second.
+        self.httpGate = AcceptGate(
+            limit: config.limits.httpConnections, pace: AcceptPace(pressures, factor: 4, openingMs: 100), counters: self.counters, log: log)
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         self.proxies = ProxyEntrance(
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
             flood: self.closeFlood, sweepers: LoopSweepers(group), log: log)
         self.pages = PageRules(config)
-        let policy = RelayPolicy(config)
-        var loops: [ObjectIdentifier: LoopContext] = [:]
-        for loop in group.makeIterator() { loops[ObjectIdentifier(loop)] = LoopContext(loop, policy) }
-        self.loops = loops
-        self.placement = Placement(group)
         self.talk = Talkback(main: self.registry, cores: loops.count)
     }
 
@@ -134,6 +136,7 @@ extension RelayPolicy {
         let relay = config.relay
         self.skipBehindMs = relay.skipBehindMs
         self.maxBehindMs = relay.maxBehindMs
+        self.overloadMs = config.limits.lagMs
         self.coalesceMs = relay.coalesceMs
         self.coalesceByAppMs = relay.coalesceByAppMs
         self.maxQueueByAppMs = [TalkPlace.app: config.talk.maxQueueMs]

@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import Relay
 import Synchronization
 
 #if canImport(Glibc)
@@ -16,6 +17,9 @@ import Darwin
 /// A connection beyond the kind's limit is accepted and told, as its protocol allows, in one of a few places for that; when these are taken
 /// it is closed as it comes; and when even those closes are slow, nothing is accepted for a moment. So the descriptors in use stay below a
 /// number that is known from the start.
+///
+/// Where the loops are late, no more are accepted than ``AcceptPace`` says; who has waited for two seconds is closed, a handful excepted that
+/// learn why by their protocol: clients that come again each second must cost next to nothing.
 /// ```
 /// 0 … limit: served | … + places for refusals: told and closed | … + 1 or more: closed at once, and nothing is accepted until it is
 /// ```
@@ -28,6 +32,10 @@ final class AcceptGate: Sendable {
 
     /// Accepted in one turn of an event loop.
     let perTurn: Int
+    let pace: AcceptPace
+    /// How long who is accepted now has waited for it; 0 unless the loops are late. Milliseconds.
+    var waitMs: Int64 { self.wait.load(ordering: .relaxed) }
+    private let wait = Atomic<Int64>(0)
     private let places: Int
     /// Descriptors that are not for others, while nobody is connected.
     private let promised: Int
@@ -38,11 +46,13 @@ final class AcceptGate: Sendable {
 
     /// Without a descriptor that is free, until the next attempt.
     private static let pause = TimeAmount.milliseconds(50)
-    /// Closed in one go when there is no descriptor left.
+    private static let TCP_INFO: CInt = 11
+    /// Closed in one go, of those that wait to be accepted.
     private static let mostTurnedAway = 256
 
     /// `limit`: connections that are served.
-    init(limit: Int, counters: Counters, log: Logger) {
+    init(limit: Int, pace: AcceptPace = AcceptPace([]), counters: Counters, log: Logger) {
+        self.pace = pace
         self.places = limit + min(128, max(4, limit / 32))
         // A full loop takes tens of milliseconds for a turn, and would let in a hundred viewers a second with NIO's number, 4. What a turn
         // accepts beyond the places is held until it is closed, so that few places allow few.
@@ -65,7 +75,12 @@ final class AcceptGate: Sendable {
             state.open += 1
             return state.open <= self.places
         }
-        connection.closeFuture.whenComplete { _ in self.leave() }
+        let id = ObjectIdentifier(connection)
+        self.pace.opened(id, nowMs: LoopSweeper.nowMs)
+        connection.closeFuture.whenComplete { _ in
+            self.pace.settled(id)
+            self.leave()
+        }
         if isPlace {
             OpenDescriptors.promise(-1)
         } else {
@@ -112,12 +127,25 @@ final class AcceptGate: Sendable {
         private var isHeld = false
         /// A descriptor to let go when there is none.
         private var spare: CInt = -1
+        /// While the loops are late: how many may still be accepted until the next look.
+        private var room: Int?
+        private var backlog = BacklogAge()
+        private var reads = true
+        private var pacing: RepeatedTask?
 
         init(gate: AcceptGate) { self.gate = gate }
 
-        func handlerAdded(context: ChannelHandlerContext) { self.spare = open("/dev/null", O_RDONLY | O_CLOEXEC) }
+        func handlerAdded(context: ChannelHandlerContext) {
+            self.spare = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            let bound = context.loopBound
+            let interval = TimeAmount.milliseconds(LoopLoad.sampleMs)
+            self.pacing = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in self.keepPace(bound.value)
+            }
+        }
 
         func handlerRemoved(context: ChannelHandlerContext) {
+            self.pacing?.cancel()
+            self.pacing = nil
             if self.spare >= 0 { close(self.spare) }
             self.spare = -1
         }
@@ -129,10 +157,56 @@ final class AcceptGate: Sendable {
             } else {
                 connection.close(promise: nil)
             }
+            if let room = self.room {
+                self.room = room - 1
+                self.backlog.took(1)
+            }
             guard !self.isHeld else { return }
             let bound = context.loopBound
             let loop = context.eventLoop
             if self.gate.waits({ loop.execute { self.resume(bound.value) } }) { self.hold(context) }
+        }
+
+        func channelReadComplete(context: ChannelHandlerContext) {
+            self.settleReading(context)
+            context.fireChannelReadComplete()
+        }
+
+        /// Ten times a second.
+        private func keepPace(_ context: ChannelHandlerContext) {
+            guard context.channel.isActive else { return }
+            let nowMs = LoopSweeper.nowMs
+            guard let room = self.gate.pace.room(nowMs: nowMs) else {
+                guard self.room != nil else { return }
+                self.room = nil
+                self.backlog = BacklogAge()
+                self.gate.wait.store(0, ordering: .relaxed)
+                self.setMost(self.gate.perTurn, context)
+                return self.settleReading(context)
+            }
+            self.backlog.look(waiting: self.waiting(context), nowMs: nowMs)
+            // The oldest are accepted next.
+            let late = self.backlog.waiting(for: JoinQueue.patienceMs, nowMs: nowMs) - room
+            if late > 0 {
+                let count = self.closeWaiting(context, most: min(late, AcceptGate.mostTurnedAway))
+                self.backlog.took(count)
+                self.gate.counters.update { $0.connectionsTurnedAway += UInt64(count) }
+            }
+            self.gate.wait.store(self.backlog.nextWaitMs(nowMs: nowMs), ordering: .relaxed)
+            self.room = room
+            if room > 0 { self.setMost(min(room, self.gate.perTurn), context) }
+            self.settleReading(context)
+        }
+
+        /// Connections that the kernel holds for the listener.
+        private func waiting(_ context: ChannelHandlerContext) -> Int {
+            // linux/tcp.h: of a listening socket tcpi_unacked, the seventh word of tcp_info, is the length of its backlog.
+            var words: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0, 0)
+            var size = socklen_t(MemoryLayout.size(ofValue: words))
+            let isKnown = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { listener in
+                getsockopt(listener, CInt(IPPROTO_TCP), AcceptGate.TCP_INFO, &words, &size) == 0
+            }
+            return isKnown == true && Int(size) == MemoryLayout.size(ofValue: words) ? Int(words.6) : 0
         }
 
         /// NIO leaves the listener open after errors that may pass, tells of them, and tries again at once, for ever. To what stands behind
@@ -159,10 +233,15 @@ final class AcceptGate: Sendable {
             }
             close(self.spare)
             defer { self.spare = open("/dev/null", O_RDONLY | O_CLOEXEC) }
+            return self.closeWaiting(context, most: AcceptGate.mostTurnedAway)
+        }
+
+        /// Closes those that have waited longest, past NIO: a channel for each would cost ten times as much. How many there were.
+        private func closeWaiting(_ context: ChannelHandlerContext, most: Int) -> Int {
             var count = 0
             do {
                 try context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { listener in
-                    while count < AcceptGate.mostTurnedAway {
+                    while count < most {
                         let socket = accept(listener, nil, nil)
                         guard socket >= 0 else { return }
                         close(socket)
@@ -177,18 +256,30 @@ final class AcceptGate: Sendable {
 
         private func hold(_ context: ChannelHandlerContext) {
             self.isHeld = true
-            self.setAutoRead(false, context)
+            self.settleReading(context)
         }
 
         private func resume(_ context: ChannelHandlerContext) {
             guard self.isHeld, context.channel.isActive else { return }
             self.isHeld = false
-            self.setAutoRead(true, context)
+            self.settleReading(context)
         }
 
-        private func setAutoRead(_ isOn: Bool, _ context: ChannelHandlerContext) {
+        private func settleReading(_ context: ChannelHandlerContext) {
+            let reads = !self.isHeld && self.room ?? 1 > 0
+            guard reads != self.reads else { return }
+            self.reads = reads
             do {
-                try context.channel.syncOptions?.setOption(.autoRead, value: isOn)
+                try context.channel.syncOptions?.setOption(.autoRead, value: reads)
+            } catch {
+                // The listener is closed.
+            }
+        }
+
+        /// Accepted in one turn.
+        private func setMost(_ count: Int, _ context: ChannelHandlerContext) {
+            do {
+                try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: UInt(count))
             } catch {
                 // The listener is closed.
             }

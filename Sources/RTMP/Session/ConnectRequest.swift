@@ -12,6 +12,8 @@ package struct ConnectRequest: Sendable, Equatable {
     /// Whether any Enhanced RTMP field came, so that the answer may carry some.
     package var isEnhanced: Bool
     package var transaction: Double
+    /// FMLE's way, which ffmpeg, librtmp and GStreamer follow: who is going to publish says "nonprivate".
+    package var announcesPublish: Bool
     /// From a server of this kind: which way what it publishes has come, or where what it plays goes. Nil from others.
     package var earshotPath: String?
 
@@ -39,6 +41,7 @@ package struct ConnectRequest: Sendable, Equatable {
         self.fourCCs = fourCCs
         self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
         self.transaction = command.transaction
+        self.announcesPublish = object["type"]?.string == "nonprivate"
         self.earshotPath = object["earshotPath"]?.string.flatMap { $0.utf8.count <= Self.pathBytes ? $0 : nil }
     }
 

@@ -19,6 +19,8 @@ struct Metrics {
         metrics.add("earshot_streams_live", "Streams with a publisher now, mixes of talk among them.", Double(live))
         metrics.add("earshot_viewers", "Plays of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
         metrics.add("earshot_ring_bytes", "Media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
+        let lag = core.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
+        metrics.add("earshot_loop_lag_seconds", "How late the latest event loop is now.", Double(lag) / 1_000)
         metrics.addCounters(core.countersNow)
         return metrics
     }

@@ -1,0 +1,141 @@
+import Synchronization
+
+/// How late a loop is, smoothed, and what that lets it take on. A plain value, fed with each sweep; milliseconds come in.
+///
+/// ```
+/// calm --lag ≥ busyMs--> busy --lag ≥ overloadMs--> overloaded
+/// calm <--lag < 0.6 × busyMs-- busy <--lag < 0.6 × overloadMs-- overloaded
+/// ```
+/// Lag is the longer of two: how late the loop's timer came, and how long a message waited for the loop to reach a viewer whose socket
+/// was ready. A loop with more viewers than it can carry sends each of them more at a time, later: its lag grows before anything is lost.
+package struct LoopLoad: Sendable, Equatable {
+    package enum Level: Int, Sendable, Comparable {
+        /// Takes whoever comes.
+        case calm
+        /// Takes a few at a time, so that those who are there keep their time.
+        case busy
+        /// Takes nobody.
+        case overloaded
+
+        package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    package private(set) var level = Level.calm
+    /// Of about the last half second.
+    package private(set) var lagMs: Double = 0
+    private let overloadMs: Double
+    /// For so long the lag has been so high that refusing newcomers does not suffice.
+    private var severeMs: Int64 = 0
+    private var sinceShedMs: Int64 = 0
+
+    package static let sampleMs: Int64 = 100
+    /// Share of a new sample.
+    private static let weight = 0.2
+    private static let returns = 0.6
+    private static let severeLimitMs: Int64 = 5_000
+    private static let shedIntervalMs: Int64 = 1_000
+    /// Connections on their way to a stream that a busy loop has at a time: few enough that a lap stays a lap, which the running streams
+    /// pay for, and enough for as many joins a second as it can serve. Fewer the later it is.
+    private static let mostOpening = 128.0
+    private static let fewestOpening = 4.0
+
+    package init(overloadMs: Int64) { self.overloadMs = Double(max(1, overloadMs)) }
+
+    private var busyMs: Double { self.overloadMs / 5 }
+
+    /// Takes what was measured in the last `elapsedMs`.
+    package mutating func sample(lagMs: Int64, elapsedMs: Int64) {
+        // One long pause is no overload: it must be forgotten within a second.
+        let sample = min(Double(lagMs), self.overloadMs * 4)
+        let steps = max(1, min(20, elapsedMs / Self.sampleMs))
+        for _ in 0..<steps { self.lagMs += (sample - self.lagMs) * Self.weight }
+        switch self.level {
+        case .calm, .busy:
+            if self.lagMs >= self.overloadMs {
+                self.level = .overloaded
+            } else if self.lagMs >= self.busyMs {
+                self.level = .busy
+            } else if self.lagMs < self.busyMs * Self.returns {
+                self.level = .calm
+            }
+        case .overloaded:
+            if self.lagMs < self.busyMs * Self.returns {
+                self.level = .calm
+            } else if self.lagMs < self.overloadMs * Self.returns {
+                self.level = .busy
+            }
+        }
+        self.severeMs = self.lagMs >= self.overloadMs * 2 ? min(self.severeMs + elapsedMs, Self.severeLimitMs) : 0
+        self.sinceShedMs = min(self.sinceShedMs + elapsedMs, Self.shedIntervalMs)
+    }
+
+    /// New connections that the loop may have at a time until they play or publish; nil: any number.
+    package var window: Int? {
+        switch self.level {
+        case .calm: return nil
+        case .busy:
+            let share = (self.overloadMs - self.lagMs) / (self.overloadMs - self.busyMs)
+            return Int(max(Self.fewestOpening, Self.mostOpening * min(1, share)))
+        case .overloaded: return Int(Self.fewestOpening)
+        }
+    }
+
+    /// How many of so many viewers have to go now so that the others are served: one in a hundred, once a second, while the lag has been
+    /// twice what makes an overload for five seconds. 0 for fewer than a hundred, who are not what makes a loop late.
+    package mutating func shed(of viewers: Int) -> Int {
+        guard self.severeMs >= Self.severeLimitMs, self.sinceShedMs >= Self.shedIntervalMs else { return 0 }
+        self.sinceShedMs = 0
+        return viewers / 100
+    }
+}
+
+/// A loop's ``LoopLoad`` as others see it. Any thread; the loop writes it ten times a second.
+package final class LoopPressure: Sendable {
+    private let levelValue = Atomic<Int>(0)
+    private let lagValue = Atomic<Int>(0)
+    private let windowValue = Atomic<Int>(0)
+
+    package init() {}
+
+    package var level: LoopLoad.Level { LoopLoad.Level(rawValue: self.levelValue.load(ordering: .relaxed)) ?? .calm }
+    package var lagMs: Int { self.lagValue.load(ordering: .relaxed) }
+    /// Of a loop that is not calm.
+    package var window: Int { self.windowValue.load(ordering: .relaxed) }
+
+    package func publish(_ load: LoopLoad) {
+        self.windowValue.store(load.window ?? 0, ordering: .relaxed)
+        self.lagValue.store(Int(load.lagMs), ordering: .relaxed)
+        self.levelValue.store(load.level.rawValue, ordering: .relaxed)
+    }
+}
+
+/// How late a loop comes to what is due, by its sweep's timer. A plain value; milliseconds come in.
+struct Lateness: Sendable, Equatable {
+    /// When the next sweep is due; far off where nobody keeps a timer.
+    private(set) var dueMs = Int64.max
+    /// All lateness so far.
+    private(set) var totalMs: Int64 = 0
+    /// Of the last sweeps; a late one counts for as long as it was late.
+    private var recentMs: Int64 = 0
+    private var sweptMs: Int64 = 0
+
+    mutating func planned(dueMs: Int64) { self.dueMs = dueMs }
+
+    /// The sweep runs now. Returns by how much it is late.
+    mutating func swept(nowMs: Int64) -> Int64 {
+        let lateMs = self.pendingMs(nowMs)
+        self.recentMs = max(lateMs, self.recentMs - (nowMs - self.sweptMs))
+        self.totalMs += lateMs
+        self.sweptMs = nowMs
+        self.dueMs = .max
+        return lateMs
+    }
+
+    private func pendingMs(_ nowMs: Int64) -> Int64 { nowMs > self.dueMs ? nowMs - self.dueMs : 0 }
+
+    /// By how much what happens now may be late, of which a peer is not to blame.
+    func ms(_ nowMs: Int64) -> Int64 { max(self.recentMs - (nowMs - self.sweptMs), self.pendingMs(nowMs), 0) }
+
+    /// The time that has passed for peers: without that in which the loop could not have answered.
+    func punctualMs(_ nowMs: Int64) -> Int64 { nowMs - self.totalMs - self.pendingMs(nowMs) }
+}
