@@ -7,7 +7,7 @@ struct EarshotLoad: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot-load",
         abstract: "Publishes and plays over RTMP, changes rooms over HTTP, and measures the server meanwhile.",
-        subcommands: [Run.self, Compare.self, Churn.self, Transitions.self, Pages.self])
+        subcommands: [Run.self, Compare.self, Churn.self, Overload.self, Transitions.self, Pages.self])
 }
 
 extension RunResult.Mode: ExpressibleByArgument {}

@@ -22,7 +22,7 @@ struct PublisherConnection {
         Socket.setTimeout(self.descriptor, seconds: Self.timeoutSeconds)
         do throws(LoadError) {
             try self.handshake()
-            self.session.connect(app: target.app, tcUrl: target.url)
+            self.session.connect(app: target.app, tcUrl: target.url, publishes: true)
             try self.establish(name)
             self.session.setDataFrame(SyntheticMedia.metadata(shape), on: self.streamID)
             try self.flush()

@@ -18,6 +18,15 @@ struct StreamCheck {
     private(set) var latency = Histogram()
     private(set) var firstKeyframeNs: UInt64?
 
+    /// What is received from here on is measured, and nothing before.
+    mutating func restart(_ nowNs: UInt64) {
+        self.windowStartNs = nowNs
+        self.windowEndNs = .max
+        self.windowMessages = 0
+        self.windowBytes = 0
+        self.latency = Histogram()
+    }
+
     /// The latencies so far; those that follow are counted anew.
     mutating func takeLatency() -> Histogram {
         defer { self.latency = Histogram() }

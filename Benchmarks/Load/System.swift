@@ -127,6 +127,13 @@ enum OpenFiles {
     /// Descriptors that the table is made for at once.
     private static let tableSize: CInt = 32_768
 
+    /// As many viewers as can be had, in this process and in a server with the same limit.
+    static var viewers: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1_000 }
+        return max(1, Int(clamping: limit.rlim_cur) - 500)
+    }
+
     /// To be called before there is a second thread.
     static func raiseLimit() {
         var limit = rlimit()

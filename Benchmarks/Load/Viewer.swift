@@ -12,6 +12,8 @@ final class Viewer {
     enum Phase { case connecting, handshaking, opening, playing, stalled, closed }
 
     let room: Int
+    let name: String
+    let hasVideo: Bool
     let descriptor: CInt
     private(set) var phase = Phase.connecting
     private(set) var failure: String?
@@ -24,8 +26,6 @@ final class Viewer {
     var hasJoined: Bool { self.hasVideo ? self.check.firstKeyframeNs != nil : self.check.messages > 0 }
 
     private let target: Target
-    private let name: String
-    private let hasVideo: Bool
     private var handshake = ClientHandshake()
     private var session = ClientSession()
     private var wire = Wire()

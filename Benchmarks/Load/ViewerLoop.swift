@@ -14,6 +14,15 @@ final class ViewerLoop {
     private var planned: [Plan] = []
     private var nextPlanned = 0
     private var windowStartNs = UInt64.max
+    /// A viewer that is refused or cut comes again after so long; nil: not.
+    var comesAgainNs: UInt64?
+    /// Those that will, in the order of their times.
+    private var returning: [(dueNs: UInt64, index: Int)] = []
+    private var nextReturning = 0
+    /// What viewers were told as they were closed, and how often.
+    private(set) var endings: [String: Int] = [:]
+    /// Viewers that were closed when they had what a player needs to begin.
+    private(set) var cuts = 0
 
     private static let joinersToken = UInt64.max
     /// Events of other viewers between two looks at the joiners.
@@ -60,7 +69,10 @@ final class ViewerLoop {
             var events = 0
             try self.epoll.poll(timeoutNs: self.timeoutNs(now, end)) { (event) throws(LoadError) in
                 if event.token == Self.joinersToken { return try self.serveJoiners() }
-                self.handle(event, self.viewers[Int(event.token)])
+                let viewer = self.viewers[Int(event.token)]
+                let isOpen = viewer.phase != .closed
+                self.handle(event, viewer)
+                if isOpen, viewer.phase == .closed { self.noteEnd(viewer, Int(event.token)) }
                 events += 1
                 if events % Self.eventsBetweenJoiners == 0 { try self.serveJoiners() }
             }
@@ -79,6 +91,7 @@ final class ViewerLoop {
             self.handle(event, viewer)
             guard viewer.phase == .closed || viewer.hasJoined else { return }
             self.joinerCount -= 1
+            if viewer.phase == .closed { self.noteEnd(viewer, Int(event.token)) }
             // Closing its descriptor has taken a closed one off already.
             guard viewer.phase != .closed else { return }
             try self.joiners.remove(viewer.descriptor)
@@ -114,10 +127,26 @@ final class ViewerLoop {
     private func timeoutNs(_ now: UInt64, _ end: UInt64) -> UInt64 {
         var next = min(end, now + 10_000_000)
         if self.nextPlanned < self.planned.count { next = min(next, self.planned[self.nextPlanned].dueNs) }
+        if self.nextReturning < self.returning.count { next = min(next, self.returning[self.nextReturning].dueNs) }
         return next > now ? next - now : 0
     }
 
     private func joinWhatIsDue(_ now: UInt64) throws(LoadError) {
+        while self.nextReturning < self.returning.count, self.returning[self.nextReturning].dueNs <= now {
+            let next = self.returning[self.nextReturning]
+            self.nextReturning += 1
+            let before = self.viewers[next.index]
+            let viewer = try Viewer(
+                target: self.target, name: before.name, room: before.room, hasVideo: before.hasVideo, receiveBufferBytes: nil)
+            viewer.check.windowStartNs = self.windowStartNs
+            self.viewers[next.index] = viewer
+            try self.joiners.add(viewer.descriptor, token: UInt64(next.index), [.read, .write, .hangUp])
+            self.joinerCount += 1
+        }
+        if self.nextReturning > 10_000 {
+            self.returning.removeFirst(self.nextReturning)
+            self.nextReturning = 0
+        }
         while self.nextPlanned < self.planned.count, self.planned[self.nextPlanned].dueNs <= now {
             let plan = self.planned[self.nextPlanned]
             self.nextPlanned += 1
@@ -128,6 +157,32 @@ final class ViewerLoop {
             try self.joiners.add(viewer.descriptor, token: UInt64(self.viewers.count - 1), [.read, .write, .hangUp])
             self.joinerCount += 1
         }
+    }
+
+    private func noteEnd(_ viewer: Viewer, _ index: Int) {
+        self.endings[viewer.failure ?? "closed", default: 0] += 1
+        if viewer.hasJoined { self.cuts += 1 }
+        if let delay = self.comesAgainNs { self.returning.append((Clock.now() + delay, index)) }
+    }
+
+    /// Lets all but the first so many of those that are served go, and those that would come again.
+    func keep(_ count: Int) {
+        self.comesAgainNs = nil
+        self.returning = []
+        self.nextReturning = 0
+        self.plan([])
+        var left = count
+        for viewer in self.viewers where viewer.phase != .closed {
+            if viewer.hasJoined, left > 0 {
+                left -= 1
+            } else {
+                if !viewer.hasJoined { self.joinerCount -= 1 }
+                viewer.close("let go")
+            }
+        }
+        if count == 0 { self.viewers = [] }
+        self.endings = [:]
+        self.cuts = 0
     }
 
     private func handle(_ event: Epoll.Event, _ viewer: Viewer) {

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// ```
 /// calm --lag ≥ busyMs--> busy --lag ≥ overloadMs--> overloaded
-/// calm <--lag < 0.6 × busyMs-- busy <--lag < 0.6 × overloadMs-- overloaded
+/// calm <--lag < 0.6 × busyMs-- busy <--lag < 0.9 × overloadMs-- overloaded
 /// ```
 /// Lag is the longer of two: how late the loop's timer came, and how long a message waited for the loop to reach a viewer whose socket
 /// was ready. A loop with more viewers than it can carry sends each of them more at a time, later: its lag grows before anything is lost.
@@ -31,7 +31,10 @@ package struct LoopLoad: Sendable, Equatable {
     package static let sampleMs: Int64 = 100
     /// Share of a new sample.
     private static let weight = 0.2
-    private static let returns = 0.6
+    /// Shares of a limit below which the level falls again. Where nobody comes any more the lag stays where it is: the second must be near the limit,
+    /// or a spike would keep viewers out whom the loop could carry.
+    private static let busyReturns = 0.6
+    private static let overloadReturns = 0.9
     private static let severeLimitMs: Int64 = 5_000
     private static let shedIntervalMs: Int64 = 1_000
     /// Connections on their way to a stream that a busy loop has at a time: few enough that a lap stays a lap, which the running streams
@@ -55,13 +58,13 @@ package struct LoopLoad: Sendable, Equatable {
                 self.level = .overloaded
             } else if self.lagMs >= self.busyMs {
                 self.level = .busy
-            } else if self.lagMs < self.busyMs * Self.returns {
+            } else if self.lagMs < self.busyMs * Self.busyReturns {
                 self.level = .calm
             }
         case .overloaded:
-            if self.lagMs < self.busyMs * Self.returns {
+            if self.lagMs < self.busyMs * Self.busyReturns {
                 self.level = .calm
-            } else if self.lagMs < self.overloadMs * Self.returns {
+            } else if self.lagMs < self.overloadMs * Self.overloadReturns {
                 self.level = .busy
             }
         }

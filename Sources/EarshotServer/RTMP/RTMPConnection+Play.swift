@@ -55,6 +55,9 @@ extension RTMPConnection {
             self.placeMs = self.nowMs
             self.decidePlay(streamID, address)
         } else {
+            // It had its answer to connect before; clients look for either.
+            let why = CloseReason.overloaded.explaining(ServerCore.overloadMessage)
+            self.session.rejectConnection(Status(StatusCode.connectRejected, level: .error, why))
             self.refusePlay(streamID, ServerCore.overloadMessage, .overloaded, address)
         }
         if !self.isDeciding { self.decided() }

@@ -54,15 +54,17 @@ package struct ClientSession {
     // MARK: Calls
 
     /// Opens the connection to an app; answered by `connected` or `refused`.
+    /// - Parameter publishes: said as FMLE says it, so that a server may know who is going to publish.
     /// - Parameter extra: more properties of the command object, such as Enhanced RTMP's `capsEx`.
-    package mutating func connect(app: String, tcUrl: String, flashVersion: String = "LNX 9,0,124,2", extra: [AMF0Property] = []) {
+    package mutating func connect(
+        app: String, tcUrl: String, flashVersion: String = "LNX 9,0,124,2", publishes: Bool = false, extra: [AMF0Property] = []
+    ) {
         self.send(.setChunkSize(UInt32(Self.outgoingChunkSize)))
         self.outputs.append(.setChunkSize(Self.outgoingChunkSize))
-        let object: [AMF0Property] = [
-            AMF0Property(name: "app", value: .string(app)),
-            AMF0Property(name: "type", value: .string("nonprivate")),
-            AMF0Property(name: "flashVer", value: .string(flashVersion)),
-            AMF0Property(name: "tcUrl", value: .string(tcUrl)),
+        var object = [AMF0Property(name: "app", value: .string(app))]
+        if publishes { object.append(AMF0Property(name: "type", value: .string("nonprivate"))) }
+        object += [
+            AMF0Property(name: "flashVer", value: .string(flashVersion)), AMF0Property(name: "tcUrl", value: .string(tcUrl)),
         ]
         self.call("connect", object: .object(object + extra))
     }

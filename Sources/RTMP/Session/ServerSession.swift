@@ -218,6 +218,12 @@ package struct ServerSession {
         self.sendCommand(Command("_error", transaction: request.transaction, arguments: [status.object()]), streamID: 0, false)
     }
 
+    /// Refuses a client that is connected already: by the status that a refused `connect` has, as an event of the connection.
+    package mutating func rejectConnection(_ status: Status) {
+        guard self.isConnected else { return }
+        self.status(0, status)
+    }
+
     // MARK: Message streams
 
     private mutating func receiveCreateStream(_ command: Command, _ amf3: Bool) throws(RTMPError) {

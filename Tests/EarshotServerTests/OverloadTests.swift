@@ -1,0 +1,203 @@
+import Foundation
+import NIOCore
+import RTMP
+import Relay
+import Testing
+
+@testable import EarshotServer
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A server that cannot take more viewers says so, and takes publishers all the same.
+@Suite(.timeLimit(.minutes(2))) struct OverloadTests {
+    /// A server whose loops say that they are so late, whatever they are.
+    private struct LateServer: Sendable {
+        let server: TestServer
+        var port: Int { self.server.addresses.rtmp.port }
+        private var loops: [LoopContext] { self.server.server.core.allLoops }
+
+        func late(by lagMs: Int64) {
+            let load = AcceptPaceTests.load(lagMs: lagMs)
+            for loop in self.loops { loop.relay.pressure.publish(load) }
+        }
+
+        static func run(_ body: @Sendable (LateServer) async throws -> Void) async throws {
+            try await TestServer.run { server in
+                let late = LateServer(server: server)
+                var tasks: [RepeatedTask] = []
+                for loop in late.loops {
+                    // In place of its own sweep, which would publish what is measured.
+                    loop.relay.stop()
+                    tasks.append(
+                        loop.relay.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(100)) { _ in
+                            loop.relay.whenSwept?()
+                        })
+                }
+                defer { for task in tasks { task.cancel() } }
+                try await body(late)
+            }
+        }
+    }
+
+    private static func refusal(of client: RawClient) -> Status? {
+        client.outputs.lazy.compactMap { if case .refused(_, let status) = $0 { status } else { nil } }.first
+    }
+
+    @Test func viewersAreRefusedAtConnect() async throws {
+        try await LateServer.run { late in
+            let client = try await RawClient.shaken(late.port)
+            late.late(by: 900)
+            let start = ContinuousClock.now
+            try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+            try await client.waitUntilClosed()
+            let took = ContinuousClock.now - start
+            #expect(took > .milliseconds(1_800) && took < .seconds(8), "\(took)")
+            let status = Self.refusal(of: client)
+            #expect(status?.code == "NetConnection.Connect.Rejected" && status?.level == .error)
+            #expect(status?.description.hasPrefix("[overloaded] ") == true)
+            #expect(late.server.server.core.counters.current.closed[.overloaded] == 1)
+        }
+    }
+
+    @Test func viewersAreRefusedAtPlay() async throws {
+        try await LateServer.run { late in
+            let client = try await RawClient.connected(late.port)
+            let stream = try await client.createStream()
+            late.late(by: 900)
+            try await client.perform { $0.play("cam", on: stream) }
+            try await client.waitUntilClosed()
+            #expect(client.statusCodes.suffix(2) == ["NetConnection.Connect.Rejected", "NetStream.Play.Failed"])
+            #expect(client.statuses.last?.description.hasPrefix("[overloaded] ") == true)
+        }
+    }
+
+    /// Who waits is let in when the load falls, with all that it said meanwhile.
+    @Test func viewersWait() async throws {
+        try await LateServer.run { late in
+            let early = try await RawClient.connected(late.port)
+            let stream = try await early.createStream()
+            let client = try await RawClient.shaken(late.port)
+            late.late(by: 900)
+            try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+            try await early.perform { $0.play("cam", on: stream) }
+            // Who comes now stays behind the gate, so the two are decided about before.
+            #expect(!client.isClosed && Self.refusal(of: client) == nil)
+            late.late(by: 0)
+            try await eventually("both to be let in") {
+                client.outputs.contains { if case .connected = $0 { true } else { false } }
+                    && early.outputs.contains(.playStarted(streamID: stream))
+            }
+            try await client.play("cam", on: client.createStream())
+            await client.close()
+            await early.close()
+        }
+    }
+
+    @Test func publishersComeFirst() async throws {
+        try await LateServer.run { late in
+            let client = try await RawClient.shaken(late.port)
+            let viewer = try await RawClient.shaken(late.port)
+            late.late(by: 900)
+            try await viewer.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+            try await client.connect(app: "live", extra: [AMF0Property(name: "type", value: .string("nonprivate"))])
+            try await client.publish("cam", on: client.createStream())
+            #expect(Self.refusal(of: viewer) == nil, "the viewer still waits")
+            await client.close()
+            await viewer.close()
+        }
+    }
+
+    @Test func viewersOverHTTPAreTold() async throws {
+        try await LateServer.run { late in
+            let publisher = try await RawClient.publishing(late.port, "cam")
+            publisher.send(.video, SyntheticTag.videoHeader)
+            late.late(by: 900)
+            for name in ["cam.flv", "cam.mp4"] {
+                let answer = try await HTTPAnswer.get("\(late.server.http)/live/\(name)")
+                #expect(answer.status == 503 && answer.headers["retry-after"] == "2", "\(answer.status) \(answer.headers)")
+                #expect(answer.text.contains("overloaded"))
+            }
+            #expect(try await HTTPAnswer.get("\(late.server.http)/healthz").status == 200)
+            await publisher.close()
+        }
+    }
+
+    /// More than the few that are told are closed when they have waited for two seconds; later ones are let in again.
+    @Test func theBacklogEmpties() async throws {
+        try await LateServer.run { late in
+            late.late(by: 900)
+            var clients: [SocketClient] = []
+            let counters = late.server.server.core.counters
+            try await eventually("some to be closed") {
+                clients.append(try await SocketClient.open(late.port))
+                return counters.current.connectionsTurnedAway > 20
+            }
+            try await eventually("these to notice") { clients.count { $0.isClosed } > 20 }
+            late.late(by: 0)
+            let viewer = try await RawClient.playing(late.port, "cam")
+            await viewer.close()
+            for client in clients { await client.close() }
+        }
+    }
+
+    /// The time in which the server stood still is not the client's.
+    @Test func deadlinesLeaveOutTheServersPauses() async throws {
+        try await Self.serve("limits: {handshake: 1s, connect: 1s}") { server, port in
+            let mute = try await RawClient.open(port)
+            let shaken = try await RawClient.shaken(port)
+            try await Self.pause(server, for: .seconds(4))
+            try await mute.handshake()
+            try await shaken.connect(app: "live")
+            await mute.close()
+            await shaken.close()
+        }
+    }
+
+    /// With a quarter of the time, a few tens of milliseconds at a time, and limits far below that: nobody is cut, and who joins is served.
+    @Test func aThrottledServerCutsNobody() async throws {
+        try await Self.serve("relay: {skipBehind: 100ms, maxBehind: 200ms}") { server, port in
+            let publisher = try await RawClient.publishing(port, "cam")
+            Hostile.SlowViewers.publish(publisher)
+            let throttle = Task {
+                while !Task.isCancelled {
+                    try await Self.pause(server, for: .milliseconds(240))
+                    try await Task.sleep(for: .milliseconds(80))
+                }
+            }
+            var viewers: [RawClient] = []
+            for _ in 0..<20 { viewers.append(try await RawClient.playing(port, "cam")) }
+            let counts = viewers.map { $0.media().count }
+            try await eventually("a hundred frames more for each") {
+                zip(viewers, counts).allSatisfy { $0.isClosed || $0.media().count > $1 + 100 }
+            }
+            throttle.cancel()
+            _ = await throttle.result
+            for viewer in viewers {
+                #expect(!viewer.isClosed)
+                let numbers = viewer.media().compactMap { SyntheticTag.number($0.message) }
+                #expect(numbers == Array((numbers.first ?? 0)..<(numbers.first ?? 0) + numbers.count), "nothing is left out")
+                await viewer.close()
+            }
+            await publisher.close()
+        }
+    }
+
+    private static func serve(_ settings: String, _ body: (EarshotProcess, Int) async throws -> Void) async throws {
+        try await Fixture.withDirectory { directory in
+            let config = directory.appendingPathComponent("earshot.yaml")
+            try settings.write(to: config, atomically: true, encoding: .utf8)
+            try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
+                try await body(server, Int(server.rtmp.split(separator: ":").last.map(String.init) ?? "").orThrow())
+            }
+        }
+    }
+
+    /// The process gets no time for so long.
+    private static func pause(_ server: EarshotProcess, for time: Duration) async throws {
+        #expect(kill(server.process.id, SIGSTOP) == 0)
+        defer { #expect(kill(server.process.id, SIGCONT) == 0) }
+        try await Task.sleep(for: time)
+    }
+}

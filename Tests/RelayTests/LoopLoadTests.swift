@@ -1,0 +1,80 @@
+import Testing
+
+@testable import Relay
+
+/// What a loop takes on, by how late it is.
+@Suite struct LoopLoadTests {
+    private static func load(_ lags: [Int64], of load: LoopLoad = LoopLoad(overloadMs: 500)) -> LoopLoad {
+        var load = load
+        for lag in lags { load.sample(lagMs: lag, elapsedMs: 100) }
+        return load
+    }
+
+    @Test func levels() {
+        var load = Self.load(Array(repeating: 90, count: 50))
+        #expect(load.level == .calm && load.window == nil)
+        load = Self.load(Array(repeating: 110, count: 50), of: load)
+        #expect(load.level == .busy)
+        // Not at once again: it would change all the time.
+        load = Self.load(Array(repeating: 70, count: 50), of: load)
+        #expect(load.level == .busy)
+        load = Self.load(Array(repeating: 50, count: 50), of: load)
+        #expect(load.level == .calm)
+        load = Self.load(Array(repeating: 501, count: 50), of: load)
+        #expect(load.level == .overloaded && load.window == 4)
+        load = Self.load(Array(repeating: 460, count: 50), of: load)
+        #expect(load.level == .overloaded)
+        load = Self.load(Array(repeating: 440, count: 50), of: load)
+        #expect(load.level == .busy)
+    }
+
+    /// The later it is, the fewer come in at a time.
+    @Test func windowsShrink() {
+        let windows = stride(from: Int64(100), through: 480, by: 20).compactMap { Self.load(Array(repeating: $0 + 1, count: 80)).window }
+        #expect(windows.first ?? 0 > 120 && windows.last == 5 || windows.last == 6, "\(windows)")
+        #expect(zip(windows, windows.dropFirst()).allSatisfy { $0 > $1 }, "\(windows)")
+    }
+
+    /// A pause, however long, is forgotten within a second or so; and a short one changes nothing.
+    @Test func pauses() {
+        #expect(Self.load([400, 0, 0]).level == .calm)
+        var load = LoopLoad(overloadMs: 500)
+        load.sample(lagMs: 60_000, elapsedMs: 60_100)
+        #expect(load.level == .overloaded)
+        load = Self.load(Array(repeating: 0, count: 10), of: load)
+        #expect(load.level < .overloaded)
+        #expect(Self.load(Array(repeating: 0, count: 10), of: load).level == .calm)
+    }
+
+    /// Only when refusing newcomers has not helped for five seconds, and only one in a hundred a second.
+    @Test func sheds() {
+        var load = LoopLoad(overloadMs: 500)
+        var shed: [Int: Int] = [:]
+        for sweep in 0..<100 {
+            load.sample(lagMs: 1_500, elapsedMs: 100)
+            let count = load.shed(of: 1_250)
+            if count > 0 { shed[sweep] = count }
+        }
+        let times = shed.keys.sorted()
+        #expect(times.first ?? 0 >= 49 && shed.values.allSatisfy { $0 == 12 }, "\(shed)")
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= 10 }, "\(shed)")
+        #expect(load.shed(of: 99) == 0)
+        load = Self.load(Array(repeating: 900, count: 100), of: load)
+        #expect(load.level == .overloaded && load.shed(of: 1_250) == 0)
+    }
+
+    @Test func lateness() {
+        var late = Lateness()
+        // Nobody keeps a timer.
+        #expect(late.swept(nowMs: 90_000) == 0 && late.ms(95_000) == 0 && late.punctualMs(95_000) == 95_000)
+        late.planned(dueMs: 100_000)
+        #expect(late.ms(100_000) == 0 && late.punctualMs(99_000) == 99_000)
+        // While it is still to come, too.
+        #expect(late.ms(103_000) == 3_000 && late.punctualMs(103_000) == 100_000)
+        #expect(late.swept(nowMs: 103_000) == 3_000)
+        #expect(late.ms(103_000) == 3_000 && late.ms(104_000) == 2_000 && late.ms(107_000) == 0)
+        #expect(late.punctualMs(107_000) == 104_000)
+        late.planned(dueMs: 103_100)
+        #expect(late.swept(nowMs: 103_100) == 0 && late.ms(103_100) == 2_900)
+    }
+}
