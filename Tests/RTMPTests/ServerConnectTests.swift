@@ -55,6 +55,35 @@ import Testing
         #expect(request.app == app)
     }
 
+    /// AMF0 §2.14: some encoders write every text as a long string.
+    @Test func `long strings are texts`() throws {
+        var payload = ByteBuffer()
+        func long(_ text: String) {
+            payload.writeInteger(UInt8(0x0C))
+            payload.writeInteger(UInt32(text.utf8.count))
+            payload.writeString(text)
+        }
+        func name(_ text: String) {
+            payload.writeInteger(UInt16(text.utf8.count))
+            payload.writeString(text)
+        }
+        long("connect")
+        payload.writeBytes([0, 0x3F, 0xF0, 0, 0, 0, 0, 0, 0, 3])
+        for (key, text) in [("app", "live?k=v"), ("tcUrl", "rtmp://h/live"), ("flashVer", "X 1")] {
+            name(key)
+            long(text)
+        }
+        name("fourCcList")
+        payload.writeBytes([0x0A, 0, 0, 0, 1])
+        long("hvc1")
+        payload.writeBytes([0, 0, 9])
+        var server = Server()
+        let outputs = try server.receive(Message(type: .commandAMF0, payload: payload))
+        guard case .connect(let request)? = outputs.first else { throw RTMPError.unexpectedCommand("\(outputs)") }
+        #expect(request.app == "live?k=v" && request.tcUrl == "rtmp://h/live" && request.flashVersion == "X 1")
+        #expect(request.fourCCs == ["hvc1"] && request.transaction == 1)
+    }
+
     private static let encodings: [(value: AMF0Value, expected: Double)] = [
         (0, 0), (3, 3), (1, 0), (.number(.nan), 0), (.number(-.infinity), 0), ("3", 0),
     ]

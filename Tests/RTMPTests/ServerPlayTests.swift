@@ -19,6 +19,17 @@ import Testing
         #expect(!server.session.isPublishing(1))
     }
 
+    /// RTMP 1.0 §7.2.2.1: Play.Reset is sent if the reset flag is set.
+    @Test(arguments: [AMF0Value.boolean(false), 0]) func `play that asks for no reset is told of none`(reset: AMF0Value) throws {
+        var server = try Server.connected()
+        _ = try server.send(self.play("cam", [-2000, -1, reset]), on: 1)
+        #expect(told(server.after { $0.acceptPlay(1) }) == ["onStatus NetStream.Play.Start status 1"])
+        // The next one on the same message stream says nothing of it.
+        _ = try server.send(self.play("cam"), on: 1)
+        #expect(
+            told(server.after { $0.acceptPlay(1) }) == ["onStatus NetStream.Play.Reset status 1", "onStatus NetStream.Play.Start status 1"])
+    }
+
     @Test func `play refused is told, and can be tried again`() throws {
         var server = try Server.connected()
         _ = try server.send(self.play("cam"), on: 1)

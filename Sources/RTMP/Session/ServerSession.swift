@@ -22,6 +22,8 @@ package struct ServerSession {
         var role = Role.idle
         /// The name as the client wrote it, which FCUnpublish repeats. Holds credentials.
         var rawName = ""
+        /// Whether the player wants to be told that what it played before is over (RTMP 1.0 §7.2.2.1, reset).
+        var resets = true
     }
 
     /// Bytes of payload in our chunks: large enough that most messages are one chunk, below 65,536 for 16-bit clients.
@@ -336,6 +338,7 @@ package struct ServerSession {
             let address = try StreamAddress(app: connect.app, name: name, limits: self.limits)
             self.streams[position].role = .decidingPlay
             self.streams[position].rawName = name
+            self.streams[position].resets = command.boolean(at: 3) ?? command.number(at: 3).map { $0 != 0 } ?? true
             self.outputs.append(.play(streamID: streamID, address))
         } catch {
             self.streams[position].role = .ended
@@ -348,7 +351,10 @@ package struct ServerSession {
     package mutating func acceptPlay(_ streamID: UInt32, extra: [AMF0Property] = []) {
         guard self.change(streamID, from: .decidingPlay, to: .playing) else { return }
         self.send(.userControl(.streamBegin(streamID)))
-        self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
+        // RTMP 1.0 §7.2.2.1: sent if the reset flag is set, which it is unless the client says otherwise.
+        if self.streams.contains(where: { $0.id == streamID && $0.resets }) {
+            self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
+        }
         self.status(streamID, Status(StatusCode.playStart, "Started playing."), extra)
     }
 
