@@ -39,6 +39,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     /// The publisher's, whatever it is that is played of it.
     private var stream: Relay.Stream?
     private var reader = WebSocketReader(messageBytes: 4 << 10)
+    private var frameRate = WebSocketFrameRate()
     private var closeReason: CloseReason?
     private var closeDetail: String?
     private var remote = "unknown"
@@ -49,8 +50,6 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var isAdmitted = false
 
     private static let pingMs: Int64 = 15_000
-    /// Frames that a WebSocket client may send in all; it has nothing to say but pongs.
-    private static let frameLimit = 100_000
     private static let longestClient = 200
 
     init(_ play: Play, core: ServerCore, isSecure: Bool, isMultiplexed: Bool) {
@@ -227,6 +226,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         // Over HTTP a viewer has nothing more to say.
         guard self.play.isWebSocket, self.closeReason == nil else { return }
         self.reader.append(&bytes)
+        let framesBefore = self.reader.frames
         do throws(WebSocketError) {
             while self.closeReason == nil, let input = try self.reader.next() {
                 switch input {
@@ -237,7 +237,10 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
                 case .text, .binary, .pong: break
                 }
             }
-            if self.reader.frames > Self.frameLimit { self.close(.protocolError, detail: "more than \(Self.frameLimit) frames") }
+            guard self.closeReason == nil, let nowMs = self.loop?.relay.nowMs else { return }
+            if !self.frameRate.admits(self.reader.frames - framesBefore, nowMs: nowMs) {
+                self.close(.protocolError, detail: "more than \(WebSocketFrameRate.perSecond) WebSocket frames a second")
+            }
         } catch {
             self.close(.protocolError, detail: error.reason)
         }
