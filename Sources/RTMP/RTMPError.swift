@@ -11,6 +11,10 @@ package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A new message header in the middle of an unfinished message of the same chunk stream.
     case headerInsideMessage(chunkStream: UInt32)
     case messageTooLarge(type: UInt8, length: Int, limit: Int)
+    /// A message that only a publisher may send, from a peer whose publish was not accepted (yet).
+    case messageTooLargeBeforePublish(type: UInt8, length: Int, limit: Int)
+    /// A peer whose publish was not accepted (yet) makes the decoder hold too much.
+    case tooManyBytesBeforePublish(limit: Int)
     case tooManyPartialMessages(limit: Int)
     case tooManyPartialBytes(limit: Int)
     case tooManyChunkStreams(limit: Int)
@@ -35,6 +39,9 @@ package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
         case .chunkWithoutHeader(let id, let format): "chunk stream \(id) starts with a fmt \(format) header; expected fmt 0"
         case .headerInsideMessage(let id): "chunk stream \(id) starts a new message inside an unfinished one; expected fmt 3"
         case .messageTooLarge(let type, let length, let limit): "message type \(type) announces \(length) bytes; the limit is \(limit)"
+        case .messageTooLargeBeforePublish(let type, let length, let limit):
+            "message type \(type) announces \(length) bytes; the limit is \(limit) until a publish is accepted"
+        case .tooManyBytesBeforePublish(let limit): "holds more than \(limit) bytes before a publish is accepted"
         case .tooManyPartialMessages(let limit): "more than \(limit) unfinished messages at once"
         case .tooManyPartialBytes(let limit): "unfinished messages hold more than \(limit) bytes"
         case .tooManyChunkStreams(let limit): "more than \(limit) chunk stream ids used"

@@ -172,7 +172,11 @@ import Testing
         ("relay: {maxBehind: 6s}\nrelay.maxBehind: 7s\n", "relay.maxBehind: is set twice"),
         ("relay: {wholly: 1}", "relay.wholly: unknown key; relay has "), ("<<: {a: 1}", "<<: unknown key"),
         ("data: {directory: \"\"}", "\"\" is not a path"), ("data: {directory: \"a\\0b\"}", "is not a path"),
-        ("limits: {partialBytes: 1MiB}", "1MiB must hold one message of limits.videoMessage (8MiB)"),
+        ("limits: {partialBytes: 1MiB}", "1MiB must hold one message of limits.videoMessage (15MiB)"),
+        (
+            "limits: {bytesBeforePublish: 32KiB}",
+            "limits.bytesBeforePublish: 32KiB must hold one message of limits.messageBeforePublish (64KiB)"
+        ),
         ("relay: {skipBehind: 5s}", "relay.skipBehind: 5s must be less than relay.maxBehind (5s)"),
         ("relay: {coalesce: 1s}", "relay.coalesce: 1s must be less than relay.skipBehind (1s)"),
         ("relay: {maxBehind: 25h}", "out of range"), ("rooms: {policy: {cleanStop: -3s}}", "not a duration"),

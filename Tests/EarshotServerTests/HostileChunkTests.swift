@@ -54,16 +54,25 @@ extension Hostile {
 
         @Test func messagesOverTheirLimits() async throws {
             try await TestServer.withCanary { server in
-                let lies: [(type: MessageType, length: UInt32)] = [
-                    (.video, 8 << 20 + 1), (.audio, 256 << 10 + 1), (.commandAMF0, 64 << 10 + 1), (.dataAMF0, 64 << 10 + 1),
-                    (.setChunkSize, 64 << 10 + 1), (MessageType(rawValue: 255), 0xFF_FFFF), (.aggregate, 0xFF_FFFF),
+                let video: UInt32 = 15 << 20
+                let audio: UInt32 = 1 << 20
+                let small: UInt32 = 64 << 10
+                let lies: [(type: MessageType, length: UInt32, isPublisher: Bool, setting: String)] = [
+                    (.video, small + 1, false, "messageBeforePublish"), (.audio, small + 1, false, "messageBeforePublish"),
+                    (.aggregate, small + 1, false, "messageBeforePublish"), (.commandAMF0, small + 1, false, "dataMessage"),
+                    (.video, video + 65, true, "videoMessage"), (.audio, audio + 65, true, "audioMessage"),
+                    (.aggregate, 0xFF_FFFF, true, "videoMessage"), (.dataAMF0, small + 1, true, "dataMessage"),
+                    (.setChunkSize, small + 1, true, "dataMessage"), (MessageType(rawValue: 255), 0xFF_FFFF, true, "dataMessage"),
                 ]
                 for lie in lies {
-                    let client = try await RawClient.shaken(server.port)
+                    let client =
+                        lie.isPublisher ? try await RawClient.publishing(server.port, "liar") : try await RawClient.shaken(server.port)
                     var bytes = RawBytes()
-                    bytes.header(length: lie.length, type: lie.type)
+                    bytes.header(chunkStream: 40, length: lie.length, type: lie.type, streamID: 1)
                     await client.send(bytes: bytes.buffer)
                     try await server.expectClosed(client, .protocolError)
+                    // The line names the limit, so that whoever runs the server knows what to change.
+                    #expect(server.lines.contains("remote=\(client.address) ", "(limits.\(lie.setting))"), "\(lie)")
                 }
             }
         }

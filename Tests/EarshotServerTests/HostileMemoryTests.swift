@@ -43,17 +43,17 @@ extension Hostile {
             }
         }
 
-        /// Eight mebibytes announced on 63 chunk streams and a few bytes sent; then on two more, which is one too many.
+        /// 64 KiB announced on 63 chunk streams and 128 bytes sent of each, by 200 connections; then more bytes than a stranger may leave here.
         @Test func announcedMessages() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
                     var clients: [RawClient] = []
                     let before = try server.residentBytes()
-                    for _ in 0..<10 {
+                    for _ in 0..<200 {
                         let client = try await RawClient.shaken(server.port)
                         var bytes = RawBytes()
                         for id in UInt32(3)..<66 {
-                            bytes.header(chunkStream: id, length: 8 << 20, type: .video, streamID: 1)
+                            bytes.header(chunkStream: id, length: 64 << 10, type: .video, streamID: 1)
                             bytes.repeating(0x27, 128)
                         }
                         await client.send(bytes: bytes.buffer)
@@ -63,15 +63,39 @@ extension Hostile {
                         clients.append(client)
                     }
                     let grown = try server.residentBytes() - before
-                    #expect(grown < 16 * Self.mebibyte, "grew by \(grown >> 10) KiB")
-                    for client in clients {
+                    #expect(grown < 20 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    for client in clients.prefix(10) {
                         var bytes = RawBytes()
-                        for id: UInt32 in [70, 7_000] {
-                            bytes.header(chunkStream: id, length: 8 << 20, type: .video, streamID: 1)
-                            bytes.repeating(0x27, id == 70 ? 128 : 1)
+                        for round in 0..<64 {
+                            for id in UInt8(3)..<66 where round < 63 || id == 3 {
+                                bytes.bytes([id < 64 ? 0xC0 | id : 0xC0])
+                                if id >= 64 { bytes.bytes([id - 64]) }
+                                bytes.repeating(0x27, 128)
+                            }
                         }
                         await client.send(bytes: bytes.buffer)
                         try await client.waitUntilClosed()
+                    }
+                    try await eventually("ten lines") { server.closed("protocol_error") == 10 }
+                    #expect(server.process.errorsSoFar.contains("(limits.bytesBeforePublish)"))
+                    for client in clients.dropFirst(10) { await client.close() }
+                }
+            }
+        }
+
+        /// Eight mebibytes announced by somebody who has not published: refused by the header.
+        @Test func announcedPictures() async throws {
+            try await ServerProcess.run { server in
+                try await Canary.during(server.port) {
+                    try await Self.expectGrowth(below: 4 * Self.mebibyte, on: server) {
+                        for _ in 0..<5 {
+                            let client = try await RawClient.connected(server.port)
+                            var bytes = RawBytes()
+                            bytes.header(chunkStream: 9, length: 8 << 20, type: .video, streamID: 1)
+                            bytes.repeating(0x27, 128)
+                            await client.send(bytes: bytes.buffer)
+                            try await client.waitUntilClosed()
+                        }
                     }
                     try await eventually("ten lines") { server.closed("protocol_error") == 10 }
                 }

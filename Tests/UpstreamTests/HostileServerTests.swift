@@ -50,8 +50,8 @@ import Testing
         Attack(
             testDescription: "the same by a fmt 1 header",
             bytes: Self.interrupted(by: [0x46, 0, 0, 0, 1, 0, 0, 9]), words: "inside an unfinished one"),
-        Attack(testDescription: "16 MiB of video", bytes: Self.header(6, type: 9, length: 0xFF_FFFF), words: "the limit is 8388608"),
-        Attack(testDescription: "1 MiB of audio", bytes: Self.header(4, type: 8, length: 1 << 20), words: "the limit is 262144"),
+        Attack(testDescription: "16 MiB of video", bytes: Self.header(6, type: 9, length: 0xFF_FFFF), words: "the limit is 15728704"),
+        Attack(testDescription: "2 MiB of audio", bytes: Self.header(4, type: 8, length: 2 << 20), words: "the limit is 1048640"),
         Attack(testDescription: "1 MiB of data", bytes: Self.header(4, type: 18, length: 1 << 20), words: "the limit is 65536"),
         Attack(testDescription: "1 MiB of a command", bytes: Self.header(4, type: 20, length: 1 << 20), words: "the limit is 65536"),
         Attack(testDescription: "fmt 3 on a chunk stream without header", bytes: [0xC9, 1, 2, 3], words: "expected fmt 0"),

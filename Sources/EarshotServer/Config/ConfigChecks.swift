@@ -104,6 +104,15 @@ enum ConfigChecks {
                     path: "limits.partialBytes", problem: "\(text(limits.partialBytes)) must hold one message of \(path) (\(text(size)))",
                     paths: ["limits.partialBytes", path]))
         }
+        if limits.messageBytesBeforePublish > limits.bytesBeforePublish {
+            let text = ConfigUnits.size(bytes:)
+            findings.append(
+                Finding(
+                    path: "limits.bytesBeforePublish",
+                    problem: "\(text(limits.bytesBeforePublish)) must hold one message of limits.messageBeforePublish "
+                        + "(\(text(limits.messageBytesBeforePublish)))",
+                    paths: ["limits.bytesBeforePublish", "limits.messageBeforePublish"]))
+        }
         return findings
     }
 

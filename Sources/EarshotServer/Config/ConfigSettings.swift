@@ -219,11 +219,19 @@ extension ConfigSetting {
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
         .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),
-        .make("limits.videoMessage", \.limits.videoMessageBytes, .size(message), "Largest video message."),
-        .make("limits.audioMessage", \.limits.audioMessageBytes, .size(message), "Largest audio message."),
+        .make(
+            "limits.videoMessage", \.limits.videoMessageBytes, .size(message),
+            "Largest video message, tag header not counted; a message has 16 MiB at most."),
+        .make("limits.audioMessage", \.limits.audioMessageBytes, .size(message), "Largest audio message, tag header not counted."),
         .make("limits.dataMessage", \.limits.dataMessageBytes, .size(message), "Largest data or command message."),
         .make("limits.partialMessages", \.limits.partialMessages, .count(1...65_600), "Unfinished messages per connection."),
         .make("limits.partialBytes", \.limits.partialBytes, .size(message), "Bytes of unfinished messages per connection."),
+        .make(
+            "limits.messageBeforePublish", \.limits.messageBytesBeforePublish, .size(message),
+            "Largest message of a connection whose publish was not accepted (yet)."),
+        .make(
+            "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
+            "Bytes held for such a connection; while a decision is awaited its socket is not read past that."),
         .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
         .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
         .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),

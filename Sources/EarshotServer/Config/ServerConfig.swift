@@ -276,14 +276,19 @@ package struct ServerConfig: Sendable, Equatable {
         package var connectMs: Int64 = 10_000
         /// From publish to the first audio or video message.
         package var firstMediaMs: Int64 = 20_000
-        package var videoMessageBytes = 8 << 20
-        package var audioMessageBytes = 256 << 10
+        /// Without the tag header, as the next one.
+        package var videoMessageBytes = 15 << 20
+        package var audioMessageBytes = 1 << 20
         /// Data and command messages.
         package var dataMessageBytes = 64 << 10
         /// Messages begun and not ended, per connection.
         package var partialMessages = 64
         /// Bytes held by messages begun and not ended, per connection.
-        package var partialBytes = 16 << 20
+        package var partialBytes = 17 << 20
+        /// Of any one message until a publish is accepted.
+        package var messageBytesBeforePublish = 64 << 10
+        /// Held for one connection until a publish is accepted.
+        package var bytesBeforePublish = 256 << 10
         /// App and stream name, UTF-8.
         package var streamNameBytes = 256
         /// RTMP and RTMPS connections at a time.

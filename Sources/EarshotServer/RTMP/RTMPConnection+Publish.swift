@@ -97,6 +97,7 @@ extension RTMPConnection {
         switch verdict {
         case .success(let token):
             publishing.token = token
+            self.publishAccepted()
             self.core.counters.update { $0.publishesStarted += 1 }
             publishing.admission.seat.began(stream)
             self.noteRole("publish", address, room: publishing.admission.seat.roomID, "Publish started")

@@ -5,8 +5,6 @@ import Relay
 
 /// From the socket's bytes to messages, and from media messages to their stream.
 extension RTMPConnection {
-    /// Bytes that may wait in the decoder while a decision is awaited.
-    private static let waitingBytesLimit: UInt64 = 4 << 20
     /// Messages of one connection that its loop handles before everybody else has a turn: a message may be as short as one byte.
     private static let messagesPerTurn = 256
     /// Messages in one aggregate message, which is handled in one turn.
@@ -18,7 +16,7 @@ extension RTMPConnection {
         self.bytesReceived &+= UInt64(bytes.readableBytes)
         do throws(RTMPError) {
             if self.handshake != nil { try self.shakeHands(&bytes) }
-            guard self.handshake == nil, bytes.readableBytes > 0 else { return }
+            guard self.handshake == nil, bytes.readableBytes > 0, self.mayHold(bytes.readableBytes) else { return }
             self.decoder.append(bytes)
             if !self.isYielding { try self.readMessages() }
         } catch {
@@ -57,9 +55,7 @@ extension RTMPConnection {
             try self.receive(message)
         }
         if left == 0 { self.yieldTurn() }
-        if self.isDeciding, self.decoder.waitingBytes > Self.waitingBytesLimit {
-            self.close(.inboundFlood, detail: "more than \(Self.waitingBytesLimit) bytes before publish was answered")
-        }
+        self.weighInput()
         self.session.bytesReceived(self.decoder.receivedBytes)
         self.performRequests()
     }
@@ -84,20 +80,12 @@ extension RTMPConnection {
     /// Leaves the socket alone until the other connections of the loop have had their turn, then reads on.
     private func yieldTurn() {
         self.isYielding = true
-        self.setReading(false)
+        self.updateReading()
         self.loop.turns.next {
             self.isYielding = false
             self.readOn()
             if self.isYielding { return }
-            if self.isGone { self.end() } else { self.setReading(true) }
-        }
-    }
-
-    private func setReading(_ reads: Bool) {
-        do {
-            try self.context?.channel.syncOptions?.setOption(.autoRead, value: reads)
-        } catch {
-            // The channel is closed: it reads no more anyhow.
+            if self.isGone { self.end() } else { self.updateReading() }
         }
     }
 

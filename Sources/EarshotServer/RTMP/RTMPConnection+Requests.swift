@@ -136,7 +136,10 @@ extension RTMPConnection: ViewerSink {
     }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
-        self.close(.tooSlow, detail: "\(ms) ms behind live on \(viewer.stream.path); the limit is \(self.core.config.relay.maxBehindMs) ms")
+        self.close(
+            .tooSlow,
+            detail: "\(ms) ms behind live on \(viewer.stream.path); the limit is \(self.core.config.relay.maxBehindMs) ms (relay.maxBehind)"
+        )
     }
 
     func shed(_ viewer: Viewer) {

@@ -74,6 +74,12 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var isDeciding = false
     /// This turn's messages are used up: the rest waits in the decoder for the next turn.
     var isYielding = false
+    /// Enough waits for a decision: the socket is left unread.
+    var isFull = false
+    /// The channel's autoRead.
+    var isReading = true
+    /// A publish was accepted, now or before.
+    var isPublisher = false
     /// Messages that are no media have been written since what came was last acknowledged at once.
     var hasSpoken = false
     /// The channel is closed.
@@ -108,7 +114,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.loop = loop
         self.isTLS = isTLS
         let limits = RTMP.Limits(core.config.limits)
-        self.decoder = ChunkDecoder(limits: limits)
+        self.decoder = ChunkDecoder(limits: limits, maySendMedia: false)
         self.session = ServerSession(limits: limits)
         self.openedMs = loop.relay.nowMs
         self.openedPunctualMs = loop.relay.punctualMs
@@ -226,20 +232,20 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         let limits = self.core.config.limits
         if self.handshake != nil {
             if self.loop.relay.punctualMs - self.openedPunctualMs > limits.handshakeMs {
-                self.close(.handshakeTimeout, detail: "no whole handshake within \(limits.handshakeMs) ms")
+                self.close(.handshakeTimeout, detail: "no whole handshake within \(limits.handshakeMs) ms (limits.handshake)")
             }
             return
         }
         if self.connect == nil {
             if self.loop.relay.punctualMs - (self.handshakeDoneMs ?? self.openedPunctualMs) > limits.connectMs {
-                self.close(.connectTimeout, detail: "no connect within \(limits.connectMs) ms of the handshake")
+                self.close(.connectTimeout, detail: "no connect within \(limits.connectMs) ms of the handshake (limits.connect)")
             }
             return
         }
         if let silent = self.publishings.first(where: { !$0.hasMedia && !$0.admission.seat.mayBeSilent }),
             nowMs - silent.sinceMs > limits.firstMediaMs
         {
-            self.close(.firstMediaTimeout, detail: "no audio or video within \(limits.firstMediaMs) ms of publish")
+            self.close(.firstMediaTimeout, detail: "no audio or video within \(limits.firstMediaMs) ms of publish (limits.firstMedia)")
             return
         }
         if self.publishings.isEmpty && self.plays.isEmpty {
@@ -272,7 +278,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
             case .notRTMP, .unsupportedVersion: .notRTMP
             default: .protocolError
             }
-        self.close(reason, detail: "\(error)")
+        self.close(reason, detail: error.setting.map { "\(error) (\($0))" } ?? "\(error)")
     }
 
     /// Remembers why; the first reason stands.
@@ -332,6 +338,25 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     }
 }
 
+extension RTMPError {
+    /// The setting that a peer crossed; nil for what no setting changes.
+    fileprivate var setting: String? {
+        switch self {
+        case .messageTooLarge(let type, _, _):
+            switch MessageType(rawValue: type) {
+            case .audio: "limits.audioMessage"
+            case .video, .aggregate: "limits.videoMessage"
+            default: "limits.dataMessage"
+            }
+        case .messageTooLargeBeforePublish: "limits.messageBeforePublish"
+        case .tooManyBytesBeforePublish: "limits.bytesBeforePublish"
+        case .tooManyPartialMessages: "limits.partialMessages"
+        case .tooManyPartialBytes: "limits.partialBytes"
+        default: nil
+        }
+    }
+}
+
 extension RTMP.Limits {
     init(_ config: ServerConfig.Limits) {
         self.init()
@@ -340,6 +365,8 @@ extension RTMP.Limits {
         self.dataMessageBytes = config.dataMessageBytes
         self.partialMessages = config.partialMessages
         self.partialBytes = config.partialBytes
+        self.messageBytesBeforePublish = config.messageBytesBeforePublish
+        self.bytesBeforePublish = config.bytesBeforePublish
         self.nameBytes = config.streamNameBytes
     }
 }

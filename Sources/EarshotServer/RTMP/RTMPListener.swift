@@ -58,8 +58,7 @@ final class RTMPListener: Service, Sendable {
             .childChannelOption(.tcpOption(Self.userTimeout), value: 15_000)
             .childChannelOption(.tcpOption(Self.notSentLowWater), value: 128 << 10)
             .childChannelOption(.maxMessagesPerRead, value: 4)
-            // NIO keeps the first buffer for as long as the connection lives: as small as the handshake allows, for viewers send little.
-            .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: 64 << 10))
+            .childChannelOption(.recvAllocator, value: Self.smallReads)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let loop = core.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
@@ -71,6 +70,13 @@ final class RTMPListener: Service, Sendable {
                 }
             }
     }
+
+    /// Of who has not published: NIO keeps a buffer for as long as the connection lives, as large as its reads once were. As small as the handshake
+    /// allows, for viewers send little.
+    static let smallReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: RTMPListener.smallReadBytes)
+    static let smallReadBytes = 8 << 10
+    /// Of publishers.
+    static let largeReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 16 << 10, maximum: 64 << 10)
 
     /// TCP_USER_TIMEOUT (RFC 5482): milliseconds that sent data may stay unacknowledged before the kernel gives the peer up.
     private static let userTimeout = NIOBSDSocket.Option(rawValue: 18)

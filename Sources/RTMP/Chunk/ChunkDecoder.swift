@@ -2,7 +2,8 @@ package import NIOCore
 
 /// Reassembles messages from chunks (RTMP 1.0 §5.3): a pull parser, `append` then `nextMessage` until it returns `nil`.
 ///
-/// Owned by one connection and used on its event loop only. Memory follows the bytes that arrived, never the lengths announced.
+/// Owned by one connection and used on its event loop only. Memory follows the bytes that arrived, never the lengths announced. A server's
+/// decoder begins with the small limits of a peer that may be anybody; ``publishAccepted()`` gives it those of media.
 /// Set Chunk Size and Abort take effect here, at their place in the byte stream, and are returned like any other message.
 package struct ChunkDecoder {
     /// Bytes handed to ``append(_:)`` so far: what acknowledgements count (RTMP 1.0 §5.4.3).
@@ -20,6 +21,10 @@ package struct ChunkDecoder {
     private var currentRemaining = 0
     private var partialMessages = 0
     private var partialBytes = 0
+    /// Bytes of memory that messages under assembly have.
+    private var assemblyCapacity = 0
+    /// Whether the peer may send media: its publish was accepted, or we asked for what it sends.
+    private var maySendMedia: Bool
     /// Becomes false at the first fmt 3 chunk that does not repeat the extended timestamp.
     private var peerRepeatsExtendedTimestamp = true
 
@@ -30,12 +35,22 @@ package struct ChunkDecoder {
     /// Bytes that a message in several chunks is given with the first of them.
     private static let firstCapacity = 16 << 10
 
-    package init(limits: Limits = Limits()) {
+    /// Of memory: what is remembered of one chunk stream, its place in the table included.
+    private static let chunkStreamCost = 128
+
+    package init(limits: Limits = Limits(), maySendMedia: Bool = true) {
         self.limits = limits
+        self.maySendMedia = maySendMedia
     }
 
+    /// The peer's publish was accepted: from the next chunk on the limits of media hold.
+    package mutating func publishAccepted() { self.maySendMedia = true }
+
     /// Bytes appended and not yet read.
-    package var waitingBytes: UInt64 { UInt64(self.input.readableBytes) }
+    package var waitingBytes: Int { self.input.readableBytes }
+
+    /// Bytes of memory that the peer's unfinished messages, waiting bytes and chunk streams take.
+    package var heldBytes: Int { self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + self.waitingBytes }
 
     /// Adds bytes from the wire.
     package mutating func append(_ bytes: consuming ByteBuffer) {
@@ -84,6 +99,7 @@ package struct ChunkDecoder {
             guard self.headerIsComplete(format: format, at: start + basicLength) else { return false }
             guard self.streams.count < self.limits.chunkStreams else { throw .tooManyChunkStreams(limit: self.limits.chunkStreams) }
             let new = self.streams.count
+            try self.checkHeldBytes(adding: Self.chunkStreamCost)
             self.streams.append(ChunkStream(id: id))
             if new >= Self.linearSearchLimit { self.positions[id] = new }
             return try self.readMessageHeader(format: format, position: new, basicLength: basicLength)
@@ -190,9 +206,11 @@ package struct ChunkDecoder {
 
     private mutating func beginMessage(_ position: Int) throws(RTMPError) {
         let length = self.streams[position].length
-        let limit = self.limits.messageBytes(MessageType(rawValue: self.streams[position].header.type))
-        guard length <= limit else {
-            throw .messageTooLarge(type: self.streams[position].header.type, length: length, limit: limit)
+        let type = self.streams[position].header.type
+        let limit = self.limits.messageBytes(MessageType(rawValue: type))
+        guard length <= limit else { throw .messageTooLarge(type: type, length: length, limit: limit) }
+        guard self.maySendMedia || length <= self.limits.messageBytesBeforePublish else {
+            throw .messageTooLargeBeforePublish(type: type, length: length, limit: self.limits.messageBytesBeforePublish)
         }
         self.currentStream = position
         self.currentRemaining = min(self.chunkSize, length)
@@ -220,15 +238,12 @@ package struct ChunkDecoder {
         self.currentRemaining -= count
         self.partialBytes += count
         guard self.partialBytes <= self.limits.partialBytes else { throw .tooManyPartialBytes(limit: self.limits.partialBytes) }
-        // All of a usual frame at once; what is larger in steps that what has come pays for, so that little is copied twice.
         let assembled = self.streams[position].received + count
-        if self.streams[position].assembly.capacity < assembled {
-            self.streams[position].assembly.reserveCapacity(min(length, max(4 * assembled, Self.firstCapacity)))
-        }
+        if self.streams[position].assembly.capacity < assembled { try self.reserve(assembled, for: position) }
         self.streams[position].assembly.writeBuffer(&piece)
         guard self.streams[position].received == length else { return nil }
         self.partialBytes -= length
-        let payload = self.streams[position].takeAssembly()
+        let payload = self.takeAssembly(position)
         return self.finish(payload)
     }
 
@@ -257,8 +272,33 @@ package struct ChunkDecoder {
             self.streams[position].isInMessage = false
             self.partialMessages -= 1
             self.partialBytes -= self.streams[position].received
-            _ = self.streams[position].takeAssembly()
+            _ = self.takeAssembly(position)
         }
+    }
+
+    // MARK: Memory
+
+    /// Makes room for the bytes of an unfinished message that have come.
+    private mutating func reserve(_ assembled: Int, for position: Int) throws(RTMPError) {
+        let length = self.streams[position].length
+        // A publisher's usual frame at once; what is larger in steps that what has come pays for, so that little is copied twice. Anybody else
+        // gets what has come, which ByteBuffer rounds up to a power of two.
+        let wanted = self.maySendMedia ? max(4 * assembled, Self.firstCapacity) : assembled
+        let before = self.streams[position].assembly.capacity
+        self.streams[position].assembly.reserveCapacity(min(length, wanted))
+        self.assemblyCapacity += self.streams[position].assembly.capacity - before
+        try self.checkHeldBytes(adding: 0)
+    }
+
+    private mutating func takeAssembly(_ position: Int) -> ByteBuffer {
+        self.assemblyCapacity -= self.streams[position].assembly.capacity
+        return self.streams[position].takeAssembly()
+    }
+
+    private func checkHeldBytes(adding bytes: Int) throws(RTMPError) {
+        guard !self.maySendMedia, self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + bytes > self.limits.bytesBeforePublish
+        else { return }
+        throw .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
     }
 }
 

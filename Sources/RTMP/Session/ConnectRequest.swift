@@ -8,6 +8,7 @@ package struct ConnectRequest: Sendable, Equatable {
     package var objectEncoding: Double
     /// Enhanced RTMP capability bits: reconnect 1, multitrack 2, ModEx 4, nanosecond offset 8.
     package var capsEx: Int
+    /// FourCCs, or "*"; at most ``fourCCLimit``.
     package var fourCCs: [String]
     /// Whether any Enhanced RTMP field came, so that the answer may carry some.
     package var isEnhanced: Bool
@@ -20,6 +21,8 @@ package struct ConnectRequest: Sendable, Equatable {
     /// Bytes of a text that is kept for the connection's life only to be shown.
     private static let shownBytes = 1_024
     private static let pathBytes = 2_048
+    /// Codecs that a client may name. Kept for the connection's life, so neither longer texts nor more of them are.
+    private static let fourCCLimit = 64
 
     init(_ command: Command) {
         let object = command.object
@@ -38,7 +41,7 @@ package struct ConnectRequest: Sendable, Equatable {
             default: break
             }
         }
-        self.fourCCs = fourCCs
+        self.fourCCs = Array(fourCCs.lazy.filter { $0.utf8.count <= 4 }.prefix(Self.fourCCLimit))
         self.isEnhanced = ["capsEx", "fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap"].contains { object[$0] != nil }
         self.transaction = command.transaction
         self.announcesPublish = object["type"]?.string == "nonprivate"
