@@ -37,8 +37,11 @@ final class HomeStream {
 /// A stream's messages in one packaging: the home loop's own ring and viewers, and the other loops that have some. Home loop only.
 final class PackagedStream {
     let fanout: LoopFanout
-    var allocator = SlabAllocator()
+    var allocator: SlabAllocator
     var subscribers: [RelayLoop] = []
 
-    init(_ fanout: LoopFanout) { self.fanout = fanout }
+    init(_ fanout: LoopFanout) {
+        self.fanout = fanout
+        self.allocator = SlabAllocator(ledger: fanout.ledger)
+    }
 }

@@ -36,6 +36,8 @@ package final class LoopFanout {
     /// The longest that a message waited, since the last sweep, for the loop to reach a viewer whose socket was ready.
     private var longestWaitMs: Int64 = 0
 
+    /// Where the stream's slabs are charged.
+    let ledger: MemoryLedger?
     private let encoder: any FrameEncoder
     /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
     private var preludeCache: (sequence: Int, timestamp: Int64, messages: [EncodedMessage])?
@@ -55,6 +57,7 @@ package final class LoopFanout {
         self.maxQueueMs = policy.maxQueueMs(stream.path)
         self.ring = ring
         self.isSeeded = isSeeded
+        self.ledger = policy.ledger
         self.encoder = encoder
         self.rate = RecentRate(nowMs: nowMs)
         self.rate.seed(ring, nowMs: nowMs)
@@ -100,7 +103,7 @@ package final class LoopFanout {
         let timestamp = sequence < self.ring.head ? self.ring[sequence].timestamp : self.ring.lastTimestamp ?? frames[0].timestamp
         // The timestamp too: who joined at the head before its message came was given the message's before.
         if let cache = self.preludeCache, cache.sequence == sequence, cache.timestamp == timestamp { return cache.messages }
-        var allocator = SlabAllocator()
+        var allocator = SlabAllocator(ledger: self.ledger)
         let messages = frames.map { frame in
             var stamped = frame
             stamped.timestamp = timestamp

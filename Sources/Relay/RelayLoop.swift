@@ -128,7 +128,7 @@ package final class RelayLoop: @unchecked Sendable {
     /// The home stream in this packaging, made of what RTMP's ring holds when somebody asks for it first.
     private func packaged(_ home: HomeStream, _ packaging: Packaging) -> PackagedStream {
         if let there = home.packaged(packaging) { return there }
-        var allocator = SlabAllocator()
+        var allocator = SlabAllocator(ledger: self.policy.ledger)
         let ring = home.ring.repackaged { message in
             message.frame(self.rtmp).map {
                 EncodedMessage($0, encoder: self.encoder(packaging), allocator: &allocator, arrivalMs: message.arrivalMs)
@@ -291,6 +291,7 @@ package final class RelayLoop: @unchecked Sendable {
             home.meter.tick(nowMs: nowMs)
             home.history.tick(home.meter, viewers: home.stream.viewerCount, isLive: home.state.publisherToken != nil, nowMs: nowMs)
         }
+        if self.policy.ledger?.isOver == true { self.dropUnwatchedCaches() }
         let samplesKernel = self.sweeps % 10 == 0
         for fanout in Array(self.fanouts.values) {
             fanout.lateness = self.lateness

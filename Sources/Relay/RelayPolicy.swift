@@ -1,4 +1,4 @@
-/// When a viewer counts as slow, and a loop as overloaded. Milliseconds.
+/// When a viewer counts as slow, and a loop as overloaded (milliseconds), and what a stream may hold.
 package struct RelayPolicy: Sendable {
     package var skipBehindMs: Int64 = 1_000
     package var maxBehindMs: Int64 = 5_000
@@ -12,6 +12,8 @@ package struct RelayPolicy: Sendable {
     package var maxQueueByAppMs: [String: Int64] = [:]
     package var grace = GracePeriods()
     package var ring = FanoutRing.Bounds()
+    /// Where slabs are charged; nil: nowhere.
+    package var ledger: MemoryLedger?
     package init() {}
 
     /// For a stream "app/name".

@@ -11,14 +11,18 @@ package final class Slab: @unchecked Sendable {
     let capacity: Int
     /// Bytes in use. Touched by the writer only.
     private(set) var used = 0
+    private let ledger: MemoryLedger?
 
-    init(capacity: Int) {
+    init(capacity: Int, ledger: MemoryLedger? = nil) {
         self.capacity = capacity
+        self.ledger = ledger
         self.base = .allocate(byteCount: capacity, alignment: 16)
+        ledger?.charge(capacity)
     }
 
     deinit {
         self.base.deallocate()
+        self.ledger?.charge(-self.capacity)
     }
 
     var free: Int { self.capacity - self.used }
@@ -41,6 +45,9 @@ struct SlabAllocator {
     private var current: Slab?
     private var size = Self.smallest
     private var currentSince: Int64 = 0
+    private let ledger: MemoryLedger?
+
+    init(ledger: MemoryLedger? = nil) { self.ledger = ledger }
 
     /// Memory for one message of `count` bytes.
     mutating func take(_ count: Int, nowMs: Int64) -> (slab: Slab, bytes: UnsafeMutableRawBufferPointer) {
@@ -55,10 +62,10 @@ struct SlabAllocator {
         }
         // A message that fills half a slab by itself gets its own, and the current one goes on being filled.
         if count > self.size / 2, self.current != nil {
-            let slab = Slab(capacity: count)
+            let slab = Slab(capacity: count, ledger: self.ledger)
             return (slab, slab.take(count))
         }
-        let slab = Slab(capacity: max(self.size, count))
+        let slab = Slab(capacity: max(self.size, count), ledger: self.ledger)
         self.current = slab
         self.currentSince = nowMs
         return (slab, slab.take(count))

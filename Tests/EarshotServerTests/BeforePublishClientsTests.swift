@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTMP
+import Relay
 import Testing
 
 @testable import EarshotServer
@@ -79,6 +80,7 @@ import Testing
                 async let sent = publisher.send(bytes: Self.encoded([header] + frames))
                 let read = try await Self.bytesUntilItStops(reading: publisher, server)
                 #expect(read > 200 << 10 && read < 290 << 10)
+                #expect(server.server.core.memory.ledger.used < 400 << 10)
                 #expect(!publisher.isClosed && viewer.media().isEmpty)
                 await gate.open()
                 #expect(await sent)
@@ -117,6 +119,7 @@ import Testing
                 #expect(server.lines.contains("remote=\(publisher.address) ", "(limits.bytesBeforePublish)"))
                 await gate.open()
                 try await server.wait("sessions") { $0["total"].int == 0 }
+                try await eventually("its memory") { server.server.core.memory.ledger.used < 64 << 10 }
             }
         }
     }

@@ -348,6 +348,7 @@ import Testing
         config.webhooks.key = nil
         config.recording.directory = nil
         config.snapshots.directory = nil
+        config.limits.memoryBytes = nil
         #expect(config == ServerConfig())
     }
 

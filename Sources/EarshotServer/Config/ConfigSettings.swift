@@ -233,6 +233,10 @@ extension ConfigSetting {
             "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
             "Bytes held for such a connection; while a decision is awaited its socket is not read past that."),
         .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
+        .make(
+            "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),
+            "Memory for streams and connections; past it caches go, then new publishes and plays are refused. Without: 60 % of what there is."
+        ),
         .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
         .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
         .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),

@@ -291,6 +291,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var bytesBeforePublish = 256 << 10
         /// App and stream name, UTF-8.
         package var streamNameBytes = 256
+        /// Bytes of media and of what peers have sent, over the whole process. Nil: ``SystemMemory/usualLimit``.
+        package var memoryBytes: Int?
         /// RTMP and RTMPS connections at a time.
         package var connections = 20_000
         package var connectionsPerAddress = 5_000

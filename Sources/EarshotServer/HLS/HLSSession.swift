@@ -134,6 +134,9 @@ final class HLSSessions: Sendable {
     func add(_ session: HLSSession) { self.rows.withLock { $0[session.token] = session } }
     func remove(_ session: HLSSession) { self.rows.withLock { $0[session.token] = nil } }
 
+    /// Whether somebody plays the stream.
+    func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path == path } } }
+
     /// Ends all that play the stream, each on its loop.
     func end(_ path: String, _ reason: CloseReason) {
         for session in self.rows.withLock({ rows in rows.values.filter { $0.path == path } }) { session.end(reason) }

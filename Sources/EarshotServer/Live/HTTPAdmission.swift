@@ -103,7 +103,7 @@ extension APIError {
     init(_ refusal: AdmissionRefusal) {
         switch refusal.reason {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
-        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded:
+        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit:
             self.init(.serviceUnavailable, .unavailable, refusal.message)
         case .credentialThrottled: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)

@@ -66,6 +66,8 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case tooManyFromAddress = "too_many_from_address"
     case tooManyPublishers = "too_many_publishers"
     case tooManyViewers = "too_many_viewers"
+    /// The server's memory is used up: nothing new begins.
+    case memoryLimit = "memory_limit"
     /// More bytes than allowed while a decision was awaited.
     case inboundFlood = "inbound_flood"
     case serverShutdown = "server_shutdown"

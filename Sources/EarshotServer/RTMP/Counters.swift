@@ -23,6 +23,8 @@ package final class Counters: Sendable {
         package var webhooksGivenUp: UInt64 = 0
         /// Lines of the log that were not written; filled in when they are asked for.
         package var logLinesDropped: UInt64 = 0
+        /// Filled in when they are asked for: bytes, and what followed from their limit.
+        var memory: (used: Int, limit: Int, state: MemoryBudget.State) = (0, 0, MemoryBudget.State())
         /// Of talk, filled in when they are asked for.
         var talk: (mixes: Int, totals: TalkTotals) = (0, TalkTotals())
     }

@@ -1,5 +1,6 @@
 import NIOCore
 import RTMP
+import Relay
 
 /// What a connection may make the server hold, and when its socket is left unread.
 ///
@@ -9,6 +10,8 @@ import RTMP
 extension RTMPConnection {
     /// What a read turn may add before ``updateReading()`` takes effect: `maxMessagesPerRead` buffers of ``RTMPListener/smallReads``.
     private static let turnBytes = 4 * RTMPListener.smallReadBytes
+    /// Steps in which held bytes are charged: less than that is not worth an atomic operation.
+    private static let chargeStep = 64 << 10
 
     private var bytesBeforePublish: Int { self.core.config.limits.bytesBeforePublish }
 
@@ -23,7 +26,7 @@ extension RTMPConnection {
         return false
     }
 
-    /// After each read: stops reading when enough waits.
+    /// After each read: stops reading when enough waits, and charges what is held.
     func weighInput() {
         let held = self.decoder.heldBytes
         let isFull = self.isDeciding && held > self.bytesBeforePublish - min(Self.turnBytes, self.bytesBeforePublish / 2)
@@ -31,6 +34,18 @@ extension RTMPConnection {
             self.isFull = isFull
             self.updateReading()
         }
+        guard abs(held - self.chargedBytes) >= Self.chargeStep else { return }
+        let grows = held > self.chargedBytes
+        self.charge(held)
+        // Nobody in particular is not to take what is short.
+        if grows, !self.isPublisher, self.core.memory.ledger.isOver { self.close(.memoryLimit, detail: self.core.memory.refusal.message) }
+    }
+
+    /// What the connection holds now, on the process's account.
+    func charge(_ bytes: Int) {
+        guard bytes != self.chargedBytes else { return }
+        self.core.memory.ledger.charge(bytes - self.chargedBytes)
+        self.chargedBytes = bytes
     }
 
     /// Reads the socket unless the connection's turn is over or enough waits for a decision.

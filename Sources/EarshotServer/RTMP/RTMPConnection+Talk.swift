@@ -19,7 +19,9 @@ extension RTMPConnection {
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let core = self.core
             Task {
-                let answer = await core.admitTalker(place, request, pass)
+                let refusal = await core.memoryRefusal(request.address.path, isPublish: true)
+                let answer: Result<ServerCore.PublishAdmission, AdmissionRefusal> =
+                    if let refusal { .failure(refusal) } else { await core.admitTalker(place, request, pass) }
                 connection.eventLoop.execute { connection.value.publishAdmitted(streamID, request, answer) }
             }
         } catch {
@@ -36,7 +38,11 @@ extension RTMPConnection {
             let role = ConnectedRole(connection: connection, streamID: streamID)
             let core = self.core
             Task {
-                let answer = await core.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                let refusal = await core.memoryRefusal(request.address.path, isPublish: false)
+                let answer: Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal> =
+                    if let refusal { .failure(refusal) } else {
+                        await core.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                    }
                 connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
             }
         } catch {

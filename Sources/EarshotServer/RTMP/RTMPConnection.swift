@@ -78,6 +78,8 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var isFull = false
     /// The channel's autoRead.
     var isReading = true
+    /// What the process's account says that it holds.
+    var chargedBytes = 0
     /// A publish was accepted, now or before.
     var isPublisher = false
     /// Messages that are no media have been written since what came was last acknowledged at once.
@@ -196,6 +198,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.loop.remove(self)
         if self.isAdmitted { self.core.admission.leave(self.addressKey) }
         self.isAdmitted = false
+        self.charge(0)
         guard !self.hasEnded else { return }
         self.hasEnded = true
         self.logClose()

@@ -33,6 +33,7 @@ package final class ServerCore: Sendable {
     let roomFlood = FloodGate()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let admission: ConnectionAdmission
+    let memory: MemoryBudget
     /// For the listeners of RTMP and RTMPS, and of HTTP and HTTPS.
     let rtmpGate: AcceptGate
     let httpGate: AcceptGate
@@ -57,9 +58,11 @@ package final class ServerCore: Sendable {
         self.outbound = outbound
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
+        self.memory = MemoryBudget(config.limits)
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
-        let policy = RelayPolicy(config)
-        let loops = group.makeIterator().map { LoopContext($0, policy, log) }
+        var policy = RelayPolicy(config)
+        policy.ledger = self.memory.ledger
+        let loops = group.makeIterator().map { [policy] loop in LoopContext(loop, policy, log) }
         let pressures = loops.map(\.relay.pressure)
         self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })
         self.placement = Placement(group, pressures)

@@ -79,7 +79,7 @@ actor Recorder {
         if let taken = head?.take(wake: wake) {
             self.mailbox = taken
         } else {
-            let mailbox = FrameMailbox(on: self.stream.home.eventLoop, wake: wake)
+            let mailbox = FrameMailbox(on: self.stream.home.eventLoop, ledger: self.core.memory.ledger, wake: wake)
             self.mailbox = mailbox
             RelayLoop.add(mailbox, to: self.stream)
         }

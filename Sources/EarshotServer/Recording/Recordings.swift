@@ -251,7 +251,7 @@ package final class Recordings: Sendable {
             if let running = state.running[path], !running.isOver { return false }
             return state.stopped[path]?.stream !== stream
         }
-        if isDue { self.heads.add(stream, of: core.registry) }
+        if isDue { self.heads.add(stream, of: core.registry, ledger: core.memory.ledger) }
     }
 
     /// What happened to rooms: streams that are to be recorded begin, what waited for a room that is over does not go on. On the registry's

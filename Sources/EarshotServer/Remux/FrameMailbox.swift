@@ -53,6 +53,8 @@ final class FrameMailbox: StreamTap {
         var spare = ByteBuffer()
         var isArenaUsed = false
         var bytes = 0
+        /// What the ledger has of it.
+        var chargedBytes = 0
         /// Nil: everything is.
         var patience: Patience?
         /// The taker has been woken and has not gone back to rest.
@@ -70,6 +72,7 @@ final class FrameMailbox: StreamTap {
     private let box = Mutex(Box())
     private let eventLoop: any EventLoop
     private let limitBytes: Int
+    private let ledger: MemoryLedger?
     private let wake: @Sendable () -> Void
     private static let limitItems = 20_000
     /// So much together is worth waking for whatever it is. Bytes.
@@ -78,6 +81,8 @@ final class FrameMailbox: StreamTap {
     private static let longestCopy = 256 << 10
     /// A larger arena is not kept for streams that need a quarter of it. Bytes.
     private static let smallArena = 256 << 10
+    /// Steps in which the ledger is told: no atomic operation for each frame. Bytes.
+    private static let chargeStep = 64 << 10
     /// What libav wants behind a packet. Bytes.
     private static let padding = 64
     /// Between two looks of the loop. Milliseconds.
@@ -85,12 +90,17 @@ final class FrameMailbox: StreamTap {
     /// The taker learns that no coded frame has come for so long. Milliseconds.
     static let stallMs: Int64 = 230
 
-    /// `eventLoop` is the stream's home.
-    init(on eventLoop: any EventLoop, limitBytes: Int = 32 << 20, wake: @escaping @Sendable () -> Void) {
+    /// `eventLoop` is the stream's home. What waits here is charged to `ledger`.
+    init(
+        on eventLoop: any EventLoop, limitBytes: Int = 32 << 20, ledger: MemoryLedger? = nil, wake: @escaping @Sendable () -> Void
+    ) {
         self.eventLoop = eventLoop
         self.limitBytes = limitBytes
+        self.ledger = ledger
         self.wake = wake
     }
+
+    deinit { self.ledger?.charge(-self.box.withLock { $0.chargedBytes }) }
 
     /// Frames left out because their taker was behind.
     var dropped: UInt64 { self.box.withLock { $0.dropped } }
@@ -108,10 +118,20 @@ final class FrameMailbox: StreamTap {
             for item in items {
                 if self.add(item, to: &box, nowMs: nowMs) { isNews = true }
             }
+            self.charge(&box)
             defer { if isNews { box.isAwake = true } }
             return isNews && !box.isAwake
         }
         if wakes { self.wake() }
+    }
+
+    private func charge(_ box: inout Box) {
+        guard let ledger = self.ledger else { return }
+        // Payloads that were not copied are in memory of their own.
+        let held = box.arena.capacity + box.spare.capacity + max(0, box.bytes - box.arena.readableBytes)
+        guard abs(held - box.chargedBytes) >= Self.chargeStep else { return }
+        ledger.charge(held - box.chargedBytes)
+        box.chargedBytes = held
     }
 
     /// Whether it is worth waking for.
@@ -217,6 +237,7 @@ final class FrameMailbox: StreamTap {
                 box.isArenaUsed = true
                 if box.arena.capacity > max(Self.smallArena, 4 * arena.readableBytes) { box.arena = ByteBuffer() }
             }
+            self.charge(&box)
             return Batch(items: items, idleMs: LoopSweeper.nowMs - box.newestMs)
         }
     }

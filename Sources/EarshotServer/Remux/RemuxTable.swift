@@ -35,9 +35,9 @@ final class RemuxTable: Sendable {
     }
 
     /// False: somebody has asked for it meanwhile.
-    func remove(_ remuxer: StreamRemuxer, ifIdleAt nowMs: Int64) -> Bool {
+    func remove(_ remuxer: StreamRemuxer, ifIdleAt nowMs: Int64, idleMs: Int64 = StreamRemuxer.idleMs) -> Bool {
         self.rows.withLock { rows in
-            guard remuxer.isIdle(nowMs: nowMs) else { return false }
+            guard remuxer.isIdle(nowMs: nowMs, idleMs: idleMs) else { return false }
             if rows[remuxer.path] === remuxer { rows[remuxer.path] = nil }
             return true
         }

@@ -21,6 +21,8 @@ actor StreamRemuxer {
     private let stream: Relay.Stream
     private let maker: PieceMaker
     private let taker: WindowTaker
+    /// The window's segments.
+    private let charge: MemoryCharge
     private let makeWindow: @Sendable () throws(HLSError) -> MediaWindow
     private var mailbox: FrameMailbox?
     private var timer: (any DispatchSourceTimer)?
@@ -64,7 +66,9 @@ actor StreamRemuxer {
     /// For what is not urgent: an end that nobody waits for, and waits that were in vain.
     private static let tickMs = 1_000
     /// Without a request and without a viewer.
-    private static let idleMs: Int64 = 30_000
+    static let idleMs: Int64 = 30_000
+    /// The same while memory is short, and no viewer by HLS is known.
+    private static let unwatchedMs: Int64 = 2_000
     private static let lingerMs: Int64 = 30_000
     private static let waiterLimit = 20_000
 
@@ -85,6 +89,7 @@ actor StreamRemuxer {
                 configuration: settings.window)
         }
         self.makeWindow = makeWindow
+        self.charge = MemoryCharge(core.memory.ledger)
         let cache = core.config.relay.gopCache
         self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
         self.taker.keyframeIntervalMs = keyframeIntervalMs
@@ -95,7 +100,7 @@ actor StreamRemuxer {
     /// Begins to take frames. Once.
     func start() {
         let me = Weak(remuxer: self)
-        let mailbox = FrameMailbox(on: self.stream.home.eventLoop) { [executor] in
+        let mailbox = FrameMailbox(on: self.stream.home.eventLoop, ledger: self.core.memory.ledger) { [executor] in
             executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
         }
         self.mailbox = mailbox
@@ -111,7 +116,9 @@ actor StreamRemuxer {
     /// Whoever asks something of it says so first: it does not stop then.
     nonisolated func touch() { self.lastUse.store(LoopSweeper.nowMs, ordering: .relaxed) }
 
-    nonisolated func isIdle(nowMs: Int64) -> Bool { nowMs - self.lastUse.load(ordering: .relaxed) >= Self.idleMs }
+    nonisolated func isIdle(nowMs: Int64, idleMs: Int64 = StreamRemuxer.idleMs) -> Bool {
+        nowMs - self.lastUse.load(ordering: .relaxed) >= idleMs
+    }
 
     /// The stream that it was made for is over.
     nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
@@ -133,6 +140,7 @@ actor StreamRemuxer {
             if self.playlistWaiters > 0 { self.taker.startEarly(nowMs: nowMs) }
             self.tellProblems()
             self.changed()
+            self.charge.set(self.taker.window.heldBytes)
             if mailbox.rest(self.patience) { break }
         }
         // Nothing of it may stay: whoever waits for more is told so now.
@@ -190,6 +198,7 @@ actor StreamRemuxer {
     private func tick() {
         let nowMs = LoopSweeper.nowMs
         if self.phase == .running { self.taker.expire(nowMs: nowMs) }
+        self.charge.set(self.taker.window.heldBytes)
         if (self.taker.pieces?.viewers ?? 0) > 0 { self.touch() }
         self.changed()
         for index in self.waiters.indices.reversed() where nowMs >= self.waiters[index].untilMs {
@@ -205,6 +214,12 @@ actor StreamRemuxer {
             }
         case .stopped: break
         }
+    }
+
+    /// Memory is short: what nobody watches goes. Who asks for it later has it made anew.
+    func dropIfUnwatched() {
+        guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.core.hlsSessions.play(self.path) else { return }
+        if self.core.remuxers.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
     }
 
     /// Nobody wants it any more, or the server goes.

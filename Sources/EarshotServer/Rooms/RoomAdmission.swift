@@ -1,5 +1,6 @@
 import NIOCore
 import RTMP
+import Relay
 package import Rooms
 import Synchronization
 
@@ -13,6 +14,7 @@ extension ServerCore {
 
     /// Asks the hook, if there is one, and then the room registry.
     func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
+        if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
         var pass = checked
         if self.admissions.hasHook(.publish) {
             switch await self.admissions.ask(request, pass: checked) {
@@ -36,11 +38,12 @@ extension ServerCore {
 
     /// Whether letting this viewer in takes more than what is in memory.
     func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
-        self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
+        self.memory.ledger.isOver || self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
     }
 
     /// Asks whose room the stream is, when the credential is for a room, and then the hook, if there is one.
     func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
+        if let refusal = await self.memoryRefusal(request.address.path, isPublish: false) { return .failure(refusal) }
         let path = StreamPath(app: request.address.app, name: request.address.name)
         if let room = pass.room, room != path.name {
             do {

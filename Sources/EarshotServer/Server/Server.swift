@@ -106,7 +106,7 @@ package final class Server: Sendable {
         // What is named first ends last.
         [
             self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), SnapshotService(core: self.core),
-            RelayTaskService(core: self.core),
+            RelayTaskService(core: self.core), MemoryService(core: self.core),
             self.webhooks,
         ] + self.listeners + self.http
             + [

@@ -37,6 +37,9 @@ final class PullPublisher: RoomPublisher {
     static func begin(
         _ path: StreamPath, task: Int64, from address: String, way: [String], core: ServerCore, onEnd: @escaping @Sendable (PushEnd) -> Void
     ) async throws(PullRefusal) -> PullPublisher {
+        if let refusal = await core.memoryRefusal(path.description, isPublish: true) {
+            throw PullRefusal(reason: refusal.reason.rawValue, text: refusal.message)
+        }
         let push = PushRequest(
             path: path, clientAddress: address, session: core.nextSessionID(), parameters: "relayTask=\(task)", mayCreateRoom: true)
         let grant: PushGrant

@@ -35,6 +35,20 @@ import Testing
 
     private static let patience = FrameMailbox.Patience(leads: .video, dueMs: 1_000, keyframeDueMs: 500, newestMs: 100)
 
+    @Test func whatWaitsIsCharged() throws {
+        let ledger = MemoryLedger(limit: 1)
+        do {
+            let mailbox = FrameMailbox(on: MultiThreadedEventLoopGroup.singleton.any(), ledger: ledger) {}
+            for number in 0..<10 { mailbox.take([try Self.picture(Int64(number), key: number == 0, count: 100_000)]) }
+            #expect((900_000..<1_100_000).contains(ledger.used))
+            #expect(mailbox.drain().items.count == 10)
+            #expect(ledger.used < 100_000)
+            mailbox.take([try Self.picture(10, count: 200_000)])
+            #expect(ledger.used >= 200_000)
+        }
+        #expect(ledger.used == 0)
+    }
+
     @Test func wakesForWhatIsWorthIt() throws {
         let (mailbox, wakes) = Self.mailbox()
         mailbox.take([try Self.picture(100)])

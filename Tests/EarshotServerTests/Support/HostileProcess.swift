@@ -5,6 +5,8 @@ struct ServerProcess: Sendable {
     let process: ClientProcess
     let port: Int
     let http: Int
+    /// The data directory, removed with the server.
+    let data: String
 
     /// Starts the built server with these settings (`EARSHOT_…`), runs the body, and kills it.
     static func run<Result: Sendable>(
@@ -25,11 +27,18 @@ struct ServerProcess: Sendable {
                 let http = banner.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/),
                 let port = Int(rtmp.1), let httpPort = Int(http.1)
             else { throw TimedOut(description: "no server at \(binary): \(process.errorsSoFar)") }
-            return try await body(ServerProcess(process: process, port: port, http: httpPort))
+            return try await body(ServerProcess(process: process, port: port, http: httpPort, data: data))
         }
     }
 
     func residentBytes() throws -> Int { try self.process.residentBytes() }
+
+    /// A number that `GET /counters` shows.
+    func counter(_ name: String) async throws -> Int {
+        let answer = try await HTTPAnswer.get("http://127.0.0.1:\(self.http)/api/v1/counters", token: TokenFile.read(self.data))
+        return try answer.json()["data"][name].int.orThrow()
+    }
+
     func openDescriptors() throws -> Int { try self.process.openDescriptors() }
 
     /// How many connections ended for each reason.

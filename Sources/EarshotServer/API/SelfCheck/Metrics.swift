@@ -6,7 +6,7 @@ import Synchronization
 struct Metrics {
     static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
     /// Of ``Counters/Values/shape``: those that fall again.
-    private static let gauges: Set<String> = ["talkMixes"]
+    private static let gauges: Set<String> = ["talkMixes", "memoryUsedBytes", "memoryLimitBytes", "memoryTrimLongestMs"]
 
     private(set) var text = ""
 
@@ -70,6 +70,7 @@ extension ServerCore {
         var values = self.counters.current
         values.logLinesDropped = LogLoss.lines.load(ordering: .relaxed)
         values.talk = self.talk.totals
+        values.memory = (self.memory.ledger.used, self.memory.ledger.limit, self.memory.current)
         return values
     }
 }

@@ -46,6 +46,13 @@ extension Counters.Values {
         .field(
             "logLinesDropped", .count, "Lines of the log that were not written, since nobody read them or the disk was full.",
             \.logLinesDropped),
+        .field("memoryUsedBytes", .count, "Media, and what connections have sent, that is held now. Bytes.", \.memory.used),
+        .field("memoryLimitBytes", .count, "What it is held to: limits.memory. Bytes.", \.memory.limit),
+        .field("memoryRefusals", .count, "Publishes and plays refused because memory was used up.", \.memory.state.refusals),
+        .field("memoryTrims", .count, "Times that free memory was given back to the system.", \.memory.state.trims),
+        .field("memoryTrimLongestMs", .count, "The longest of them: nobody waited longer for memory. Milliseconds.") {
+            UInt64(clamping: ($0.memory.state.longestTrimMicros + 999) / 1_000)
+        },
         .field("talkMixes", .count, "Different mixes of talk that are listened to now.", \.talk.mixes),
         .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
         .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),

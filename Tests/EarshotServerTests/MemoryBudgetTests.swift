@@ -1,0 +1,132 @@
+import Foundation
+import NIOCore
+import RTMP
+import Relay
+import Testing
+
+@testable import EarshotServer
+
+/// What a server does that has used up its memory. In processes of their own: the limit is the process's.
+@Suite(.serialized) struct MemoryBudgetTests {
+    private static let mebibyte = 1 << 20
+
+    /// A keyframe and pictures that need it, of half a mebibyte each.
+    private static func pictures(_ numbers: Range<Int>, begin: Bool = true) -> [Message] {
+        numbers.map { number in
+            Message(
+                type: .video, streamID: 1, timestamp: UInt32(number * 20),
+                payload: ByteBuffer(
+                    bytes: SyntheticTag.video(number, isKeyframe: begin && number == numbers.lowerBound, bytes: mebibyte / 2)))
+        }
+    }
+
+    private static func send(_ messages: [Message], by client: RawClient) async {
+        var bytes = ByteBuffer()
+        ChunkEncoder().encode(ControlMessage.setChunkSize(60_000).message, chunkStream: 2, into: &bytes)
+        for message in messages { ChunkEncoder(chunkSize: 60_000).encode(message, chunkStream: 6, into: &bytes) }
+        ChunkEncoder(chunkSize: 60_000).encode(ControlMessage.setChunkSize(128).message, chunkStream: 2, into: &bytes)
+        await client.send(bytes: bytes)
+    }
+
+    private static func numbers(_ client: RawClient) -> [Int] { client.media().compactMap { SyntheticTag.number($0.message) } }
+
+    @Test func cachesGoThenNewcomersAreRefused() async throws {
+        let settings = [
+            "EARSHOT_LIMITS_MEMORY=24MiB", "EARSHOT_RELAY_GOP_CACHE_MAX_BYTES=64MiB", "EARSHOT_RELAY_GOP_CACHE_MAX_DURATION=10m",
+            "EARSHOT_RELAY_MAX_BEHIND=60s", "EARSHOT_RELAY_SKIP_BEHIND=50s",
+        ]
+        try await ServerProcess.run(settings) { server in
+            #expect(try await server.counter("memoryLimitBytes") == 24 * Self.mebibyte)
+            let watched = try await RawClient.publishing(server.port, "watched")
+            let viewer = try await RawClient.playing(server.port, "watched")
+            await Self.send(Self.pictures(0..<20), by: watched)
+            try await eventually("twenty pictures") { Self.numbers(viewer).count == 20 }
+            #expect(try await server.counter("memoryUsedBytes") > 10 * Self.mebibyte)
+
+            // A stream that nobody watches fills the rest and more: its own pictures go, and nothing else.
+            let alone = try await RawClient.publishing(server.port, "alone")
+            await Self.send(Self.pictures(0..<40), by: alone)
+            try await eventually("its pictures to be counted") {
+                try await HTTPAnswer.get("http://127.0.0.1:\(server.http)/api/v1/streams", token: TokenFile.read(server.data)).json()[
+                    "data"]["list"]
+                    .list.contains { $0["name"].string == "alone" && $0["bytesIn"].int ?? 0 >= 40 * Self.mebibyte / 2 }
+            }
+            try await eventually("room") { try await server.counter("memoryUsedBytes") < 14 * Self.mebibyte }
+            let late = try await RawClient.playing(server.port, "alone")
+            await Self.send(Self.pictures(40..<42), by: alone)
+            try await eventually("the next keyframe") { Self.numbers(late).count == 2 }
+            #expect(Self.numbers(late) == [40, 41])
+            await late.close()
+            await alone.close()
+
+            // What is watched is too much: whoever comes is refused, and the viewer goes on.
+            await Self.send(Self.pictures(20..<60, begin: false), by: watched)
+            try await eventually("sixty pictures") { Self.numbers(viewer).count == 60 }
+            #expect(try await server.counter("memoryUsedBytes") > 24 * Self.mebibyte)
+            for isPublish in [true, false] {
+                let refused = try await RawClient.connected(server.port)
+                let id = try await refused.createStream()
+                try await refused.perform { isPublish ? $0.publish("third", on: id) : $0.play("watched", on: id) }
+                try await refused.waitUntilClosed()
+                let status = try refused.statuses.last.orThrow()
+                #expect(status.code == (isPublish ? StatusCode.publishBadName : StatusCode.playFailed))
+                #expect(status.description.hasPrefix("[memory_limit] ") && status.description.contains("(limits.memory, 24MiB)"))
+            }
+            for format in ["flv", "m3u8", "mp4"] {
+                let answer = try await HTTPAnswer.get("http://127.0.0.1:\(server.http)/live/watched.\(format)")
+                #expect(answer.status == 503 && answer.headers["retry-after"] == "5" && answer.text.contains("memory_limit"), "\(format)")
+            }
+            #expect(try await server.counter("memoryRefusals") == 5)
+            #expect(server.closed("memory_limit") == 2)
+            try await eventually("the line that says so") { server.process.errorsSoFar.contains("The memory limit is reached") }
+            await Self.send(Self.pictures(60..<62, begin: false), by: watched)
+            try await eventually("the running viewer's pictures") { Self.numbers(viewer).count == 62 }
+            #expect(Self.numbers(viewer) == Array(0..<62))
+
+            // The next keyframe ends the long group, and all is well again.
+            await Self.send(Self.pictures(62..<63), by: watched)
+            try await eventually("room") { try await server.counter("memoryUsedBytes") < 12 * Self.mebibyte }
+            let third = try await RawClient.publishing(server.port, "third")
+            try await eventually("the line that says so") { server.process.errorsSoFar.contains("Memory is free again") }
+            for client in [third, watched, viewer] { await client.close() }
+        }
+    }
+
+    /// Segments of a stream that was asked for once, and is not watched any more.
+    @Test func playlistsThatNobodyAsksForGo() async throws {
+        try await TestServer.run({
+            $0.limits.memoryBytes = 16 << 20
+            $0.hls.always = true
+        }) { server in
+            let core = server.server.core
+            let media = try await HLSLatencyTests.media(4)
+            let publisher = try await TagClient.publish(to: server, "live/cam")
+            try await publisher.send(media)
+            try await eventually("segments") { core.memory.ledger.used > 0 && core.remuxers.find("live/cam") != nil }
+            // Nothing is short yet.
+            await core.dropUnwatched(nowMs: LoopSweeper.nowMs)
+            let remuxer = try core.remuxers.find("live/cam").orThrow()
+            let others = 32 << 20
+            core.memory.ledger.charge(others)
+            defer { core.memory.ledger.charge(-others) }
+            try await eventually("the window to go") { core.remuxers.find("live/cam") !== remuxer }
+        }
+    }
+
+    /// 120 connections leave half a mebibyte each behind, of which the C library keeps what it likes.
+    @Test func freeMemoryIsGivenBack() async throws {
+        try await ServerProcess.run { server in
+            var clients: [RawClient] = []
+            for _ in 0..<120 { clients.append(try await RawClient.shaken(server.port)) }
+            // The peak has been seen: five seconds lie between two looks.
+            try await Task.sleep(for: .seconds(6))
+            for client in clients { await client.close() }
+            try await eventually("a trim", within: 60) { try await server.counter("memoryTrims") == 1 }
+            #expect(try await server.counter("memoryTrimLongestMs") > 0)
+            let metrics = try await HTTPAnswer.get("http://127.0.0.1:\(server.http)/metrics", token: TokenFile.read(server.data)).text
+            for name in ["used_bytes", "limit_bytes", "refusals_total", "trims_total", "trim_longest_ms"] {
+                #expect(metrics.contains("\nearshot_memory_\(name) "), "\(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Media
+import NIOCore
+import Testing
+
+@testable import Relay
+
+/// What streams charge, and what goes when it is too much.
+@Suite struct MemoryLedgerTests {
+    private static func policy(_ limit: Int) -> RelayPolicy {
+        var policy = RelayPolicy()
+        policy.ledger = MemoryLedger(limit: limit)
+        return policy
+    }
+
+    @Test func slabsAreChargedAndGivenBack() {
+        let ledger = MemoryLedger(limit: 100_000)
+        var allocator = SlabAllocator(ledger: ledger)
+        var pieces = [allocator.take(100, nowMs: 0)]
+        #expect(ledger.used == 8 << 10)
+        pieces.append(allocator.take(100_000, nowMs: 0))
+        #expect(ledger.used == (8 << 10) + 100_000 && ledger.isOver)
+        pieces = []
+        #expect(ledger.used == 8 << 10 && !ledger.isOver)
+        allocator.reset()
+        #expect(ledger.used == 0)
+    }
+
+    @Test func aChargeIsGivenBackWithItsHolder() {
+        let ledger = MemoryLedger(limit: 1_000)
+        do {
+            let charge = MemoryCharge(ledger)
+            for bytes in [10, 500, 500, 20] { charge.set(bytes) }
+            #expect(ledger.used == 20)
+        }
+        #expect(ledger.used == 0)
+    }
+
+    /// Over the limit the stream without viewers lets go of its pictures; the one that is watched keeps all.
+    @Test func whatNobodyWatchesGoes() async throws {
+        let policy = Self.policy(1_300_000)
+        let ledger = try #require(policy.ledger)
+        try await RelayHarness.run(policy) { relay in
+            let watched = try await relay.live("live/watched")
+            let alone = try await relay.live("live/alone")
+            let viewer = try await relay.join(watched.stream, on: relay.other)
+            for live in [watched, alone] {
+                try await relay.publish(
+                    [Make.videoHeader(0), Make.key(1, at: 0, bytes: 400_000), Make.inter(2, at: 40, bytes: 100_000)], to: live)
+            }
+            try await relay.sweep()
+            #expect(try await relay.ringBytes(alone.stream) > 500_000 && !ledger.isOver)
+            try await relay.publish([Make.inter(3, at: 80, bytes: 400_000)], to: watched)
+            #expect(ledger.isOver)
+            try await relay.sweep()
+            #expect(try await relay.ringBytes(alone.stream) == 0)
+            #expect(try await relay.ringBytes(watched.stream) > 900_000)
+            #expect(!ledger.isOver)
+            #expect(try await relay.received(viewer).count == 4)
+            // Its next keyframe is kept again.
+            try await relay.publish([Make.key(4, at: 120, bytes: 1_000)], to: alone)
+            try await relay.sweep()
+            #expect(try await relay.ringBytes(alone.stream) > 1_000)
+        }
+        #expect(ledger.used == 0)
+    }
+}
