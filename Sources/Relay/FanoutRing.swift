@@ -33,6 +33,8 @@ package struct FanoutRing: Sendable {
     package private(set) var gopStart: Int?
     /// Headers and metadata that were in force just before `gopStart`.
     package private(set) var gopPrelude: [Frame] = []
+    /// Times that the cached pictures were dropped because they passed their bounds.
+    package private(set) var gopOverflows = 0
     /// Headers and metadata in force now.
     package private(set) var livePrelude: [Frame] = []
     package private(set) var hasVideo = false
@@ -117,7 +119,10 @@ package struct FanoutRing: Sendable {
         if let start = self.gopStart {
             self.gopBytes += Self.cost(message)
             let spanMs = message.arrivalMs - self[start].arrivalMs
-            if self.gopBytes > self.bounds.gopBytes || spanMs > self.bounds.gopMs { self.dropGOP() }
+            if self.gopBytes > self.bounds.gopBytes || spanMs > self.bounds.gopMs {
+                self.gopOverflows += 1
+                self.dropGOP()
+            }
         }
         if isBounded { self.bound() }
     }

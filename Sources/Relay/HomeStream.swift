@@ -10,7 +10,11 @@ final class HomeStream {
     /// RTMP's is always there, and first: it holds the pictures that joiners start with. Others are while somebody is sent them.
     var packagings: [PackagedStream]
     var taps: [any StreamTap] = []
-    var delegate: (any PublisherDelegate)?
+    var delegate: (any PublisherDelegate)? {
+        didSet { self.overflowsTold = nil }
+    }
+    /// Of ``FanoutRing/gopOverflows`` when this publisher came; nil until the first sweep, ``Int/max`` once it was told.
+    var overflowsTold: Int?
 
     init(_ stream: Stream, _ registry: StreamRegistry, grace: GracePeriods, rtmp: PackagedStream) {
         self.stream = stream

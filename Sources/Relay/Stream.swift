@@ -39,11 +39,14 @@ package protocol PublisherDelegate: AnyObject, Sendable {
     func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter)
     /// Nothing has arrived for ``GracePeriods/quietMs``.
     func publisherQuiet(_ token: StreamState.Token)
+    /// Its group of pictures is longer than what is cached: who joins waits for the next keyframe. Once for each publisher.
+    func cacheOverflowed()
 }
 
 extension PublisherDelegate {
     package func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {}
     package func publisherQuiet(_ token: StreamState.Token) {}
+    package func cacheOverflowed() {}
 }
 
 package enum PublishEndReason: Sendable, Equatable {

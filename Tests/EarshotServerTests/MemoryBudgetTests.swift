@@ -28,7 +28,10 @@ import Testing
         await client.send(bytes: bytes)
     }
 
-    private static func numbers(_ client: RawClient) -> [Int] { client.media().compactMap { SyntheticTag.number($0.message) } }
+    /// Of the pictures that came. Without a look at each byte: there are many.
+    private static func numbers(_ client: RawClient) -> [Int] {
+        client.media().compactMap { $0.message.payload.getInteger(at: $0.message.payload.readerIndex + 5, as: UInt64.self).map(Int.init) }
+    }
 
     @Test func cachesGoThenNewcomersAreRefused() async throws {
         let settings = [
@@ -113,15 +116,19 @@ import Testing
         }
     }
 
-    /// 120 connections leave half a mebibyte each behind, of which the C library keeps what it likes.
+    /// 120 connections come and go; what they took is given back once they have been gone for a while.
     @Test func freeMemoryIsGivenBack() async throws {
         try await ServerProcess.run { server in
-            var clients: [RawClient] = []
-            for _ in 0..<120 { clients.append(try await RawClient.shaken(server.port)) }
-            // The peak has been seen: five seconds lie between two looks.
-            try await Task.sleep(for: .seconds(6))
-            for client in clients { await client.close() }
-            try await eventually("a trim", within: 60) { try await server.counter("memoryTrims") == 1 }
+            for _ in 0..<5 {
+                var clients: [RawClient] = []
+                for _ in 0..<120 { clients.append(try await RawClient.shaken(server.port)) }
+                // The server looks once a second, and nothing shows when it did: once more if it did not.
+                try await Task.sleep(for: .seconds(3))
+                for client in clients { await client.close() }
+                try? await eventually("a trim", within: 15) { try await server.counter("memoryTrims") > 0 }
+                if try await server.counter("memoryTrims") > 0 { break }
+            }
+            #expect(try await server.counter("memoryTrims") == 1)
             #expect(try await server.counter("memoryTrimLongestMs") > 0)
             let metrics = try await HTTPAnswer.get("http://127.0.0.1:\(server.http)/metrics", token: TokenFile.read(server.data)).text
             for name in ["used_bytes", "limit_bytes", "refusals_total", "trims_total", "trim_longest_ms"] {

@@ -99,29 +99,35 @@ import Testing
         #expect(!trims.due(Self.load(50), nowMs: 0))
         // Media that is in use is none to be given back.
         #expect(!trims.due(Self.load(75, 25), nowMs: 5_000))
-        #expect(trims.due(Self.load(75, 5), nowMs: 10_000))
-        trims.schedule.trimmed(from: 75 << 20, to: Self.load(52, 5), nowMs: 10_000)
-        #expect(!trims.due(Self.load(52, 5), nowMs: 80_000))
+        #expect(!trims.due(Self.load(75, 5), nowMs: 10_000))
+        // Not in the middle of it.
+        #expect(!trims.due(Self.load(75, 20), nowMs: 14_000))
+        #expect(!trims.due(Self.load(75, 5), nowMs: 16_000))
+        #expect(trims.due(Self.load(75, 5), nowMs: 21_000))
+        trims.schedule.trimmed(from: 75 << 20, to: Self.load(52, 5), nowMs: 21_000)
+        #expect(!trims.due(Self.load(52, 5), nowMs: 90_000))
+        #expect(!trims.due(Self.load(52, 5), nowMs: 95_000))
     }
 
     @Test func onceAMinuteAtMost() {
         let trims = Trims()
-        var count = 0
-        for second in stride(from: Int64(0), through: 600, by: 5) {
-            // A burst every ten seconds.
-            let load = Self.load(100, second % 10 == 0 ? 80 : 0)
+        var seconds: [Int64] = []
+        for second in Int64(0)...300 {
+            // Six seconds of every seven there is little.
+            let load = Self.load(100, second % 7 == 0 ? 80 : 0)
             guard trims.due(load, nowMs: second * 1_000) else { continue }
-            count += 1
+            seconds.append(second)
             trims.schedule.trimmed(from: 100 << 20, to: load, nowMs: second * 1_000)
         }
-        #expect(count == 10)
+        #expect(seconds.count == 5 && zip(seconds, seconds.dropFirst()).allSatisfy { $1 - $0 >= 60 }, "\(seconds)")
     }
 
     @Test func whenManyConnectionsHaveGone() {
         let trims = Trims()
         #expect(!trims.due(Self.load(60, 0, 150), nowMs: 0))
-        #expect(!trims.due(Self.load(60, 0, 51), nowMs: 5_000))
-        #expect(trims.due(Self.load(60, 0, 50), nowMs: 10_000))
+        for second in Int64(1)..<20 { #expect(!trims.due(Self.load(60, 0, 51), nowMs: second * 1_000)) }
+        #expect(!trims.due(Self.load(60, 0, 50), nowMs: 20_000))
+        #expect(trims.due(Self.load(60, 0, 50), nowMs: 25_000))
     }
 
     /// Memory in use cannot be given back: what brought nothing is tried less and less often.
@@ -131,13 +137,15 @@ import Testing
         var minutes: [Int64] = []
         for minute in Int64(1)...240 {
             let load = Self.load(50 + Int(minute) * 40)
-            guard trims.due(load, nowMs: minute * 60_000) else { continue }
+            _ = trims.due(load, nowMs: minute * 60_000)
+            guard trims.due(load, nowMs: minute * 60_000 + 5_000) else { continue }
             minutes.append(minute)
             trims.schedule.trimmed(from: load.resident, to: load, nowMs: minute * 60_000)
         }
         #expect(minutes == [1, 3, 7, 15, 31, 63, 123, 183])
         // What has gone is given back all the same.
         #expect(!trims.due(Self.load(9_000, 30), nowMs: 241 * 60_000))
-        #expect(trims.due(Self.load(9_000, 0), nowMs: 242 * 60_000))
+        #expect(!trims.due(Self.load(9_000, 0), nowMs: 242 * 60_000))
+        #expect(trims.due(Self.load(9_000, 0), nowMs: 242 * 60_000 + 5_000))
     }
 }

@@ -1,5 +1,6 @@
 import Media
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import Relay
@@ -62,5 +63,38 @@ import Testing
             #expect(try await relay.ringBytes(alone.stream) > 1_000)
         }
         #expect(ledger.used == 0)
+    }
+
+    /// A publisher hears once that its pictures are too many, whether by size or by time.
+    @Test func anOverflowIsToldOnce() async throws {
+        final class Publisher: PublisherDelegate {
+            let overflows = Atomic<Int>(0)
+            func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
+            func cacheOverflowed() { self.overflows.add(1, ordering: .relaxed) }
+            var count: Int { self.overflows.load(ordering: .relaxed) }
+        }
+        var policy = RelayPolicy()
+        policy.ring.gopBytes = 10_000
+        try await RelayHarness.run(policy) { relay in
+            let stream = try await relay.acquire()
+            let publisher = Publisher()
+            let token = try await relay.on(relay.home) { try $0.claim(stream, identity: PublisherIdentity("one"), delegate: publisher) }
+            try await relay.sweep()
+            for group in 0..<3 {
+                let at = Int64(group) * 100
+                try await relay.publish([Make.key(1, at: at, bytes: 4_000), Make.inter(2, at: at + 40, bytes: 4_000)], to: (stream, token))
+                try await relay.sweep()
+                #expect(publisher.count == (group == 0 ? 0 : 1))
+                try await relay.publish([Make.inter(3, at: at + 80, bytes: 4_000)], to: (stream, token))
+                try await relay.sweep()
+                #expect(publisher.count == 1)
+            }
+            // The next one hears of its own only.
+            let next = Publisher()
+            _ = try await relay.on(relay.home) { try $0.claim(stream, identity: PublisherIdentity("one"), delegate: next) }
+            try await relay.sweep()
+            try await relay.sweep()
+            #expect(next.count == 0)
+        }
     }
 }

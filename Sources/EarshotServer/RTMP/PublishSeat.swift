@@ -34,6 +34,9 @@ struct ConnectedPublisher: Sendable {
     let connection: NIOLoopBound<RTMPConnection>
     let streamID: UInt32
 
+    /// Its pictures are more than what is cached for joiners.
+    func cacheOverflowed() { self.connection.eventLoop.execute { self.connection.value.noteCacheOverflow() } }
+
     /// Its stream lets go of it.
     func ended(_ token: StreamState.Token, _ end: PushEnd) {
         self.connection.eventLoop.execute { self.connection.value.publishEnded(self.streamID, token, end) }
@@ -50,6 +53,8 @@ protocol SeatedPublisher: PublisherDelegate {
 
 extension SeatedPublisher {
     var publisher: ConnectedPublisher? { nil }
+
+    func cacheOverflowed() { self.publisher?.cacheOverflowed() }
 
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
         self.end(token, reason == .takenOver ? .takenOver : .mediaIdle)

@@ -18,8 +18,7 @@ extension RTMPConnection {
     /// Whether these bytes may be taken. Reading stops long before the bound; only the end of a connection makes the channel hand on all that
     /// the kernel still has, whatever autoRead says.
     func mayHold(_ count: Int) -> Bool {
-        let limit = self.bytesBeforePublish + Self.turnBytes
-        guard !self.isPublisher, self.decoder.waitingBytes + count > limit else { return true }
+        if self.isPublisher || self.decoder.waitingBytes + count <= self.bytesBeforePublish + Self.turnBytes { return true }
         self.close(
             .inboundFlood,
             detail: "ended with more than \(self.bytesBeforePublish) bytes that wait for a decision (limits.bytesBeforePublish)")

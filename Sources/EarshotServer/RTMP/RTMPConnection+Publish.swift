@@ -150,6 +150,19 @@ extension RTMPConnection {
         self.close(reason, detail: what)
     }
 
+    /// Who joins its stream waits for the next keyframe: whoever runs the server can change the limit, or the device its keyframes.
+    func noteCacheOverflow() {
+        let cache = self.core.config.relay.gopCache
+        self.log.warning(
+            "The pictures since the last keyframe are more than what is cached: joiners wait for the next one",
+            metadata: [
+                "limits": """
+                relay.gopCache.maxBytes \(ConfigUnits.size(bytes: cache.maxBytes)), \
+                relay.gopCache.maxDuration \(ConfigUnits.duration(milliseconds: cache.maxDurationMs))
+                """
+            ])
+    }
+
     /// `end` says why when it is not the connection's close reason.
     func endPublish(_ streamID: UInt32, clean: Bool, _ end: PushEnd? = nil) {
         guard let index = self.publishings.firstIndex(where: { $0.streamID == streamID }) else { return }

@@ -65,7 +65,7 @@ final class SocketWriter {
     private static let directPiece = 2 << 10
     private static let channelPiece = 64 << 10
     /// Bytes of answers that may wait for one peer: it asks for them as often as it likes, and need not read them.
-    private static let controlLimit = 512 << 10
+    private static let controlLimit = 256 << 10
 
     init(owner: any SocketWriterOwner, context: ChannelHandlerContext, descriptor: CInt?) {
         self.owner = owner

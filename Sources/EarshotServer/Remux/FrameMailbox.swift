@@ -74,6 +74,7 @@ final class FrameMailbox: StreamTap {
     private let limitBytes: Int
     private let ledger: MemoryLedger?
     private let wake: @Sendable () -> Void
+    static let usualLimitBytes = 32 << 20
     private static let limitItems = 20_000
     /// So much together is worth waking for whatever it is. Bytes.
     private static let plentyBytes = 4 << 20
@@ -92,7 +93,8 @@ final class FrameMailbox: StreamTap {
 
     /// `eventLoop` is the stream's home. What waits here is charged to `ledger`.
     init(
-        on eventLoop: any EventLoop, limitBytes: Int = 32 << 20, ledger: MemoryLedger? = nil, wake: @escaping @Sendable () -> Void
+        on eventLoop: any EventLoop, limitBytes: Int = FrameMailbox.usualLimitBytes, ledger: MemoryLedger? = nil,
+        wake: @escaping @Sendable () -> Void
     ) {
         self.eventLoop = eventLoop
         self.limitBytes = limitBytes

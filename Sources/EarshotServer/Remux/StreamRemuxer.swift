@@ -35,6 +35,7 @@ actor StreamRemuxer {
     private var playlistWaiters = 0
     private var toldProblems = 0
     private var toldRefusal: String?
+    private var hasToldDropped = false
     private var seenVersion = -1
     private var phase = Phase.running
     /// Milliseconds of the steady clock.
@@ -168,6 +169,12 @@ actor StreamRemuxer {
             self.core.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }
         self.toldProblems = self.maker.problems.count
+        if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
+            self.hasToldDropped = true
+            self.core.log.warning(
+                "Remuxing does not keep up: pictures are left out up to a keyframe",
+                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.usualLimitBytes) bytes waiting"])
+        }
         guard let problem = self.taker.problem, problem != self.toldRefusal else { return }
         self.toldRefusal = problem
         self.core.log.warning("Not in the playlist", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])

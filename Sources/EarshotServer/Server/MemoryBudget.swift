@@ -102,20 +102,16 @@ struct MemoryService: Service {
     let core: ServerCore
 
     private static let tick = Duration.seconds(1)
-    /// Between two looks whether a trim is due. Ticks.
-    private static let trimTicks = 5
     /// Again below: so much of the limit.
     private static let relief = 0.9
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var wasOver = false
-            var ticks = 0
             var schedule = TrimSchedule()
             while !Task.isCancelled {
                 wasOver = await self.look(wasOver: wasOver)
-                ticks += 1
-                if ticks % Self.trimTicks == 0 { schedule = await self.trim(schedule) }
+                schedule = await self.trim(schedule)
                 // Cancelled: the server goes.
                 do { try await Task.sleep(for: Self.tick) } catch { return }
             }

@@ -17,24 +17,34 @@ struct TrimSchedule {
     /// Bytes in RAM after the last trim.
     private var floor: Int?
     private var lastMs: Int64?
+    /// Since when there is a reason for the next one.
+    private var reasonMs: Int64?
     private var growthWaitMs = Self.intervalMs
 
     static let intervalMs: Int64 = 60_000
+    /// How long a reason has to last: a burst is over then.
+    static let settleMs: Int64 = 5_000
     private static let longestWaitMs: Int64 = 3_600_000
     /// What makes a trim worth its while.
     private static let bytes = 16 << 20
     private static let connections = 100
 
-    /// To be asked every few seconds.
+    /// To be asked every second: bursts may be short.
     mutating func isDue(_ load: Load, nowMs: Int64) -> Bool {
         let floor = self.floor ?? load.resident
         self.floor = min(floor, load.resident)
         self.peak.charged = max(self.peak.charged, load.charged)
         self.peak.connections = max(self.peak.connections, load.connections)
         let sinceMs = self.lastMs.map { nowMs - $0 } ?? .max
-        guard sinceMs >= Self.intervalMs else { return false }
-        if self.peak.charged - load.charged >= Self.bytes || self.peak.connections - load.connections >= Self.connections { return true }
-        return load.resident - floor >= 2 * Self.bytes && sinceMs >= self.growthWaitMs
+        let hasFallen =
+            self.peak.charged - load.charged >= Self.bytes || self.peak.connections - load.connections >= Self.connections
+        guard hasFallen || load.resident - floor >= 2 * Self.bytes && sinceMs >= self.growthWaitMs else {
+            self.reasonMs = nil
+            return false
+        }
+        let reasonMs = self.reasonMs ?? nowMs
+        self.reasonMs = reasonMs
+        return nowMs - reasonMs >= Self.settleMs && sinceMs >= Self.intervalMs
     }
 
     /// A trim has been made; `load` is what there is now.
@@ -42,6 +52,7 @@ struct TrimSchedule {
         let brought = before - load.resident
         self.growthWaitMs = brought >= Self.bytes ? Self.intervalMs : min(2 * self.growthWaitMs, Self.longestWaitMs)
         self.lastMs = nowMs
+        self.reasonMs = nil
         self.floor = load.resident
         self.peak = load
     }

@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// A picture of 8 MiB, the most that a message may have: a slice whose rest no decoder needs.
+    /// A picture of 8 MiB: a slice whose rest no decoder needs.
     private static func huge(_ tag: Tag) -> Tag {
         var tag = tag
         let count = (8 << 20) - tag.payload.count - 4
