@@ -39,22 +39,23 @@ cleanup() {
     trap '' INT TERM
     end "$server"
     end "$busy"
-    if [[ -n $group ]]; then rmdir "$group/server" "$group/busy" "$group" 2>/dev/null || true; fi
+    if [[ -n $group ]]; then rmdir "$group"/{server,busy,load} "$group" 2>/dev/null || true; fi
     rm -rf "$work"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# share NAME COMMAND…: becomes the command, as "server" with one share or as "busy" with three, on core 0.
+# share NAME COMMAND…: becomes the command, as "server" with one share or as "busy" with three, on core 0; as "load", on core 1.
 share() {
-    local name=$1
+    local name=$1 core=0
     shift
+    [[ $name != load ]] || core=1
     if [[ -n $group ]]; then
         echo "$BASHPID" >"$group/$name/cgroup.procs"
     elif [[ $name == server ]]; then
         set -- nice -n 5 "$@"
     fi
-    exec taskset -c 0 "$@"
+    exec taskset -c "$core" "$@"
 }
 for root in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
     [[ -z $group ]] || break
@@ -62,11 +63,14 @@ for root in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
     mkdir "$candidate" 2>/dev/null || continue
     if [[ -e $candidate/cpu.shares ]] || { echo +cpu >"$candidate/cgroup.subtree_control"; } 2>/dev/null; then
         group=$candidate
-        mkdir "$group/server" "$group/busy"
+        mkdir "$group/server" "$group/busy" "$group/load"
+        # Above what else runs on the machine.
         if [[ -e $group/server/cpu.shares ]]; then
+            echo 20480 >"$group/cpu.shares"
             echo 256 >"$group/server/cpu.shares"
             echo 768 >"$group/busy/cpu.shares"
         else
+            echo 2000 >"$group/cpu.weight"
             echo 100 >"$group/server/cpu.weight"
             echo 300 >"$group/busy/cpu.weight"
         fi
@@ -121,8 +125,8 @@ for name in ${SERVERS:-earshot nginx-rtmp}; do
         continue
     fi
     start "$name"
-    taskset -c 1 "$LOAD_BIN" overload --url "rtmp://127.0.0.1:$rtmp_port/live" --server "$name" --json "$results/$name.json" \
-        "${times[@]}" "$@" | tee -a "$results/table.txt" || say "the load generator failed for $name"
+    (share load "$LOAD_BIN" overload --url "rtmp://127.0.0.1:$rtmp_port/live" --server "$name" --json "$results/$name.json" \
+        "${times[@]}" "$@") | tee -a "$results/table.txt" || say "the load generator failed for $name"
     cp "$work/server.log" "$results/$name.log"
     end "$server"
     server=''

@@ -10,6 +10,7 @@ final class JoinQueue {
 
     private let relay: RelayLoop
     private var waiting: [Waiting] = []
+    private var isClosed = false
 
     /// How long a viewer is put off before it is refused.
     static let patienceMs: Int64 = 2_000
@@ -25,7 +26,7 @@ final class JoinQueue {
 
     /// Decides, not at once, whether the viewer is let in. `waitedMs`: how long it has been put off before.
     func wait(waitedMs: Int64 = 0, _ decide: @escaping (Bool) -> Void) {
-        guard self.waiting.count < Self.most, waitedMs < Self.patienceMs else {
+        guard !self.isClosed, self.waiting.count < Self.most, waitedMs < Self.patienceMs else {
             self.relay.eventLoop.assumeIsolated().execute { decide(false) }
             return
         }
@@ -51,6 +52,7 @@ final class JoinQueue {
     /// The loop stops.
     func close() {
         let left = self.waiting
+        self.isClosed = true
         self.waiting = []
         for viewer in left { viewer.decide(false) }
     }

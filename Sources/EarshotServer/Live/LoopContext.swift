@@ -44,7 +44,7 @@ package final class LoopContext: @unchecked Sendable {
         self.relay.start()
         self.relay.run { _ in
             self.turns.open()
-            self.relay.whenSwept = { [unowned self] in self.keepPace() }
+            self.relay.whenSwept = { [weak self] in self?.keepPace() }
             self.sweepTask = self.relay.eventLoop.scheduleRepeatedTask(
                 initialDelay: Self.sweepInterval, delay: Self.sweepInterval
             ) { _ in self.sweep() }

@@ -132,6 +132,7 @@ final class AcceptGate: Sendable {
         private var backlog = BacklogAge()
         private var reads = true
         private var pacing: RepeatedTask?
+        private var isWaitingForRoom = false
 
         init(gate: AcceptGate) { self.gate = gate }
 
@@ -274,6 +275,15 @@ final class AcceptGate: Sendable {
             } catch {
                 // The listener is closed.
             }
+            guard !reads, !self.isHeld, !self.isWaitingForRoom else { return }
+            let bound = context.loopBound
+            let loop = context.eventLoop
+            self.isWaitingForRoom = self.gate.pace.whenSettled { loop.execute { self.settled(bound.value) } }
+        }
+
+        private func settled(_ context: ChannelHandlerContext) {
+            self.isWaitingForRoom = false
+            self.keepPace(context)
         }
 
         /// Accepted in one turn.

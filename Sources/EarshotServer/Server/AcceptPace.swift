@@ -14,6 +14,8 @@ final class AcceptPace: Sendable {
     private let openingMs: Int64
     /// When connections came that neither play nor publish yet.
     private let opening = Mutex<[ObjectIdentifier: Int64]>([:])
+    /// Listeners that have no room, to be called when there is some.
+    private let waiting = Mutex<[@Sendable () -> Void]>([])
 
     init(_ pressures: [LoopPressure], factor: Int = 1, openingMs: Int64 = 500) {
         self.pressures = pressures
@@ -33,5 +35,22 @@ final class AcceptPace: Sendable {
     func opened(_ connection: ObjectIdentifier, nowMs: Int64) { self.opening.withLock { $0[connection] = nowMs } }
 
     /// It plays or publishes, or has gone.
-    func settled(_ connection: ObjectIdentifier) { self.opening.withLock { _ = $0.removeValue(forKey: connection) } }
+    func settled(_ connection: ObjectIdentifier) {
+        guard self.opening.withLock({ $0.removeValue(forKey: connection) }) != nil else { return }
+        for resume in self.waiting.withLock({ waiting in
+            defer { waiting = [] }
+            return waiting
+        }) { resume() }
+    }
+
+    /// Calls `resume`, once, when a connection has settled; not at all when the loops take viewers, who come in at each look.
+    ///
+    /// Where all are refused, one after the other is: as many as the loops get done beside their viewers, a few hundred a second on a fast
+    /// core. Among them are publishers, who are let in.
+    /// Returns whether it will be called.
+    func whenSettled(_ resume: @escaping @Sendable () -> Void) -> Bool {
+        guard self.pressures.allSatisfy({ $0.level == .overloaded }) else { return false }
+        self.waiting.withLock { $0.append(resume) }
+        return true
+    }
 }

@@ -10,11 +10,15 @@ struct BacklogAge: Sendable, Equatable {
     private var samples: [Sample] = []
     private var taken = 0
 
+    /// Between two looks that count.
+    private static let leastMs: Int64 = 50
+
     /// So many were taken out.
     mutating func took(_ count: Int) { self.taken += count }
 
     /// So many wait now.
     mutating func look(waiting: Int, nowMs: Int64) {
+        if let last = self.samples.last, nowMs - last.ms < Self.leastMs { return }
         self.samples.append(Sample(ms: nowMs, arrived: self.taken + waiting))
         // Those before the last one that all have left say nothing any more.
         let left = self.samples.lastIndex { $0.arrived <= self.taken } ?? 0
