@@ -332,7 +332,7 @@ extension LiveViewer: ViewerSink {
     }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
-        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.core.config.relay.maxBehindMs) ms")
+        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.core.config.relay.maxBehindMs) ms (relay.maxBehind)")
     }
 
     func shed(_ viewer: Viewer) { self.close(.overloaded, detail: "the event loop has more viewers than it can serve") }
