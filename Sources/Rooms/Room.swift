@@ -4,7 +4,7 @@
 /// created --first media--> live --streams end / media idle / pause--> interrupted --media--> live
 /// created --never started--> expired      interrupted --grace over--> expired      live --max duration--> expired
 /// any open --close--> closed      any open --forbid--> forbidden --resume or its time--> created      forbidden --close--> closed
-/// expired --valid push--> created (next instance)
+/// expired --valid push--> created (next instance)      expired --close--> closed      expired --forbid--> forbidden (next instance)
 /// ```
 package enum RoomState: String, Sendable, Codable, CaseIterable {
     case created, live, interrupted, forbidden, expired, closed

@@ -28,7 +28,7 @@ extension RoomRules {
     }
 
     static func close(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
-        try self.require(self.notEnded, room)
+        try self.require(self.closable, room)
         return self.end(&room, .closed, .closed, now)
     }
 
@@ -50,9 +50,10 @@ extension RoomRules {
         return effects
     }
 
-    /// Forbids all streams; a longer ban that one of them has already is kept.
-    static func forbid(untilMs: Int64, reason: String, _ room: inout Room) throws(RoomRefusal) -> [RoomEffect] {
-        try self.require(self.open, room)
+    /// Forbids all streams; a longer ban that one of them has already is kept. An expired room begins its next life as a forbidden one.
+    static func forbid(untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+        try self.require(self.forbiddable, room)
+        if room.state == .expired { self.beginNextLife(&room, now) }
         var effects: [RoomEffect] = []
         for index in room.slots.indices {
             if !room.slots[index].isForbidden { effects.append(.streamEvent(.streamForbidden, slot: room.slots[index].number)) }
@@ -140,6 +141,12 @@ extension RoomRules {
             throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "")
         }
         let event = room.enter(.created, .reopened, telling: .roomCreated)
+        self.beginNextLife(&room, now)
+        return [event]
+    }
+
+    /// Forgets what an expired room's last life left.
+    private static func beginNextLife(_ room: inout Room, _ now: Int64) {
         room.instance += 1
         self.beginWaiting(&room, now)
         room.endedAt = nil
@@ -147,7 +154,6 @@ extension RoomRules {
         room.ownerAwaySince = nil
         room.peak = 0
         room.likes = 0
-        return [event]
     }
 
     /// What a room is that has never been live.

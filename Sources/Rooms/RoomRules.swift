@@ -81,7 +81,7 @@ package enum RoomRules {
         case .renew(let byMs): try self.renew(byMs: byMs, &room, now)
         case .close: try self.close(&room, now)
         case .expire: try self.expire(&room, now)
-        case .forbid(let untilMs, let reason): try self.forbid(untilMs: untilMs, reason: reason, &room)
+        case .forbid(let untilMs, let reason): try self.forbid(untilMs: untilMs, reason: reason, &room, now)
         case .resume: try self.resume(&room, now)
         case .forbidSlot(let slot, let untilMs, let reason):
             self.forbidSlot(at: try self.index(of: slot, in: room), untilMs: untilMs, reason: reason, &room, now)
@@ -105,6 +105,9 @@ package enum RoomRules {
     /// The states in which streams may run.
     static let open: [RoomState] = [.created, .live, .interrupted]
     static let notEnded: [RoomState] = [.created, .live, .interrupted, .forbidden]
+    /// The states from which a room may be forbidden or closed. An expired one too: its device's URL would open it again.
+    static let forbiddable = Self.open + [.expired]
+    static let closable = Self.notEnded + [.expired]
 }
 
 extension Room {

@@ -14,6 +14,7 @@ extension RoomWork {
         try Self.check(input, now: self.now)
         var room = try self.room(id)
         let activeBefore = room.slots.filter(\.isActive)
+        if case .forbid = input, room.state == .expired { try self.leaveDevice(&room) }
         do {
             try self.step(input, on: &room, by: actor)
         } catch let refusal as RoomRefusal {

@@ -27,16 +27,20 @@ extension RoomWork {
         return PushGrant(sequence: PushSequence(sequence), roomID: room.id, slot: slot.number, path: slot.path, policy: room.policy)
     }
 
-    /// The next life of an expired room. Without its device, when that has another room by now: a device has one open room.
+    /// The next life of an expired room.
     private func reopen(_ room: inout Room) throws {
-        if let device = room.deviceUid, var holder = try self.store.room(ofDevice: device), holder.id != room.id,
-            try self.catchUp(&holder), !holder.state.isTerminal
-        {
-            let old = room
-            room.deviceUid = nil
-            try self.save(from: old, to: room)
-        }
+        try self.leaveDevice(&room)
         try self.step(.reopen, on: &room, by: .publisher)
+    }
+
+    /// Takes an ended room's device away when that has another open room by now: a device has one.
+    func leaveDevice(_ room: inout Room) throws {
+        guard let device = room.deviceUid, var holder = try self.store.room(ofDevice: device), holder.id != room.id,
+            try self.catchUp(&holder), !holder.state.isTerminal
+        else { return }
+        let old = room
+        room.deviceUid = nil
+        try self.save(from: old, to: room)
     }
 
     /// The room and slot that a push is for: by stream name, else by device, else a room made for it.

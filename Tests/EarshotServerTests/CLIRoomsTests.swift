@@ -69,6 +69,9 @@ import Testing
             #expect(try await cli("rooms", "forbid", "r1", "--until", "2020-01-01").status == 1)
             #expect(try await cli("rooms", "forbid", "r1", "--for", "91d").status == 1)
             #expect(try await cli.text("rooms", "expire", "r1") == "room r1 is expired\n")
+            // Its device's URL would open it again; until it is forbidden.
+            #expect(try await cli.text("rooms", "forbid", "r1", "--for", "1h").hasPrefix("room r1 is forbidden until 20"))
+            #expect(try await cli.text("rooms", "close", "r1") == "room r1 is closed\n")
             #expect(try await cli("rooms", "close", "r1").status == 4)
             _ = try await cli.text("rooms", "create", "--id", "r2")
             #expect(try await cli("rooms", "close", "r2", "--quiet").text.isEmpty)

@@ -46,7 +46,7 @@ import Testing
                 failures
                     == Array(
                         repeating: .wrongState(
-                            try RoomID(checking: id), state: .closed, action: "close", allowed: [.created, .live, .interrupted, .forbidden]),
+                            try RoomID(checking: id), state: .closed, action: "close", allowed: RoomRules.closable),
                         count: 3))
             #expect(try await test.registry.events(after: 0, room: id, limit: 10).map(\.kind) == [.roomCreated, .roomClosed])
         }

@@ -21,7 +21,7 @@ private struct Dice: RandomNumberGenerator {
         "live interrupted": .roomInterrupted, "live expired": .roomExpired, "live closed": .roomClosed, "live forbidden": .roomForbidden,
         "interrupted live": .roomResumed, "interrupted expired": .roomExpired, "interrupted closed": .roomClosed,
         "interrupted forbidden": .roomForbidden, "forbidden created": .roomUnforbidden, "forbidden closed": .roomClosed,
-        "expired created": .roomCreated,
+        "expired created": .roomCreated, "expired closed": .roomClosed, "expired forbidden": .roomForbidden,
     ]
 
     /// One step. Checked without a macro: there are millions of checks, and only a failure is worth a description.
@@ -146,9 +146,11 @@ private struct Dice: RandomNumberGenerator {
             seen.arrows.insert(arrow)
         }
         seen.reasons.insert(room.reason)
-        if before.state == .expired { trace.check(room.state == .expired || input == .reopen) }
+        let isForbidden = if case .forbid = input { true } else { false }
+        if before.state == .expired { trace.check(room.state == .expired || input == .reopen || input == .close || isForbidden) }
         if before.state == .closed { trace.check(room.state == .closed) }
-        trace.check(room.instance == before.instance + (input == .reopen ? 1 : 0))
+        let beginsLife = input == .reopen || (isForbidden && before.state == .expired)
+        trace.check(room.instance == before.instance + (beginsLife ? 1 : 0))
 
         if input == .tick, room.state == .expired, before.state != .expired {
             trace.check(now >= Self.earliestEnd(of: before, for: room.reason))

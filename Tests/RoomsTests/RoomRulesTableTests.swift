@@ -188,7 +188,8 @@ import Testing
                 beat, beatDevice, joinOwner, joinOther, leaveOther -> same
                 beatOwner -> forbidden/forbidden [-] 55
                 leaveOwner -> forbidden/forbidden [-] room.ownerOffline 500
-                renew, renew50, expire, forbid70 -> refused: created live interrupted
+                renew, renew50, expire -> refused: created live interrupted
+                forbid70 -> refused: created live interrupted expired
                 close -> closed/closed [-] room.closed cut:-:roomEnded+viewers 500
                 resume, resumeSlot -> created/resumed [-] stream.resumed:1 room.unforbidden 310
                 forbidSlot70 -> forbidden/forbidden [-] stream.forbidden:1 70
@@ -198,12 +199,14 @@ import Testing
         Table(
             name: "expired", past: Self.live + [(6, .expire)], before: "expired/expired [-] 1006",
             lines: """
-                admit9, renew, renew50, expire, forbid70 -> refused: created live interrupted
+                admit9, renew, renew50, expire -> refused: created live interrupted
+                close -> closed/closed [-] room.closed cut:-:roomEnded+viewers 1010
+                forbid70 -> forbidden/forbidden [-] stream.forbidden:1 room.forbidden cut:-:forbidden+viewers 70
                 media5 -> expired/expired [-] cut:5:roomEnded 1006
                 media9 -> expired/expired [-] cut:9:roomEnded 1006
                 idle5, idle9, pauseClient, end9, end5.*, leaveOwner, leaveOther -> same
                 pauseAPI -> refused: live interrupted
-                beat, beatDevice, beatOwner, joinOwner, joinOther, close -> refused: created live interrupted forbidden
+                beat, beatDevice, beatOwner, joinOwner, joinOther -> refused: created live interrupted forbidden
                 resume -> refused: forbidden
                 forbidSlot70 -> expired/expired [-] stream.forbidden:1 70
                 resumeSlot -> refused: not forbidden
@@ -213,12 +216,14 @@ import Testing
         Table(
             name: "closed", past: Self.live + [(6, .close)], before: "closed/closed [-] 1006",
             lines: """
-                admit9, renew, renew50, expire, forbid70 -> refused: created live interrupted
+                admit9, renew, renew50, expire -> refused: created live interrupted
+                forbid70 -> refused: created live interrupted expired
                 media5 -> closed/closed [-] cut:5:roomEnded 1006
                 media9 -> closed/closed [-] cut:9:roomEnded 1006
                 idle5, idle9, pauseClient, end9, end5.*, leaveOwner, leaveOther -> same
                 pauseAPI -> refused: live interrupted
-                beat, beatDevice, beatOwner, joinOwner, joinOther, close -> refused: created live interrupted forbidden
+                beat, beatDevice, beatOwner, joinOwner, joinOther -> refused: created live interrupted forbidden
+                close -> refused: created live interrupted forbidden expired
                 resume -> refused: forbidden
                 forbidSlot70 -> closed/closed [-] stream.forbidden:1 70
                 resumeSlot -> refused: not forbidden

@@ -70,7 +70,8 @@ extension RoomsCommand {
     }
 
     struct Close: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "End a room for good: its push is cut, its viewers' streams end.")
+        static let configuration = CommandConfiguration(
+            abstract: "End a room for good, an expired one too: its push is cut, its viewers' streams end.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var options: ServerOptions
 
@@ -94,6 +95,8 @@ extension RoomsCommand {
         static let configuration = CommandConfiguration(
             abstract: "Cut a room's push and let nobody push there for a time.",
             discussion: """
+                An expired room can be forbidden too: otherwise its device's URL would open it again.
+
                 EXAMPLES
                   earshot rooms forbid demo --for 12h
                   earshot rooms forbid demo --until 2026-12-24T18:00Z --reason "not before Christmas"

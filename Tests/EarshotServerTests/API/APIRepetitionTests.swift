@@ -195,10 +195,12 @@ import Testing
                 let statuses = try await Self.atOnce(2) { index in
                     try await api("POST", "rooms/r\(round)/\(index == 0 ? "close" : "expire")").status
                 }
-                #expect(statuses.sorted() == [200, 409], "\(statuses)")
+                // An expired room may be closed, a closed one not be expired.
+                #expect(statuses.contains(200) && statuses.allSatisfy { $0 == 200 || $0 == 409 }, "\(statuses)")
                 let events = try await api.ok("GET", "rooms/r\(round)/events")["list"].list
-                #expect(events.map(\.["number"].int) == [1, 2])
+                #expect(events.compactMap(\.["number"].int) == Array(1...1 + statuses.count { $0 == 200 }))
                 let state = try await api.ok("GET", "rooms/r\(round)")["state"].string
+                #expect(state == "closed" || statuses.contains(409))
                 #expect(events.last?["kind"].string == "room.\(state ?? "")")
             }
         }

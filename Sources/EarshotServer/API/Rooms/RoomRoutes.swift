@@ -65,9 +65,11 @@ extension APIRoute {
             .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Close a room if it is open, and forget it.",
             in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict]
         ) { call in
-            try await call.rooms.delete(try call.value(RoomInputs.room), by: call.actor)
+            try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
-        .room("close", "closeRoom", .app, "End a room for good: its push is cut, its viewers' streams end.") { _ in .close },
+        .room("close", "closeRoom", .app, "End a room for good, an expired one too: its push is cut, its viewers' streams end.") { _ in
+            .close
+        },
         .room("expire", "expireRoom", .ops, "End a room as if its time were over: the next valid push opens it again.") { _ in .expire },
         .room("renew", "renewRoom", .app, "Give a room more time.", body: [RoomInputs.seconds.erased]) { call in
             .renew(byMs: call[RoomInputs.seconds])
@@ -80,8 +82,8 @@ extension APIRoute {
             "pause", "pauseRoom", .app, "Announce that media will stop for a while: the room waits longer.", body: [RoomInputs.slot.erased]
         ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
         .room(
-            "forbid", "forbidRoom", .ops, "Cut a room's push and let nobody push there until a time.",
-            body: [Ban.until.erased, Ban.seconds.erased, Ban.reason.erased]
+            "forbid", "forbidRoom", .ops, "Cut a room's push and let nobody push there until a time; an expired room, too.",
+            body: Ban.inputs
         ) { call in
             let until = try Ban.end(until: call[Ban.until], seconds: call[Ban.seconds], now: call.nowMs, field: "until")
             return .forbid(untilMs: until, reason: try call.value(Ban.reason))
