@@ -1,5 +1,38 @@
+/// What time will do to a room next, if nothing happens before.
+package struct RoomDeadline: Sendable, Equatable {
+    package enum Reason: String, Sendable, CaseIterable {
+        /// These end the room, for the reason of the same name.
+        case neverStarted, graceOver, maxDuration, heartbeatLost, ownerOffline
+        /// The owner's heartbeats have stopped: the owner counts as away from then on.
+        case ownerAway
+        /// A stream is free again, and a forbidden room with it.
+        case resumeTime
+        /// An ended room is forgotten.
+        case retention
+    }
+
+    /// Milliseconds since 1970.
+    package let at: Int64
+    package let reason: Reason
+}
+
 /// What time does to a room.
 extension RoomRules {
+    /// The earliest of ``RoomDeadline``s; nil while nothing will ever happen by itself.
+    package static func deadline(of room: Room) -> RoomDeadline? {
+        self.deadlines(of: room).min { $0.at < $1.at }.map { RoomDeadline(at: $0.at, reason: $0.what.reason) }
+    }
+
+    /// When the countdown ends that a renewal lengthens, whatever else may end the room before; nil for states that have none.
+    package static func countdownEnd(of room: Room) -> Int64? {
+        switch room.state {
+        case .created: room.waitingSince.later(by: room.policy.neverStartedMs)
+        case .live: room.durationFrom?.later(by: room.policy.maxDurationMs)
+        case .interrupted: room.interruptionEnds
+        case .forbidden, .expired, .closed: nil
+        }
+    }
+
     /// The earliest instant at which ``RoomInput/tick`` does something, in milliseconds since 1970; nil while nothing will ever happen by itself.
     package static func nextDeadline(of room: Room) -> Int64? { self.deadlines(of: room).map(\.at).min() }
 
@@ -27,6 +60,19 @@ extension RoomRules {
         /// A slot's ban ends; the whole room's with its first slot's.
         case bansEnd
         case forget
+
+        var reason: RoomDeadline.Reason {
+            switch self {
+            case .end(.neverStarted): .neverStarted
+            case .end(.maxDuration): .maxDuration
+            case .end(.heartbeatLost): .heartbeatLost
+            case .end(.ownerOffline): .ownerOffline
+            case .end: .graceOver
+            case .ownerAway: .ownerAway
+            case .bansEnd: .resumeTime
+            case .forget: .retention
+            }
+        }
     }
 
     /// In order of precedence when several fall on the same instant.

@@ -186,6 +186,11 @@ final class RoomWork {
         case .roomForbidden:
             data.add("resumeAt", room.forbiddenUntil.map(isoText))
             data.add("forbidReason", room.forbidReason)
+        case .roomRenewed:
+            data.add("renewedUntil", RoomRules.countdownEnd(of: room).map(isoText))
+            let deadline = RoomRules.deadline(of: room)
+            data.add("expiresAt", deadline.map { isoText($0.at) })
+            data.add("expiresReason", deadline?.reason.rawValue)
         case .ownerOffline, .ownerOnline: data.add("owner", room.owner)
         default: break
         }

@@ -48,7 +48,7 @@ import Testing
         try await Self.withServer { server, cli, _ in
             _ = try await cli.text("rooms", "create", "--id", "r1")
             let renewed = try await cli.text("rooms", "renew", "r1", "--by", "10m")
-            #expect(renewed.hasPrefix("room r1 is created; next deadline ") && renewed.contains("(in 14m"), "\(renewed)")
+            #expect(renewed.hasPrefix("room r1 is created; renewed until ") && renewed.contains("(in 14m"), "\(renewed)")
             #expect(
                 try await cli.text("rooms", "forbid", "r1", "--for", "2h", "--reason", "too loud").hasPrefix(
                     "room r1 is forbidden until 20"))

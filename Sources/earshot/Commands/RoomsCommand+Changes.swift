@@ -122,7 +122,9 @@ extension RoomsCommand {
     }
 
     struct Renew: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Give a room more time.")
+        static let configuration = CommandConfiguration(
+            abstract: "Give a room more time.",
+            discussion: "Another deadline may come first, as that of heartbeats which have stopped: then it says so.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @Option(help: ArgumentHelp("How much longer; without, its countdown begins anew.", valueName: "TIME"))
         var by: Span?
@@ -132,12 +134,28 @@ extension RoomsCommand {
             var body: [String: JSONValue] = [:]
             body["seconds"] = self.by?.json
             try self.options.tell(try await api.post(["rooms", self.room, "renew"], body)) { room in
-                let deadline = room["expiresAt"].string.map { text in
-                    "; next deadline \(TimeText.short(text))\(TimeText.relative(text).map { " (\($0))" } ?? "")"
-                }
-                return RoomText.sentence(room) + (deadline ?? "")
+                RoomText.sentence(room) + Self.deadline(room)
             }
         }
+
+        /// What it has now, and what comes before that.
+        static func deadline(_ room: JSONValue) -> String {
+            func when(_ time: JSONValue) -> String? {
+                time.string.map { "\(TimeText.short($0))\(TimeText.relative($0).map { " (\($0))" } ?? "")" }
+            }
+            let renewed = when(room["renewedUntil"]).map { "; renewed until \($0)" } ?? ""
+            guard let next = when(room["expiresAt"]), room["expiresAt"] != room["renewedUntil"] else { return renewed }
+            let reason = room["expiresReason"].string
+            let why = reason.flatMap { Self.reasons[$0] } ?? reason ?? "next deadline"
+            return "\(renewed), but before that \(next): \(why)"
+        }
+
+        private static let reasons = [
+            "heartbeatLost": "no more heartbeats, and the room ends (heartbeatLost)",
+            "ownerAway": "no more heartbeats of the owner, who counts as away then (ownerAway)",
+            "ownerOffline": "the owner is away for too long, and the room ends (ownerOffline)",
+            "maxDuration": "the room's longest duration is over (maxDuration)",
+        ]
     }
 
     struct Delete: ServerCommand {

@@ -160,7 +160,8 @@ enum RoomText {
         facts.add("ended", time: room["endedAt"])
         facts.add("forbidden until", time: room["forbiddenUntil"])
         facts.add("forbidden for", room["forbidReason"].string)
-        facts.add(room["endedAt"].isNull ? "next deadline" : "forgotten", time: room["expiresAt"])
+        let deadline = self.deadlines[room["expiresReason"].string ?? ""] ?? "next deadline"
+        facts.add(deadline, time: room["expiresAt"])
         facts.add("policy", self.policy(room["policy"]))
         if !room["custom"].fields.isEmpty { facts.add("custom", room["custom"].text(pretty: false)) }
         for (scheme, url) in room["playUrls"].fields { facts.add("play \(scheme)", url.string) }
@@ -178,6 +179,12 @@ enum RoomText {
         if !table.rows.isEmpty { try Console.print("") }
         for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
     }
+
+    /// What the next deadline does.
+    private static let deadlines = [
+        "neverStarted": "expires", "graceOver": "expires", "maxDuration": "expires", "heartbeatLost": "expires (heartbeats)",
+        "ownerOffline": "expires (owner away)", "ownerAway": "owner away", "resumeTime": "free again", "retention": "forgotten",
+    ]
 
     private static func policy(_ policy: JSONValue) -> String {
         policy.fields.map { name, value in

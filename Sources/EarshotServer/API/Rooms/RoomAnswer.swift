@@ -39,7 +39,18 @@ struct RoomAnswer: Sendable {
 }
 
 extension RoomAnswer {
-    static let shape = Shape<RoomAnswer>.object("Room", Self.identity + Self.standing + Self.counts + Self.times)
+    private static let fields = Self.identity + Self.standing + Self.counts + Self.times
+    static let shape = Shape<RoomAnswer>.object("Room", Self.fields)
+
+    /// Of a renewal: other deadlines may come before what it gave.
+    static let renewed = Shape<RoomAnswer>.object(
+        "RenewedRoom",
+        Self.fields + [
+            .field(
+                "renewedUntil", .nullable(.instant),
+                "What the renewal gave. Where `expiresAt` is earlier, `expiresReason` says which deadline comes before it."
+            ) { RoomRules.countdownEnd(of: $0.room) }
+        ])
 
     private static let identity: [Field<RoomAnswer>] = [
         .field("roomId", .text, "Its id.") { $0.room.id.rawValue },
@@ -91,6 +102,10 @@ extension RoomAnswer {
         .field("expiresAt", .nullable(.instant), "When time will next do something to it, if nothing happens before.") {
             RoomRules.nextDeadline(of: $0.room)
         },
+        .field(
+            "expiresReason", .nullable(.choice()),
+            "Which deadline that is: it ends the room, or its ban (resumeTime), or what is known of it (retention), or begins the owner's absence (ownerAway)."
+        ) { RoomRules.deadline(of: $0.room)?.reason },
         .field("forbiddenUntil", .nullable(.instant), "When it may be pushed to again.", \.room.forbiddenUntil),
     ]
 

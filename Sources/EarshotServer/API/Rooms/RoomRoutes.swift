@@ -71,7 +71,11 @@ extension APIRoute {
             .close
         },
         .room("expire", "expireRoom", .ops, "End a room as if its time were over: the next valid push opens it again.") { _ in .expire },
-        .room("renew", "renewRoom", .app, "Give a room more time.", body: [RoomInputs.seconds.erased]) { call in
+        .room(
+            "renew", "renewRoom", .app,
+            "Give a room more time; the answer says whether another deadline, as of heartbeats, still comes first.",
+            body: [RoomInputs.seconds.erased], answers: RoomAnswer.renewed
+        ) { call in
             .renew(byMs: call[RoomInputs.seconds])
         },
         .room("heartbeat", "sendHeartbeat", .app, "Say that a room is still wanted, or its owner there.", body: [RoomInputs.sender.erased])
@@ -101,7 +105,7 @@ extension APIRoute {
     /// A call that is one input to the room's rules.
     private static func room(
         _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [],
-        _ input: @escaping @Sendable (APICall) throws -> RoomInput
+        answers shape: Shape<RoomAnswer> = RoomAnswer.shape, _ input: @escaping @Sendable (APICall) throws -> RoomInput
     ) -> APIRoute {
         APIRoute(
             storing: "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
