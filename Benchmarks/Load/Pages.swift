@@ -95,13 +95,13 @@ struct Pages: AsyncParsableCommand {
         var all = RoomQuery()
         all.size = size
         var created = all
-        created.state = .created
+        created.states = [.created]
         var byTitle = created
         byTitle.order = .title
         var isPublic = created
-        isPublic.publicOnly = true
+        isPublic.isPublic = true
         var closed = all
-        closed.state = .closed
+        closed.states = [.closed]
         closed.order = .oldest
         return [
             ("all, newest first", all), ("state created", created), ("state created, by title", byTitle),

@@ -37,10 +37,11 @@ package struct RoomQuery: Sendable, Equatable {
         case titleDescending = "-title"
         case id
     }
-    /// Nil: all.
-    package var state: RoomState?
+    /// Rooms in one of these; none named: in any.
+    package var states: Set<RoomState> = []
     package var owner: String?
-    package var publicOnly = false
+    /// True: public rooms only, false: the others only.
+    package var isPublic: Bool?
     /// Words of title, id or owner; the last may be the beginning of one.
     package var text: String?
     package var order = Order.newest

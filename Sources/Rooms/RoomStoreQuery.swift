@@ -68,26 +68,34 @@ extension StoreAccess {
         let query = plan.query
         var sql = "SELECT total(n) FROM room_counts WHERE owner = ?"
         var arguments: [(any DatabaseValueConvertible)?] = [query.owner ?? ""]
-        if let state = query.state {
-            sql += " AND state = ?"
-            arguments.append(state.rawValue)
+        if !query.states.isEmpty {
+            sql += " AND state IN (\(Self.marks(query.states.count)))"
+            arguments += query.states.map(\.rawValue)
         }
-        if query.publicOnly { sql += " AND is_public = 1" }
+        if let isPublic = query.isPublic {
+            sql += " AND is_public = ?"
+            arguments.append(isPublic)
+        }
         return try self.first(sql, StatementArguments(arguments)) { (row: inout RowReader) -> Int in Int(row.next() as Double) } ?? 0
     }
+
+    private static func marks(_ count: Int) -> String { Array(repeating: "?", count: count).joined(separator: ", ") }
 
     private func search(_ words: String, _ plan: RoomPlan) throws -> (places: [Place], isCapped: Bool) {
         var conditions: [String] = []
         var arguments: [(any DatabaseValueConvertible)?] = []
-        if let state = plan.query.state {
-            conditions.append("r.state = ?")
-            arguments.append(state.rawValue)
+        if !plan.query.states.isEmpty {
+            conditions.append("r.state IN (\(Self.marks(plan.query.states.count)))")
+            arguments += plan.query.states.map(\.rawValue)
         }
         if let owner = plan.query.owner {
             conditions.append("r.owner = ?")
             arguments.append(owner)
         }
-        if plan.query.publicOnly { conditions.append("r.is_public = 1") }
+        if let isPublic = plan.query.isPublic {
+            conditions.append("r.is_public = ?")
+            arguments.append(isPublic)
+        }
         let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
         let depth = conditions.isEmpty ? Self.searchLimit + 1 : Self.searchDepth
         let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
@@ -167,9 +175,9 @@ struct RoomPlan {
 
     var ranges: [Range] {
         let query = self.query
-        guard query.state != nil || query.owner != nil || query.publicOnly else { return [Range()] }
-        let states = query.state.map { [$0] } ?? RoomState.allCases
-        let visible = query.publicOnly ? [true] : [true, false]
+        guard !query.states.isEmpty || query.owner != nil || query.isPublic != nil else { return [Range()] }
+        let states = RoomState.allCases.filter { query.states.isEmpty || query.states.contains($0) }
+        let visible = query.isPublic.map { [$0] } ?? [true, false]
         return states.flatMap { state in visible.map { Range(owner: query.owner, state: state, isPublic: $0) } }
     }
 

@@ -40,8 +40,8 @@ import Testing
 
     private static func expected(_ rooms: [Room], _ query: RoomQuery) -> [Room] {
         let found = rooms.filter {
-            (query.state == nil || $0.state == query.state) && (query.owner == nil || $0.owner == query.owner)
-                && (!query.publicOnly || $0.isPublic)
+            (query.states.isEmpty || query.states.contains($0.state)) && (query.owner == nil || $0.owner == query.owner)
+                && (query.isPublic == nil || $0.isPublic == query.isPublic)
         }
         func key(_ room: Room) -> [UInt8] {
             room.title.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 + 32 : $0 }
@@ -61,14 +61,14 @@ import Testing
     private static var shapes: [RoomQuery] {
         var shapes: [RoomQuery] = []
         for order in RoomQuery.Order.allCases {
-            for state in [nil, RoomState.live, .closed] {
+            for states: Set<RoomState> in [[], [.live], [.closed], [.live, .interrupted, .closed]] {
                 for owner in [nil, "owner1", "nobody"] {
-                    for publicOnly in [false, true] {
+                    for isPublic in [nil, false, true] {
                         var query = RoomQuery()
                         query.order = order
-                        query.state = state
+                        query.states = states
                         query.owner = owner
-                        query.publicOnly = publicOnly
+                        query.isPublic = isPublic
                         shapes.append(query)
                     }
                 }
@@ -233,9 +233,9 @@ import Testing
         try await test.apply(.close, "x1")
         var query = RoomQuery()
         query.text = "cam"
-        query.state = .closed
+        query.states = [.closed]
         #expect(try await test.registry.rooms(query).rooms.map(\.id.rawValue) == ["x1"])
-        query.state = nil
+        query.states = []
         query.order = .titleDescending
         query.size = 1
         let first = try await test.registry.rooms(query)

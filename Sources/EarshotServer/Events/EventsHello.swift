@@ -47,7 +47,7 @@ final class EventsHello: Sendable {
         var open: [Room] = []
         for state in Self.states {
             var query = RoomQuery()
-            query.state = state
+            query.states = [state]
             query.size = RoomQuery.sizes.upperBound
             while true {
                 let page = try await self.rooms.rooms(query)

@@ -32,14 +32,17 @@ struct RoomsCommand: AsyncParsableCommand {
                   earshot rooms list --q "camera 3" --all --json
                 """)
 
-        @Option(help: ArgumentHelp("Only rooms in this state: created, live, interrupted, forbidden, expired, closed.", valueName: "STATE"))
+        @Option(
+            help: ArgumentHelp(
+                "Only rooms in one of these states, with commas between them: created, live, interrupted, forbidden, expired, closed.",
+                valueName: "STATE"))
         var state: String?
         @Option(help: ArgumentHelp("Words of title, id or owner; the last may be the beginning of one.", valueName: "TEXT"))
         var q: String?
         @Option(help: ArgumentHelp("Only this user's rooms.", valueName: "USER"))
         var owner: String?
-        @Flag(name: .customLong("public"), help: "Only public rooms.")
-        var publicOnly = false
+        @Flag(name: .customLong("public"), inversion: .prefixedNo, help: "Only public rooms, or only the others.")
+        var isPublic: Bool?
         @Option(help: ArgumentHelp("createdAt, title, id; -createdAt, -title turn it round.", valueName: "ORDER"))
         var sort: String?
         @OptionGroup var page: PageOptions
@@ -47,7 +50,7 @@ struct RoomsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let query = [
-                ("state", self.state), ("q", self.q), ("owner", self.owner), ("public", self.publicOnly ? "true" : nil),
+                ("state", self.state), ("q", self.q), ("owner", self.owner), ("isPublic", self.isPublic.map { $0 ? "true" : "false" }),
                 ("sort", self.sort),
             ]
             let listing = Listing(

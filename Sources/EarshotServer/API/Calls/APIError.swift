@@ -66,8 +66,8 @@ struct APIError: Error, Sendable {
                     .init(name: "rule", schema: .keywords("string"), help: "What is expected.", isRequired: false),
                     .init(name: "state", schema: .keywords("string"), help: "The state that does not fit.", isRequired: false),
                     .init(
-                        name: "allowed", schema: .list(.keywords("string")), help: "The states in which the call would have been possible.",
-                        isRequired: false),
+                        name: "allowed", schema: .list(.keywords("string")),
+                        help: "The states in which the call would have been possible, or the methods that the path has.", isRequired: false),
                 ]), help: "", isRequired: true),
         ]))
 }

@@ -19,13 +19,14 @@ enum RequestReader {
         do { return try form.read(members, what: "query parameter") } catch { throw APIError(error) }
     }
 
-    /// A text as the number or boolean that its schema asks for; otherwise (or when it is none) as a string.
+    /// A text as the number, boolean or list that its schema asks for; otherwise (or when it is none) as a string.
     static func value(_ text: String, _ schema: Schema?) -> JSONValue {
         switch schema?.type {
         case "integer"?, "number"?, "boolean"?:
             // JSON may have space around a value; a parameter may not.
             guard !text.utf8.contains(where: { $0 <= 0x20 }), let value = try? JSONParser.parse(text.utf8) else { return .string(text) }
             return value
+        case "array"?: return .array(text.split(separator: ",", omittingEmptySubsequences: false).map { .string(String($0)) })
         default: return .string(text)
         }
     }

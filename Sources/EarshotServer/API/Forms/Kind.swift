@@ -183,6 +183,23 @@ extension Kind {
         }
     }
 
+    /// One or more of these words; in a query they stand between commas.
+    static func choices<Word>() -> Kind where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
+        let words = Word.allCases.map(\.rawValue)
+        let one: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
+        let schema = Schema.keywords("array", ("items", one), ("minItems", 1), ("uniqueItems", true))
+        return Kind(schema) { (json: JSONValue) throws(BrokenRule) in
+            let rule = BrokenRule("expected one or more of \(words.joined(separator: ", ")), with commas between them")
+            guard case .array(let values) = json, !values.isEmpty else { throw rule }
+            var chosen: Set<Word> = []
+            for value in values {
+                guard case .string(let text) = value, let word = Word(rawValue: text) else { throw rule }
+                guard chosen.insert(word).inserted else { throw BrokenRule("\(text) is there twice") }
+            }
+            return chosen
+        }
+    }
+
     /// `null` is nil.
     static func nullable<Wrapped: Sendable>(_ kind: Kind<Wrapped>) -> Kind where Value == Wrapped? {
         Kind(.nullable(kind.schema)) { (json: JSONValue) throws(BrokenRule) in

@@ -84,6 +84,17 @@ enum OpenAPIDocument {
     }
 
     private static func parameter(_ input: AnyInput, _ place: String, _ schemas: inout [String: JSONValue]) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(name: "name", value: .string(input.name)), .init(name: "in", value: .string(place)),
+            .init(name: "required", value: .bool(input.isRequired)), .init(name: "description", value: .string(input.help)),
+            .init(name: "schema", value: input.schema.json(&schemas)),
+        ]
+        // A list's items stand between commas.
+        if input.schema.type == "array" { members += [.init(name: "style", value: "form"), .init(name: "explode", value: false)] }
+        return .object(members)
+    }
+
+    private static func formerParameter(_ name: String, _ input: AnyInput, _ schemas: inout [String: JSONValue]) -> JSONValue {
         [
             "name": .string(input.name), "in": .string(place), "required": .bool(input.isRequired), "description": .string(input.help),
             "schema": input.schema.json(&schemas),

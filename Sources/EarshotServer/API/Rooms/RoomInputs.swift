@@ -22,10 +22,11 @@ enum RoomInputs {
 
     // MARK: Lists
 
-    static let state = Input("state", .choice() as Kind<RoomState>, "Only rooms in this state.")
-    static let text = Input("q", .sought(bytes: 1...200), "Words of title, id or owner; the last may be the beginning of one.")
+    static let states = Input("state", .choices() as Kind<Set<RoomState>>, "Only rooms in one of these states.")
+    static let text = Input(
+        "q", .sought(length: 1...RoomLimits.searchLength), "Words of title, id or owner; the last may be the beginning of one.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
-    static let publicOnly = Input("public", .flag, "true: only public rooms.", fallback: false)
+    static let listed = Input("isPublic", .flag, "true: only public rooms; false: only the others.", formerly: "public")
     static let sort = Input("sort", .choice() as Kind<RoomQuery.Order>, "The order; a minus turns it round.", fallback: .newest)
     static let page = Input(
         "page", .whole(1...Int64(RoomQuery.deepest)), "From 1, among the first 10000 rooms; `after` goes on without end.")

@@ -30,7 +30,7 @@ extension APIRoute {
         APIRoute(
             .get, "/rooms", "listRooms", .rooms, .app, "List rooms, page by page.",
             query: [
-                RoomInputs.state.erased, RoomInputs.text.erased, RoomInputs.ownerFilter.erased, RoomInputs.publicOnly.erased,
+                RoomInputs.states.erased, RoomInputs.text.erased, RoomInputs.ownerFilter.erased, RoomInputs.listed.erased,
                 RoomInputs.sort.erased, RoomInputs.page.erased, RoomInputs.pageSize.erased, RoomInputs.after.erased,
             ],
             answers: RoomListAnswer.shape
@@ -120,9 +120,9 @@ extension APIRoute {
 
     private static func query(_ call: APICall) throws -> RoomQuery {
         var query = RoomQuery()
-        query.state = call[RoomInputs.state]
+        query.states = call[RoomInputs.states] ?? []
         query.owner = call[RoomInputs.ownerFilter]
-        query.publicOnly = try call.value(RoomInputs.publicOnly)
+        query.isPublic = call[RoomInputs.listed]
         query.text = call[RoomInputs.text]
         query.order = try call.value(RoomInputs.sort)
         query.after = call[RoomInputs.after]
