@@ -18,21 +18,24 @@ package enum PlainText {
     }
 }
 
-/// The limits of what callers may say about rooms.
-enum RoomLimits {
-    static let titleBytes = 200
-    static let customBytes = 4_096
+/// The limits of what callers may say about rooms. Lengths are in Unicode code points, as JSON Schema counts them.
+package enum RoomLimits {
+    package static let titleLength = 200
+    package static let nickLength = 100
+    package static let tokenNameLength = 64
+    package static let searchLength = 200
+    /// Of app and name each, in calls. RTMP allows 256 bytes for both: a longer name can be asked for and is never there.
+    package static let streamNameLength = 255
+    package static let customBytes = 4_096
     static let customDepth = 32
-    static let nickBytes = 100
     static let slots = 1...8
     static let members = 10_000
     static let likes = 1...100
     static let tokens = 1_000
-    static let tokenNameBytes = 64
 
     static func checkTitle(_ title: String) throws(FieldError) {
-        guard title.utf8.count <= self.titleBytes, self.isPlain(title) else {
-            throw FieldError("title", title, "expected at most \(self.titleBytes) bytes without control or invisible characters")
+        guard title.unicodeScalars.count <= self.titleLength, self.isPlain(title) else {
+            throw FieldError("title", title, "expected at most \(self.titleLength) characters, none of them control or invisible ones")
         }
     }
 

@@ -32,7 +32,8 @@ struct RoomCursor: Equatable {
 
     /// Throws unless `text` is one of ours, for this order.
     init(_ text: String, order: RoomQuery.Order) throws(FieldError) {
-        let parts = text.utf8.count <= 1_000 ? Base64URL.bytes(text).flatMap { String(validating: $0, as: UTF8.self) } : nil
+        let parts =
+            text.utf8.count <= RoomQuery.longestCursor ? Base64URL.bytes(text).flatMap { String(validating: $0, as: UTF8.self) } : nil
         let fields = parts?.split(separator: Self.separator, omittingEmptySubsequences: false).map(String.init) ?? []
         guard fields.count == 4, fields[0] == Self.version, let made = RoomQuery.Order(rawValue: fields[1]), RoomID.isID(fields[3]) else {
             throw FieldError("after", text, "expected the `next` of the page before")

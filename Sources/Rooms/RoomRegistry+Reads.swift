@@ -51,7 +51,8 @@ extension RoomRegistry {
     {
         var place: StreamPath?
         if let after {
-            let text = after.utf8.count <= 1_000 ? Base64URL.bytes(after).flatMap { String(validating: $0, as: UTF8.self) } : nil
+            let text =
+                after.utf8.count <= StreamBan.longestCursor ? Base64URL.bytes(after).flatMap { String(validating: $0, as: UTF8.self) } : nil
             place = text.flatMap(StreamPath.init)
             guard place != nil else { throw .invalid(FieldError("after", after, "expected the `next` of the page before")) }
         }

@@ -52,6 +52,8 @@ package struct RoomQuery: Sendable, Equatable {
     package var size = 20
     package static let sizes = 1...200
     package static let deepest = 10_000
+    /// Bytes of an `after`: base64 of a title, of at most four bytes a character, and of an id.
+    package static let longestCursor = 2_000
     package init() {}
 }
 
@@ -153,8 +155,10 @@ package struct StreamBan: Sendable, Equatable {
     package let reason: String
     package static let defaultMs: Int64 = 7 * 86_400_000
     package static let longestMs: Int64 = 90 * 86_400_000
-    /// Bytes, as in Tencent's ForbidLiveStream.
+    /// Characters, as many as bytes in Tencent's ForbidLiveStream.
     package static let longestReason = 2_048
+    /// Bytes of an `after`: base64 of app and name, of at most four bytes a character.
+    package static let longestCursor = 3_000
 }
 
 /// Why a call did not succeed. The API maps each to a status.

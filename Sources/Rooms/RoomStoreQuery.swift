@@ -154,7 +154,9 @@ struct RoomPlan {
         }
         if let owner = query.owner, !RoomID.isID(owner) { throw FieldError("owner", owner, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
         let text = query.text ?? ""
-        guard text.utf8.count <= 200 else { throw FieldError("q", text, "expected at most 200 bytes") }
+        guard text.unicodeScalars.count <= RoomLimits.searchLength else {
+            throw FieldError("q", text, "expected at most \(RoomLimits.searchLength) characters")
+        }
         self.query = query
         self.cursor = if let after = query.after { try RoomCursor(after, order: query.order) } else { nil }
         self.offset = query.after == nil ? (query.page - 1) * query.size : 0

@@ -47,8 +47,9 @@ extension RoomWork {
         guard until > now, until <= now.later(by: StreamBan.longestMs) else {
             throw FieldError("resumeTime", isoText(until), "expected a time from now to \(StreamBan.longestMs / 86_400_000) days ahead")
         }
-        guard reason.utf8.count <= StreamBan.longestReason, RoomLimits.isPlain(reason) else {
-            throw FieldError("reason", reason, "expected at most \(StreamBan.longestReason) bytes without control or invisible characters")
+        guard reason.unicodeScalars.count <= StreamBan.longestReason, RoomLimits.isPlain(reason) else {
+            throw FieldError(
+                "reason", reason, "expected at most \(StreamBan.longestReason) characters, none of them control or invisible ones")
         }
     }
 
@@ -206,8 +207,8 @@ extension RoomWork {
 
     func join(_ id: String, user: String, nick: String) throws -> Member {
         try RoomLimits.checkID(user, "user")
-        guard nick.utf8.count <= RoomLimits.nickBytes, RoomLimits.isPlain(nick) else {
-            throw FieldError("nick", nick, "expected at most \(RoomLimits.nickBytes) bytes without control or invisible characters")
+        guard nick.unicodeScalars.count <= RoomLimits.nickLength, RoomLimits.isPlain(nick) else {
+            throw FieldError("nick", nick, "expected at most \(RoomLimits.nickLength) characters, none of them control or invisible ones")
         }
         var room = try self.openRoom(id, action: "join")
         if let until = try self.store.kick(of: user, from: room.id, now: self.now) {

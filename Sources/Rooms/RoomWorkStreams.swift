@@ -173,8 +173,8 @@ extension RoomWork {
     /// Names that a publisher may use.
     private static func check(_ path: StreamPath) throws(FieldError) {
         for (field, value) in [("app", path.app), ("name", path.name)] {
-            guard (1...256).contains(value.utf8.count), RoomLimits.isPlain(value) else {
-                throw FieldError(field, value, "expected 1 to 256 bytes without control characters")
+            guard (1...RoomLimits.streamNameLength).contains(value.unicodeScalars.count), RoomLimits.isPlain(value) else {
+                throw FieldError(field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, none of them control characters")
             }
         }
     }

@@ -16,8 +16,8 @@ enum TokenSecret {
     }
 
     static func create(_ secret: String, name: String, role: TokenRole, in store: StoreAccess, now: Int64) throws -> APIToken {
-        guard (1...RoomLimits.tokenNameBytes).contains(name.utf8.count), RoomLimits.isPlain(name) else {
-            throw FieldError("name", name, "expected 1 to \(RoomLimits.tokenNameBytes) bytes without control characters")
+        guard (1...RoomLimits.tokenNameLength).contains(name.unicodeScalars.count), RoomLimits.isPlain(name) else {
+            throw FieldError("name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, none of them control characters")
         }
         guard try !store.hasToken(named: name) else { throw FieldError("name", name, "a valid token has this name already") }
         guard try store.validTokenCount() < RoomLimits.tokens else {

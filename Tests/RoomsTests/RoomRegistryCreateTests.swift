@@ -16,7 +16,7 @@ import Testing
         Bad(field: "owner") { $0.owner = "" }, Bad(field: "owner") { $0.owner = "an na" },
         Bad(field: "owner") { $0.owner = "'; DROP TABLE rooms; --" },
         Bad(field: "owner") { $0.owner = String(repeating: "a", count: 65) }, Bad(field: "deviceUid") { $0.deviceUid = "a/b" },
-        Bad(field: "title") { $0.title = String(repeating: "é", count: 101) }, Bad(field: "title") { $0.title = "a\u{0}b" },
+        Bad(field: "title") { $0.title = String(repeating: "é", count: 201) }, Bad(field: "title") { $0.title = "a\u{0}b" },
         Bad(field: "title") { $0.title = "a\u{200B}b" }, Bad(field: "title") { $0.title = "\u{202E}ab" },
         Bad(field: "title") { $0.title = "a\u{AD}b" }, Bad(field: "title") { $0.title = "\u{FEFF}" },
         Bad(field: "title") { $0.title = "a\nb" }, Bad(field: "title") { $0.title = "a\u{9F}b" },

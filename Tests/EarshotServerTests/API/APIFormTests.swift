@@ -8,12 +8,16 @@ import Testing
 @Suite struct APIFormTests {
     private func accepts<Value>(_ kind: Kind<Value>, _ json: JSONValue) -> Bool { (try? kind.read(json)) != nil }
 
-    @Test func textIsBoundedInBytesAndPlain() throws {
-        let kind = Kind<String>.text(bytes: 1...5)
+    @Test func textIsBoundedInCharactersAndPlain() throws {
+        let kind = Kind<String>.text(length: 1...5)
         #expect(try kind.read("a") == "a")
         #expect(try kind.read("\u{1F600}a") == "\u{1F600}a")
-        #expect(throws: BrokenRule("expected 1 to 5 bytes of text; these are 6")) { try kind.read("\u{1F600}aa") }
-        #expect(throws: BrokenRule("expected 1 to 5 bytes of text; these are 0")) { try kind.read("") }
+        // Code points: five of four bytes each.
+        #expect(self.accepts(kind, .string(String(repeating: "\u{1F600}", count: 5))))
+        #expect(throws: BrokenRule("expected 1 to 5 characters of text; these are 6")) { try kind.read("\u{1F600}aaaaa") }
+        // Two to a reader, six to the schema.
+        #expect(throws: BrokenRule("expected 1 to 5 characters of text; these are 6")) { try kind.read("e\u{301}\u{302}a\u{301}\u{302}") }
+        #expect(throws: BrokenRule("expected 1 to 5 characters of text; these are 0")) { try kind.read("") }
         for json: JSONValue in [1, true, .null, [], .object([]), .number(1.5)] { #expect(!self.accepts(kind, json), "\(json)") }
         for text in ["\0", "\n", "\u{7F}", "\u{85}", "a\u{1B}"] { #expect(!self.accepts(kind, .string(text)), "\(text.utf8.map { $0 })") }
     }
@@ -57,7 +61,7 @@ import Testing
     }
 
     @Test func unknownFieldsAreNamedWithASuggestion() {
-        let form = Form([Input("title", .text(bytes: 0...9), "").erased, Input("owner", .id, "").erased])
+        let form = Form([Input("title", .text(length: 0...9), "").erased, Input("owner", .id, "").erased])
         func problem(_ name: String) -> FieldError? {
             do {
                 _ = try form.read([.init(name: name, value: 1)], what: "field")
@@ -116,12 +120,12 @@ import Testing
 
     @Test func queriesAreReadByTheirSchemas() throws {
         let form = Form([
-            Input("page", .whole(1...9), "").erased, Input("public", .flag, "").erased, Input("q", .text(bytes: 0...50), "").erased,
+            Input("page", .whole(1...9), "").erased, Input("public", .flag, "").erased, Input("q", .text(length: 0...50), "").erased,
             Input("lifetime", .seconds(1...60_000), "").erased,
         ])
         let page = Input("page", .whole(1...9), "")
         let flag = Input("public", .flag, "")
-        let text = Input("q", .text(bytes: 0...50), "")
+        let text = Input("q", .text(length: 0...50), "")
         let values = try RequestReader.query("page=3&public=true&q=a+b%20%26%3D&lifetime=0.5", form)
         #expect(values[page] == 3)
         #expect(values[flag] == true)
@@ -140,8 +144,8 @@ import Testing
     }
 
     @Test func bodiesAreObjectsInJSON() throws {
-        let form = Form([Input("title", .text(bytes: 0...9), "").erased])
-        let title = Input("title", .text(bytes: 0...9), "")
+        let form = Form([Input("title", .text(length: 0...9), "").erased])
+        let title = Input("title", .text(length: 0...9), "")
         let json: HTTPFields = [.contentType: "application/json"]
         #expect(try RequestReader.body(.init(), [:], form)[title] == nil)
         #expect(try RequestReader.body(.init(string: "{}"), json, form)[title] == nil)

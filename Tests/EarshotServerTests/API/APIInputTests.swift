@@ -11,7 +11,7 @@ import Testing
         (#"{"roomId":null}"#, "roomId"), (#"{"roomId":1}"#, "roomId"), (#"{"roomId":["a"]}"#, "roomId"), (#"{"roomId":"a';--"}"#, "roomId"),
         ("{\"roomId\":\"\(String(repeating: "x", count: 65))\"}", "roomId"),
         ("{\"title\":\"\(String(repeating: "x", count: 201))\"}", "title"),
-        ("{\"title\":\"\(String(repeating: "☃", count: 67))\"}", "title"),
+        ("{\"title\":\"\(String(repeating: "☃", count: 201))\"}", "title"),
         (#"{"title":"a\u0000b"}"#, "title"), (#"{"title":"a\nb"}"#, "title"), (#"{"title":5}"#, "title"), (#"{"title":null}"#, "title"),
         (#"{"slots":0}"#, "slots"), (#"{"slots":9}"#, "slots"), (#"{"slots":1.5}"#, "slots"), (#"{"slots":"1"}"#, "slots"),
         (#"{"slots":-1}"#, "slots"),
@@ -56,7 +56,7 @@ import Testing
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             let id = String(repeating: "x", count: 64)
-            let title = String(repeating: "☃", count: 66) + "ab"
+            let title = String(repeating: "☃", count: 198) + "ab"
             let custom = String(repeating: "x", count: 4_096 - #"{"x":""}"#.utf8.count)
             let body = """
                 {"roomId":"\(id)","title":"\(title)","custom":{ "x" : "\(custom)" },"slots":8,"owner":"\(id)","deviceUid":"\(id)",

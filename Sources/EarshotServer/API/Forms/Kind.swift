@@ -37,28 +37,30 @@ struct BrokenRule: Error, Equatable {
 
 extension Kind<String> {
     /// Without control and invisible characters: it will be shown in lists and logs.
-    static func text(bytes: ClosedRange<Int>) -> Kind {
-        self.text(bytes, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
+    static func text(length: ClosedRange<Int>) -> Kind {
+        self.text(length, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
     }
 
     /// What is only compared with what is there already. Without control characters.
-    static func sought(bytes: ClosedRange<Int>) -> Kind {
-        self.text(bytes, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in
+    static func sought(length: ClosedRange<Int>) -> Kind {
+        self.text(length, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in
             text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         }
     }
 
+    /// Lengths are in Unicode code points, as JSON Schema counts them (2020-12 Validation §6.3.1).
     private static func text(
-        _ bytes: ClosedRange<Int>, _ pattern: String, _ plainRule: String, isPlain: @escaping @Sendable (String) -> Bool
+        _ length: ClosedRange<Int>, _ pattern: String, _ plainRule: String, isPlain: @escaping @Sendable (String) -> Bool
     ) -> Kind {
-        let rule = "expected \(bytes.lowerBound == 0 ? "at most" : "\(bytes.lowerBound) to") \(bytes.upperBound) bytes of text"
+        let rule = "expected \(length.lowerBound == 0 ? "at most" : "\(length.lowerBound) to") \(length.upperBound) characters of text"
         return Kind(
             .keywords(
-                "string", ("minLength", .integer(Int64(min(bytes.lowerBound, 1)))), ("maxLength", .integer(Int64(bytes.upperBound))),
+                "string", ("minLength", .integer(Int64(length.lowerBound))), ("maxLength", .integer(Int64(length.upperBound))),
                 ("pattern", .string(pattern)))
         ) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json else { throw BrokenRule(rule) }
-            guard bytes.contains(text.utf8.count) else { throw BrokenRule("\(rule); these are \(text.utf8.count)") }
+            let count = text.unicodeScalars.count
+            guard length.contains(count) else { throw BrokenRule("\(rule); these are \(count)") }
             guard isPlain(text) else { throw BrokenRule(plainRule) }
             return text
         }

@@ -11,7 +11,7 @@ extension APIRoute {
     private static let app = Input("app", .streamApp, "The stream's app here.").required
     private static let name = Input("name", .streamName, "The stream's name here.").required
     private static let url = Input(
-        "url", .text(bytes: 8...2_048), "The stream's address there, rtmp:// or rtmps://, with its credential. Not shown again."
+        "url", .text(length: 8...2_048), "The stream's address there, rtmp:// or rtmps://, with its credential. Not shown again."
     ).required
     private static let onDemand = Input("onDemand", .flag, "Of a pull: only while somebody plays.", fallback: false)
     private static let id = Input("taskId", .whole(1...Int64.max), "The task's number.").required

@@ -10,7 +10,7 @@ enum RoomInputs {
     static let id = Input("roomId", .roomID, "Its id; a random one when none is given (a device's room keeps its own).")
     static let app = Input("app", .id, "The app of its streams.", fallback: "live")
     static let slots = Input("slots", .whole(1...8), "How many streams it has: slot 1 is app/roomId, slot n app/roomId-n.", fallback: 1)
-    static let title = Input("title", .text(bytes: 0...200), "For lists.")
+    static let title = Input("title", .text(length: 0...RoomLimits.titleLength), "For lists.")
     static let custom = Input(
         "custom", .jsonObject(bytes: 4_096), "Whatever the app keeps there: a JSON object, at most 4096 bytes as compact JSON.")
     static let isPublic = Input("isPublic", .flag, "Whether lists for everybody may show it.")
@@ -32,7 +32,7 @@ enum RoomInputs {
         "page", .whole(1...Int64(RoomQuery.deepest)), "From 1, among the first 10000 rooms; `after` goes on without end.")
     static let pageSize = Input(
         "pageSize", .whole(Int64(RoomQuery.sizes.lowerBound)...Int64(RoomQuery.sizes.upperBound)), "Rooms on a page.", fallback: 20)
-    static let after = Input("after", .sought(bytes: 1...512), "The `next` of the page before.")
+    static let after = Input("after", .sought(length: 1...RoomQuery.longestCursor), "The `next` of the page before.")
     static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     static let afterUser = Input("after", .id, "The `next` of the page before.")
 
@@ -46,7 +46,7 @@ enum RoomInputs {
     static let kick = Input(
         "seconds", .seconds(0...Kick.longestMs), "For how long the user may not come back; without: 10. 0: it may at once.",
         fallback: Kick.defaultMs)
-    static let nick = Input("nick", .text(bytes: 0...100), "For lists of members.", fallback: "")
+    static let nick = Input("nick", .text(length: 0...RoomLimits.nickLength), "For lists of members.", fallback: "")
 }
 
 extension Kind<[String: Int64]> {

@@ -4,7 +4,8 @@ import Rooms
 
 extension APIRoute {
     private static let role = Input("role", .choice() as Kind<SessionRole>, "Only connections that publish, or that play.")
-    private static let stream = Input("stream", .sought(bytes: 1...600), "Only connections that publish or play this stream, app/name.")
+    private static let stream = Input(
+        "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
     private static let after = Input("after", .whole(0...Int64.max), "The `next` of the page before.", fallback: 0)
     private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required

@@ -10,7 +10,7 @@ enum StreamInputs {
     static let appFilter = Input("app", .streamApp, "Only streams of this app.")
     static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")
     static let state = Input("state", .choice() as Kind<StreamAnswer.State>, "Only streams in this state.")
-    static let after = Input("after", .sought(bytes: 1...600), "The `next` of the page before.")
+    static let after = Input("after", .sought(length: 1...StreamBan.longestCursor), "The `next` of the page before.")
     static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     static let from = Input("from", .instant, "Begun at this time or later.")
     static let to = Input("to", .instant, "Begun before this time.")
@@ -27,14 +27,18 @@ extension Kind<String> {
     private enum Part { case app, name }
 
     private static func address(_ rule: String, part: Part) -> Kind {
-        // Of app and name together.
-        let longest = Limits().nameBytes - 1
+        let longest = RoomLimits.streamNameLength
+        // Room for so many characters of four bytes each: a connection may use fewer, and what it may not use is simply not there.
+        var limits = Limits()
+        limits.nameBytes = 4 * longest + 1
         return Kind(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {
-            (json: JSONValue) throws(BrokenRule) in
+            [limits] (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json else { throw BrokenRule(rule) }
+            let count = text.unicodeScalars.count
+            guard (1...longest).contains(count) else { throw BrokenRule("expected 1 to \(longest) characters; these are \(count)") }
             let address: StreamAddress
             do {
-                address = try StreamAddress(app: part == .app ? text : "a", name: part == .name ? text : "n")
+                address = try StreamAddress(app: part == .app ? text : "a", name: part == .name ? text : "n", limits: limits)
             } catch {
                 throw BrokenRule("\(rule): \(error)")
             }

@@ -2,7 +2,7 @@ import HTTPTypes
 import Rooms
 
 extension APIRoute {
-    private static let name = Input("name", .text(bytes: 1...64), "Whose it is, for the audit trail.").required
+    private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "Whose it is, for the audit trail.").required
     private static let role = Input("role", .choice() as Kind<TokenRole>, "What it may do: admin everything, ops run, app use.").required
     private static let id = Input("tokenId", .whole(1...Int64.max), "The token's id.").required
 
