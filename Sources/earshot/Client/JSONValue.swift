@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import EarshotServer
 
 /// An answer's JSON as a plain value: shown as it came, and read leniently, since a server may be older or newer than this program.
 enum JSONValue: Equatable, Sendable {
@@ -10,13 +6,29 @@ enum JSONValue: Equatable, Sendable {
     case bool(Bool)
     case integer(Int64)
     case number(Double)
+    /// A number that a `Double` would be written differently: as it came.
+    case digits(String)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// - Throws: `DecodingError` for what is not JSON.
-    init(parsing bytes: some Sequence<UInt8>) throws {
-        self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+    /// Throws for what is not JSON.
+    init(parsing bytes: some Sequence<UInt8>) throws { self = try Self.reader.read(bytes) }
+
+    private static var reader: JSONReader<JSONValue> {
+        JSONReader(
+            null: .null, bool: JSONValue.bool, number: JSONValue.init(digits:), string: JSONValue.string, array: JSONValue.array,
+            object: { .object(Dictionary($0.map { ($0.name, $0.value) }) { $1 }) })
+    }
+
+    private init(digits text: String) {
+        if let value = Int64(text), String(value) == text {
+            self = .integer(value)
+        } else if let value = Double(text), "\(value)" == text {
+            self = .number(value)
+        } else {
+            self = .digits(text)
+        }
     }
 
     /// `.null` where there is none, so that reads can be chained.
@@ -33,6 +45,7 @@ enum JSONValue: Equatable, Sendable {
         switch self {
         case .integer(let value): value
         case .number(let value): Int64(exactly: value.rounded())
+        case .digits(let text): Double(text).flatMap { Int64(exactly: $0.rounded()) }
         default: nil
         }
     }
@@ -41,6 +54,7 @@ enum JSONValue: Equatable, Sendable {
         switch self {
         case .integer(let value): Double(value)
         case .number(let value): value
+        case .digits(let text): Double(text)
         default: nil
         }
     }
@@ -57,30 +71,9 @@ enum JSONValue: Equatable, Sendable {
         case .bool(let value): value ? "yes" : "no"
         case .integer(let value): String(value)
         case .number(let value): value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+        case .digits(let text): text
         case .string(let value): value
         case .array, .object: self.text(pretty: false)
-        }
-    }
-}
-
-extension JSONValue: Decodable {
-    init(from decoder: any Decoder) throws {
-        let one = try decoder.singleValueContainer()
-        // What is frequent first: each miss costs an error.
-        if let value = try? one.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? one.decode(Int64.self) {
-            self = .integer(value)
-        } else if one.decodeNil() {
-            self = .null
-        } else if let value = try? one.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? one.decode([String: JSONValue].self) {
-            self = .object(value)
-        } else if let value = try? one.decode([JSONValue].self) {
-            self = .array(value)
-        } else {
-            self = .number(try one.decode(Double.self))
         }
     }
 }
@@ -99,6 +92,7 @@ extension JSONValue {
         case .bool(let value): out += value ? "true" : "false"
         case .integer(let value): out += String(value)
         case .number(let value): out += value.isFinite ? "\(value)" : "null"
+        case .digits(let text): out += text
         case .string(let value): Self.quote(value, to: &out)
         case .array(let values):
             Self.write(values, "[", "]", to: &out, indent: indent) { $1.write(to: &$0, indent: $2) }

@@ -34,7 +34,8 @@ import Testing
         let kind = Kind<Int64>.whole(1...8)
         #expect(try kind.read(8) == 8)
         #expect(try kind.read(.number(2)) == 2)
-        for json: JSONValue in [0, 9, -1, .number(1.5), .number(1e300), "1", true, .null, .integer(.max)] {
+        #expect(try kind.read(.digits("2.0")) == 2 && kind.read(.digits("8e0")) == 8)
+        for json: JSONValue in [0, 9, -1, .number(1.5), .number(1e300), "1", true, .null, .integer(.max), .digits("1.50"), .digits("9.0")] {
             #expect(!self.accepts(kind, json))
         }
     }
@@ -43,6 +44,7 @@ import Testing
         let kind = Kind<Int64>.seconds(1...60_000)
         #expect(try kind.read(30) == 30_000)
         #expect(try kind.read(.number(0.5)) == 500)
+        #expect(try kind.read(.digits("0.50")) == 500)
         #expect(try kind.read(.number(0.001)) == 1)
         for json: JSONValue in [0, 61, -1, .number(60.001), .number(0.0001), .number(1e300), .number(-1e300), "30", true, .null] {
             #expect(!self.accepts(kind, json), "\(json)")

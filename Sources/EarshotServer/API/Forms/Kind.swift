@@ -125,7 +125,7 @@ extension Kind<Int64> {
                 switch json {
                 case .integer(let value): value
                 // 1.0 and 1e3 are whole numbers to JSON Schema.
-                case .number(let value): Int64(exactly: value)
+                case .number, .digits: json.double.flatMap(Int64.init(exactly:))
                 default: nil
                 }
             guard let value, range.contains(value) else { throw BrokenRule(rule) }
@@ -148,13 +148,9 @@ extension Kind<Int64> {
         let bounds = (JSONValue.number(Double(range.lowerBound) / 1_000), JSONValue.number(Double(range.upperBound) / 1_000))
         let rule = "expected \(bounds.0.text) to \(bounds.1.text) seconds"
         return Kind(.keywords("number", ("minimum", bounds.0), ("maximum", bounds.1))) { (json: JSONValue) throws(BrokenRule) in
-            let seconds: Double? =
-                switch json {
-                case .integer(let value): Double(value)
-                case .number(let value): value
-                default: nil
-                }
-            guard let seconds, let ms = Int64(exactly: (seconds * 1_000).rounded()), range.contains(ms) else { throw BrokenRule(rule) }
+            guard let seconds = json.double, let ms = Int64(exactly: (seconds * 1_000).rounded()), range.contains(ms) else {
+                throw BrokenRule(rule)
+            }
             return ms
         }
     }

@@ -62,7 +62,9 @@ extension Shape<String> {
     static var jsonObject: Shape {
         Shape(.keywords("object")) { text in
             // Checked before it was stored.
-            guard let value = try? JSONParser.parse(text.utf8), case .object = value else { return .object([]) }
+            guard let value = try? JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer), case .object = value else {
+                return .object([])
+            }
             return value
         }
     }

@@ -12,16 +12,23 @@ struct JSONProblem: Error, Equatable, CustomStringConvertible {
 ///
 /// Bytes come from a peer; the caller bounds how many. A value, used once.
 struct JSONParser {
+    /// Of what callers send.
     static let deepest = 32
+    /// Of what the server made of it: what callers sent, within an answer.
+    static let deepestAnswer = 2 * Self.deepest
 
     private let bytes: [UInt8]
+    private let deepest: Int
     private var position = 0
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8], deepest: Int) {
+        self.bytes = bytes
+        self.deepest = deepest
+    }
 
-    /// The value that the whole text is.
-    static func parse(_ bytes: some Sequence<UInt8>) throws(JSONProblem) -> JSONValue {
-        var parser = JSONParser(Array(bytes))
+    /// The value that the whole text is, nested no deeper than this.
+    static func parse(_ bytes: some Sequence<UInt8>, deepest: Int = Self.deepest) throws(JSONProblem) -> JSONValue {
+        var parser = JSONParser(Array(bytes), deepest: deepest)
         let value = try parser.value(depth: 0)
         parser.skipSpace()
         guard parser.current == nil else { throw parser.problem("there is more after the value") }
@@ -66,7 +73,7 @@ struct JSONParser {
     // MARK: Containers
 
     private mutating func object(depth: Int) throws(JSONProblem) -> JSONValue {
-        guard depth <= Self.deepest else { throw self.problem("nested deeper than \(Self.deepest) levels") }
+        guard depth <= self.deepest else { throw self.problem("nested deeper than \(self.deepest) levels") }
         var members: [JSONValue.Member] = []
         var names: Set<String> = []
         var isFirst = true
@@ -86,7 +93,7 @@ struct JSONParser {
     }
 
     private mutating func array(depth: Int) throws(JSONProblem) -> JSONValue {
-        guard depth <= Self.deepest else { throw self.problem("nested deeper than \(Self.deepest) levels") }
+        guard depth <= self.deepest else { throw self.problem("nested deeper than \(self.deepest) levels") }
         var values: [JSONValue] = []
         var isFirst = true
         self.position += 1
@@ -135,9 +142,9 @@ struct JSONParser {
         }
         if let next = self.current, Self.isDigit(next) { throw self.problem("a number with a leading zero", at: start) }
         let text = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
-        if isWhole, let value = Int64(text) { return .integer(value) }
+        if isWhole, let value = Int64(text), String(value) == text { return .integer(value) }
         guard let value = Double(text), value.isFinite else { throw self.problem("a number that is too large", at: start) }
-        return .number(value)
+        return JSONValue.text(of: value) == text ? .number(value) : .digits(text)
     }
 
     private mutating func digits() throws(JSONProblem) {

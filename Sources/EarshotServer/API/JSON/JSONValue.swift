@@ -10,6 +10,8 @@ indirect enum JSONValue: Sendable, Equatable {
     case integer(Int64)
     /// Finite.
     case number(Double)
+    /// A number as it was read, where an `Int64` or a `Double` would be written with other digits: 1.10, 12345678901234567890.
+    case digits(String)
     case string(String)
     case array([JSONValue])
     case object([Member])
@@ -31,10 +33,20 @@ indirect enum JSONValue: Sendable, Equatable {
         switch self {
         case .null: "null"
         case .bool: "a boolean"
-        case .integer, .number: "a number"
+        case .integer, .number, .digits: "a number"
         case .string: "a string"
         case .array: "an array"
         case .object: "an object"
+        }
+    }
+
+    /// Of a number, as near as a `Double` can be.
+    var double: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        case .digits(let text): Double(text)
+        case .null, .bool, .string, .array, .object: nil
         }
     }
 
@@ -72,6 +84,7 @@ extension JSONValue {
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
         case .integer(let value): bytes.append(contentsOf: String(value).utf8)
         case .number(let value): bytes.append(contentsOf: Self.text(of: value).utf8)
+        case .digits(let text): bytes.append(contentsOf: text.utf8)
         case .string(let text): Self.write(text, to: &bytes)
         case .array(let values):
             Self.write(values, between: ("[", "]"), to: &bytes) { $0.write(to: &$1) }
@@ -99,7 +112,7 @@ extension JSONValue {
     }
 
     /// JSON has no infinities and no NaN; whole numbers are written as such.
-    private static func text(of value: Double) -> String {
+    static func text(of value: Double) -> String {
         guard value.isFinite else { return "null" }
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
         return value.description
