@@ -184,7 +184,7 @@ final class RoomWork {
             data.add("owner", room.owner)
             data.add("deviceUid", room.deviceUid)
         case .roomForbidden:
-            data.add("resumeAt", room.forbiddenUntil.map(isoText))
+            data.add("forbiddenUntil", room.forbiddenUntil.map(isoText))
             data.add("forbidReason", room.forbidReason)
         case .roomRenewed:
             data.add("renewedUntil", RoomRules.countdownEnd(of: room).map(isoText))
@@ -202,7 +202,7 @@ final class RoomWork {
         data.add("app", slot.app)
         data.add("name", slot.name)
         data.add("slot", slot.number)
-        data.add("resumeAt", slot.forbiddenUntil.map(isoText))
+        data.add("forbiddenUntil", slot.forbiddenUntil.map(isoText))
         data.add("forbidReason", slot.forbidReason)
         return data
     }

@@ -45,7 +45,8 @@ extension RoomWork {
 
     static func checkBan(until: Int64, reason: String, now: Int64) throws(FieldError) {
         guard until > now, until <= now.later(by: StreamBan.longestMs) else {
-            throw FieldError("resumeTime", isoText(until), "expected a time from now to \(StreamBan.longestMs / 86_400_000) days ahead")
+            throw FieldError(
+                "forbiddenUntil", isoText(until), "expected a time from now to \(StreamBan.longestMs / 86_400_000) days ahead")
         }
         guard reason.unicodeScalars.count <= StreamBan.longestReason, RoomLimits.isPlain(reason) else {
             throw FieldError(

@@ -165,7 +165,7 @@ extension RoomWork {
         data.add("by", actor.name)
         data.add("app", path.app)
         data.add("name", path.name)
-        data.add("resumeAt", until.map(isoText))
+        data.add("forbiddenUntil", until.map(isoText))
         data.add("forbidReason", reason)
         return data
     }

@@ -236,8 +236,8 @@ import Testing
         defer { test.remove() }
         let path = StreamPath(app: "live", name: "x")
         let cases: [(StreamPath, Int64, String, String)] = [
-            (path, test.now, "", "resumeTime"), (path, test.now + StreamBan.longestMs + 1, "", "resumeTime"),
-            (path, .min, "", "resumeTime"),
+            (path, test.now, "", "forbiddenUntil"), (path, test.now + StreamBan.longestMs + 1, "", "forbiddenUntil"),
+            (path, .min, "", "forbiddenUntil"),
             (path, test.now + 1, String(repeating: "r", count: 2_049), "reason"), (path, test.now + 1, "a\u{0}", "reason"),
             (StreamPath(app: "live", name: String(repeating: "n", count: 257)), test.now + 1, "", "name"),
             (StreamPath(app: "", name: "x"), test.now + 1, "", "app"),

@@ -122,11 +122,13 @@ struct EventsQuery: Equatable {
                     throw FieldError("after", value, "expected the id of an event, 0 or more")
                 }
                 self.after = id
-            case "room":
-                guard RoomID.isID(value) else { throw FieldError("room", value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+            // `room` is the former name.
+            case "roomId", "room":
+                guard RoomID.isID(value) else { throw FieldError(pair.name, value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+                guard self.room == nil else { throw FieldError(pair.name, value, "is there under its former name too") }
                 self.room = value
             default:
-                throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or room")
+                throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or roomId")
             }
         }
     }

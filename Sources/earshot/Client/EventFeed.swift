@@ -149,7 +149,7 @@ struct EventFeed {
         headers.add(name: "Content-Length", value: "0")
         let head = HTTPRequestHead(
             version: .http1_1, method: .GET,
-            uri: server.target(["events"], [("after", self.position.map { "\($0)" }), ("room", self.room)]), headers: headers)
+            uri: server.target(["events"], [("after", self.position.map { "\($0)" }), ("roomId", self.room)]), headers: headers)
         let limit = TimeAmount.milliseconds(self.api.timeout.milliseconds)
         do {
             let tls = server.isTLS ? try NIOSSLContext(configuration: .makeClientConfiguration()) : nil

@@ -18,7 +18,7 @@ struct EventsCommand: AsyncParsableCommand {
 
             EXAMPLES
               earshot events follow
-              earshot events follow --room r1 --json | jq .kind
+              earshot events follow --room-id r1 --json | jq .kind
               earshot events list --after 1200
 
             \(ExitStatus.explanation)
@@ -32,7 +32,7 @@ struct EventsCommand: AsyncParsableCommand {
                 A lost connection is made again, and nothing that happened meanwhile is missing or told twice. Notes about that go to \
                 standard error.
                 """)
-        @Option(help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(
             help: ArgumentHelp(
@@ -62,7 +62,7 @@ struct EventsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List events, the oldest first.")
-        @Option(help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Begin with what came after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
         var after: UInt64?
@@ -71,7 +71,7 @@ struct EventsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let listing = Listing(
-                path: ["events"], query: [("room", self.room)], things: "events",
+                path: ["events"], query: [("roomId", self.room)], things: "events",
                 columns: [.right("ID"), .left("TIME"), .left("EVENT"), .left("ROOM"), .text("DATA")],
                 id: { $0["id"].plain }, row: EventText.row, size: ("limit", 1_000), first: self.after.map { "\($0)" })
             try await listing.show(api, self.options, count: self.page.count)

@@ -11,7 +11,7 @@ struct RecordingsCommand: AsyncParsableCommand {
             EXAMPLES
               earshot recordings start r1
               earshot recordings stop r1
-              earshot recordings list --room r1
+              earshot recordings list --room-id r1
 
             \(ExitStatus.explanation)
             """,
@@ -20,7 +20,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List recordings, the newest first.")
-        @Option(help: ArgumentHelp("Only this room's.", valueName: "ID"))
+        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only this room's.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Only those of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?
@@ -30,7 +30,7 @@ struct RecordingsCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            let query = [("room", self.room), ("app", self.stream?.app), ("name", self.stream?.name), ("state", self.state)]
+            let query = [("roomId", self.room), ("app", self.stream?.app), ("name", self.stream?.name), ("state", self.state)]
             let listing = Listing(
                 path: ["recordings"], query: query, things: "recordings",
                 columns: [

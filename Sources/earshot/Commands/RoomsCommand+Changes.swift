@@ -12,17 +12,21 @@ extension RoomsCommand {
 
                 EXAMPLES
                   earshot rooms create --title "Front door" --device cam42
-                  earshot rooms create --id stage --slots 2 --owner anna --policy grace=60s --policy maxDuration=2h
-                  earshot rooms create --id walk --policy record=always
+                  earshot rooms create --room-id stage --slots 2 --owner anna --policy grace=60s --policy maxDuration=2h
+                  earshot rooms create --room-id walk --policy record=always
                 """)
 
-        @Option(help: ArgumentHelp("1 to 64 of A-Z a-z 0-9 _ -; else a random one.", valueName: "ID"))
+        @Option(
+            name: [.customLong("room-id"), .customLong("id")],
+            help: ArgumentHelp("1 to 64 of A-Z a-z 0-9 _ -; else a random one.", valueName: "ID"))
         var id: String?
         @Option(help: ArgumentHelp("For lists.", valueName: "TEXT"))
         var title: String?
         @Option(help: ArgumentHelp("The owner's user id.", valueName: "USER"))
         var owner: String?
-        @Option(help: ArgumentHelp("The device that pushes its first stream.", valueName: "UID"))
+        @Option(
+            name: [.customLong("device-uid"), .customLong("device")],
+            help: ArgumentHelp("The device that pushes its first stream.", valueName: "UID"))
         var device: String?
         @Option(help: ArgumentHelp("How many streams it has.", valueName: "N"))
         var slots: Int?
@@ -99,15 +103,14 @@ extension RoomsCommand {
 
                 EXAMPLES
                   earshot rooms forbid demo --for 12h
-                  earshot rooms forbid demo --until 2026-12-24T18:00Z --reason "not before Christmas"
+                  earshot rooms forbid demo --forbidden-until 2026-12-24T18:00Z --reason "not before Christmas"
                 """)
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var ban: BanOptions
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            let body = self.ban.body(until: "until")
-            try self.options.tell(try await api.post(["rooms", self.room, "forbid"], body)) { RoomText.sentence($0) }
+            try self.options.tell(try await api.post(["rooms", self.room, "forbid"], self.ban.body)) { RoomText.sentence($0) }
         }
     }
 
@@ -205,20 +208,21 @@ struct PolicyOption: ExpressibleByArgument {
 struct BanOptions: ParsableArguments {
     @Option(name: .customLong("for"), help: ArgumentHelp("For how long, at most 90d. (default: 7d)", valueName: "TIME"))
     var duration: Span?
-    @Option(help: ArgumentHelp("Until when: 2026-12-24T18:00Z; without a zone it is UTC.", valueName: "WHEN"))
+    @Option(
+        name: [.customLong("forbidden-until"), .customLong("until")],
+        help: ArgumentHelp("Until when: 2026-12-24T18:00Z; without a zone it is UTC.", valueName: "WHEN"))
     var until: Instant?
     @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "TEXT"))
     var reason: String?
 
     func validate() throws {
-        guard self.duration == nil || self.until == nil else { throw ValidationError("--for and --until exclude each other.") }
+        guard self.duration == nil || self.until == nil else { throw ValidationError("--for and --forbidden-until exclude each other.") }
     }
 
-    /// `until` is what the call names the time.
-    func body(until name: String) -> [String: JSONValue] {
+    var body: [String: JSONValue] {
         var body: [String: JSONValue] = [:]
         body["seconds"] = self.duration?.json
-        body[name] = (self.until?.description).map(JSONValue.string)
+        body["forbiddenUntil"] = (self.until?.description).map(JSONValue.string)
         body["reason"] = self.reason.map(JSONValue.string)
         return body
     }

@@ -11,7 +11,7 @@ struct RoomsCommand: AsyncParsableCommand {
 
             EXAMPLES
               earshot rooms list --state live
-              earshot rooms create --id demo --title "My first room"
+              earshot rooms create --room-id demo --title "My first room"
               ffmpeg -re -i VIDEO -c copy -f flv "$(earshot rooms push-url demo --quiet)"
               earshot rooms forbid demo --for 2h --reason "until we have talked"
 
@@ -28,7 +28,7 @@ struct RoomsCommand: AsyncParsableCommand {
             abstract: "List rooms, the newest first.",
             discussion: """
                 EXAMPLES
-                  earshot rooms list --state live --sort title
+                  earshot rooms list --state live,interrupted --sort title
                   earshot rooms list --q "camera 3" --all --json
                 """)
 

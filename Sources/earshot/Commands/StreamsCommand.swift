@@ -106,9 +106,9 @@ struct StreamsCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            let ban = try await api.post(self.stream.segments + ["forbid"], self.ban.body(until: "resumeTime"))
+            let ban = try await api.post(self.stream.segments + ["forbid"], self.ban.body)
             try self.options.tell(ban) {
-                "\(self.stream) is forbidden until \($0["resumeAt"].string.map(TimeText.short) ?? "further notice")"
+                "\(self.stream) is forbidden until \($0["forbiddenUntil"].string.map(TimeText.short) ?? "further notice")"
             }
         }
     }
@@ -136,7 +136,7 @@ struct StreamsCommand: AsyncParsableCommand {
                 row: { ban in
                     [
                         .init(StreamText.path(ban)), .init(TimeText.age(ban["createdAt"])),
-                        .init(ban["resumeAt"].string.map(TimeText.short)),
+                        .init(ban["forbiddenUntil"].string.map(TimeText.short)),
                         .init(ban["reason"].plain),
                     ]
                 }, size: ("limit", 1_000))
@@ -238,7 +238,7 @@ enum StreamText {
         facts.add("stream", self.path(standing))
         facts.add("state", standing["state"].plain.map { $0 == "forbid" ? "forbidden" : $0 })
         facts.add("room", standing["roomId"].plain)
-        facts.add("forbidden until", time: standing["forbid"]["resumeAt"])
+        facts.add("forbidden until", time: standing["forbid"]["forbiddenUntil"])
         facts.add("forbidden for", standing["forbid"]["reason"].plain)
         if let address = publisher["address"].plain {
             let session = publisher["session"].plain.map { ", session \($0)" } ?? ""

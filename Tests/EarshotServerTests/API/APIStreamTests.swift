@@ -61,7 +61,7 @@ import Testing
             // Forbidden: cut, and refused until it is resumed.
             let until = Instant.text(Int64(Date().timeIntervalSince1970 + 3_600) * 1_000)
             let ban = try await api.ok("POST", "streams/live/cam1/forbid", #"{"resumeTime":"\#(until)","reason":"testing"}"#)
-            #expect(ban["resumeAt"].string == until)
+            #expect(ban["forbiddenUntil"].string == until)
             #expect(ban["reason"].string == "testing")
             #expect(try await second.outcome(within: 10).status != 0)
             #expect(try await api.ok("GET", "rooms/cam1")["state"].string == "forbidden")
@@ -123,7 +123,7 @@ import Testing
             let first = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":60,"reason":"a"}"#)
             let second = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":3600,"reason":"b"}"#)
             #expect(second["reason"].string == "b" && second["createdAt"].string == first["createdAt"].string)
-            #expect(APIRoomTests.ms(second["resumeAt"]) - APIRoomTests.ms(first["resumeAt"]) >= 3_540_000)
+            #expect(APIRoomTests.ms(second["forbiddenUntil"]) - APIRoomTests.ms(first["forbiddenUntil"]) >= 3_540_000)
             #expect(try await api.ok("GET", "streams/forbidden")["list"][0]["reason"].string == "b")
         }
     }

@@ -13,8 +13,7 @@ enum RequestReader {
                 let value = PercentCoding.decode(parts.count > 1 ? parts[1].utf8 : Substring().utf8, plusIsSpace: true)
             else { throw APIError(FieldError("query", String(pair), "expected percent-encoded UTF-8")) }
             guard !members.contains(where: { $0.name == name }) else { throw APIError(FieldError(name, value, "is given twice")) }
-            let schema = form.inputs.first { $0.name == name }?.schema
-            members.append(.init(name: name, value: Self.value(value, schema)))
+            members.append(.init(name: name, value: Self.value(value, form.input(name)?.schema)))
         }
         do { return try form.read(members, what: "query parameter") } catch { throw APIError(error) }
     }
@@ -34,8 +33,7 @@ enum RequestReader {
     /// What the path's parameters are.
     static func path(_ members: [JSONValue.Member], _ form: Form) throws(APIError) -> InputValues {
         let typed = members.map { member -> JSONValue.Member in
-            let schema = form.inputs.first { $0.name == member.name }?.schema
-            return .init(name: member.name, value: Self.value(member.value.shown, schema))
+            return .init(name: member.name, value: Self.value(member.value.shown, form.input(member.name)?.schema))
         }
         do { return try form.read(typed, what: "part of the path") } catch { throw APIError(error) }
     }

@@ -4,7 +4,7 @@ import Rooms
 extension APIRoute {
     private static let after = Input("after", .whole(0...Int64.max), "Events with larger ids only.", fallback: 0)
     private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
-    private static let room = Input("room", .id, "Only this room's events.")
+    private static let room = Input("roomId", .id, "Only this room's events.", formerly: "room")
 
     private static let ticketRoom = Input("roomId", .id, "The only room whose events it is good for; without: all.")
 

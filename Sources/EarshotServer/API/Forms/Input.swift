@@ -8,13 +8,16 @@ struct Input<Value: Sendable>: Sendable {
     /// Taken when the request has none.
     let fallback: Value?
     let isRequired: Bool
+    /// Names that it had before and that are still read.
+    let formerNames: [String]
 
-    init(_ name: String, _ kind: Kind<Value>, _ help: String, fallback: Value? = nil) {
+    init(_ name: String, _ kind: Kind<Value>, _ help: String, fallback: Value? = nil, formerly formerNames: String...) {
         self.name = name
         self.kind = kind
         self.help = help
         self.fallback = fallback
         self.isRequired = false
+        self.formerNames = formerNames
     }
 
     private init(required input: Input) {
@@ -23,13 +26,16 @@ struct Input<Value: Sendable>: Sendable {
         self.help = input.help
         self.fallback = nil
         self.isRequired = true
+        self.formerNames = input.formerNames
     }
 
     var required: Input { Input(required: self) }
 
     /// Without its type, to stand in a form.
     var erased: AnyInput {
-        AnyInput(name: self.name, schema: self.kind.schema, help: self.help, isRequired: self.isRequired) {
+        AnyInput(
+            name: self.name, formerNames: self.formerNames, schema: self.kind.schema, help: self.help, isRequired: self.isRequired
+        ) {
             [kind] (json: JSONValue) throws(BrokenRule) in try kind.read(json)
         }
     }
@@ -38,6 +44,7 @@ struct Input<Value: Sendable>: Sendable {
 /// An ``Input`` whose type is known to its readers alone.
 struct AnyInput: Sendable {
     let name: String
+    let formerNames: [String]
     let schema: Schema
     let help: String
     let isRequired: Bool
@@ -53,8 +60,18 @@ struct Form: Sendable {
 
     init(_ inputs: [AnyInput]) {
         self.inputs = inputs
-        self.schema = .object(inputs.map { .init(name: $0.name, schema: $0.schema, help: $0.help, isRequired: $0.isRequired) })
+        self.schema = .object(
+            inputs.flatMap { input -> [Schema.Property] in
+                let former = input.formerNames.map {
+                    Schema.Property(
+                        name: $0, schema: input.schema, help: "Former name of \(input.name).", isRequired: false, isDeprecated: true)
+                }
+                return [.init(name: input.name, schema: input.schema, help: input.help, isRequired: input.isRequired)] + former
+            })
     }
+
+    /// Under its name or a former one.
+    func input(_ name: String) -> AnyInput? { self.inputs.first { $0.name == name || $0.formerNames.contains(name) } }
 
     /// True when nothing at all need be given.
     var isOptional: Bool { !self.inputs.contains(where: \.isRequired) }
@@ -63,9 +80,12 @@ struct Form: Sendable {
     func read(_ members: [JSONValue.Member], what: String) throws(FieldError) -> InputValues {
         var values = InputValues()
         for member in members {
-            guard let input = self.inputs.first(where: { $0.name == member.name }) else { throw self.unknown(member, what) }
+            guard let input = self.input(member.name) else { throw self.unknown(member, what) }
+            if let other = values.givenName(of: input.name) {
+                throw FieldError(member.name, member.value.shown, "is the same as \(other); expected one of them")
+            }
             do {
-                values.set(member.name, try input.read(member.value))
+                values.set(input.name, try input.read(member.value), givenAs: member.name)
             } catch {
                 throw error.error(member.name, member.value)
             }
@@ -93,11 +113,22 @@ struct Form: Sendable {
 /// What a request gave, by name.
 struct InputValues: Sendable {
     private var values: [String: any Sendable] = [:]
+    private var names: [String: String] = [:]
 
-    mutating func set(_ name: String, _ value: any Sendable) { self.values[name] = value }
+    mutating func set(_ name: String, _ value: any Sendable, givenAs given: String) {
+        self.values[name] = value
+        self.names[name] = given
+    }
+
     func has(_ name: String) -> Bool { self.values[name] != nil }
 
-    mutating func add(_ others: InputValues) { self.values.merge(others.values) { $1 } }
+    /// What the request called this value; nil when it has none.
+    func givenName(of name: String) -> String? { self.names[name] }
+
+    mutating func add(_ others: InputValues) {
+        self.values.merge(others.values) { $1 }
+        self.names.merge(others.names) { $1 }
+    }
 
     /// The value given, or the input's own.
     subscript<Value>(input: Input<Value>) -> Value? {

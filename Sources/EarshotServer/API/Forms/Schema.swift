@@ -16,6 +16,8 @@ indirect enum Schema: Sendable {
         let schema: Schema
         let help: String
         let isRequired: Bool
+        /// Still read, and not to be used any more.
+        var isDeprecated = false
     }
 
     /// Keywords of a schema that names nothing.
@@ -58,15 +60,17 @@ indirect enum Schema: Sendable {
             members.append(
                 .init(
                     name: "properties",
-                    value: .object(properties.map { .init(name: $0.name, value: $0.schema.described($0.help, &components)) })))
+                    value: .object(
+                        properties.map { .init(name: $0.name, value: $0.schema.described($0.help, $0.isDeprecated, &components)) })))
             members.append(.init(name: "additionalProperties", value: false))
             return .object(members)
         }
     }
 
     /// The same with a description.
-    func described(_ help: String, _ components: inout [String: JSONValue]) -> JSONValue {
+    func described(_ help: String, _ isDeprecated: Bool = false, _ components: inout [String: JSONValue]) -> JSONValue {
         guard !help.isEmpty, case .object(let members) = self.json(&components) else { return self.json(&components) }
-        return .object(members + [.init(name: "description", value: .string(help))])
+        let deprecated: [JSONValue.Member] = isDeprecated ? [.init(name: "deprecated", value: true)] : []
+        return .object(members + [.init(name: "description", value: .string(help))] + deprecated)
     }
 }

@@ -9,7 +9,7 @@ enum RecordingInputs {
     static let action = Input("action", .choice() as Kind<Action>, "What to do.").required
     static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
     static let id = Input("recordingId", .recordingID, "The recording's id.").required
-    static let room = Input("room", .id, "Only this room's.")
+    static let room = Input("roomId", .id, "Only this room's.", formerly: "room")
     static let app = Input("app", .streamApp, "Only streams of this app.")
     static let name = Input("name", .streamName, "Only streams of this name; needs app.")
     static let state = Input("state", .choice() as Kind<RecordingState>, "Only those in this state; without: all but deleted ones.")

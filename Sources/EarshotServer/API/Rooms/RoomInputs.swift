@@ -94,14 +94,19 @@ extension RoomPolicy.Field {
 
 /// A time until which something is forbidden, as two inputs of which at most one may be given.
 enum Ban {
-    static let until = Input("until", .instant, "Until when; at most 90 days from now. Without it and seconds: for 7 days.")
-    static let resumeTime = Input("resumeTime", .instant, "Until when; at most 90 days from now. Without: for 7 days.")
-    static let seconds = Input("seconds", .seconds(1_000...StreamBan.longestMs), "For how long, instead of until.")
-    static let reason = Input("reason", .text(bytes: 0...StreamBan.longestReason), "Why, for whoever is refused.", fallback: "")
+    static let until = Input(
+        "forbiddenUntil", .instant, "Until when; at most 90 days from now. Without it and seconds: for 7 days.",
+        formerly: "until", "resumeTime")
+    static let seconds = Input("seconds", .seconds(1_000...StreamBan.longestMs), "For how long, instead of forbiddenUntil.")
+    static let reason = Input("reason", .text(length: 0...StreamBan.longestReason), "Why, for whoever is refused.", fallback: "")
+
+    static let inputs = [Self.until.erased, Self.seconds.erased, Self.reason.erased]
 
     /// Milliseconds since 1970.
-    static func end(until: Int64?, seconds: Int64?, now: Int64, field: String) throws(APIError) -> Int64 {
-        guard let until else { return now + (seconds ?? StreamBan.defaultMs) }
+    static func end(_ call: APICall) throws(APIError) -> Int64 {
+        let (now, seconds) = (call.nowMs, call[Self.seconds])
+        guard let until = call[Self.until] else { return now + (seconds ?? StreamBan.defaultMs) }
+        let field = call.values.givenName(of: Self.until.name) ?? Self.until.name
         guard seconds == nil else { throw APIError(FieldError("seconds", "", "expected \(field) or seconds, not both")) }
         guard until > now else { throw APIError(FieldError(field, Instant.text(until), "expected a time to come")) }
         guard until - now <= StreamBan.longestMs else {

@@ -89,8 +89,7 @@ extension APIRoute {
             "forbid", "forbidRoom", .ops, "Cut a room's push and let nobody push there until a time; an expired room, too.",
             body: Ban.inputs
         ) { call in
-            let until = try Ban.end(until: call[Ban.until], seconds: call[Ban.seconds], now: call.nowMs, field: "until")
-            return .forbid(untilMs: until, reason: try call.value(Ban.reason))
+            .forbid(untilMs: try Ban.end(call), reason: try call.value(Ban.reason))
         },
         .room("resume", "resumeRoom", .ops, "Let a forbidden room be pushed to again.") { _ in .resume },
         APIRoute(

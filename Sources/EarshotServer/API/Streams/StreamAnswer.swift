@@ -169,7 +169,7 @@ extension StreamBan {
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
             .field("createdAt", .instant, "Since when.", \.createdAt),
-            .field("resumeAt", .instant, "Until when.", \.resumeAt),
+            .field("forbiddenUntil", .instant, "Until when.", \.resumeAt),
             .field("reason", .text, "Why.", \.reason),
         ])
 }

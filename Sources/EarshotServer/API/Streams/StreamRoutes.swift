@@ -66,10 +66,9 @@ extension APIRoute {
         APIRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
             "Cut a push and let nobody push there until a time; again: with another time.", in: StreamInputs.path,
-            body: [Ban.resumeTime.erased, Ban.seconds.erased, Ban.reason.erased], answers: StreamBan.shape, failures: [.conflict]
+            body: Ban.inputs, answers: StreamBan.shape, failures: [.conflict]
         ) { call, keep in
-            let until = try Ban.end(until: call[Ban.resumeTime], seconds: call[Ban.seconds], now: call.nowMs, field: "resumeTime")
-            let (path, reason) = (try Self.pushed(call), try call.value(Ban.reason))
+            let (path, until, reason) = (try Self.pushed(call), try Ban.end(call), try call.value(Ban.reason))
             return try await keep({ $0 }) {
                 try await call.rooms.forbid(path, untilMs: until, reason: reason, by: call.actor, keeping: $0)
             }
