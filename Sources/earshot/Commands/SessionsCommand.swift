@@ -4,15 +4,16 @@ import ArgumentParser
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
-        abstract: "List connections, or end one.",
+        abstract: "List connections, look at one, or end one.",
         discussion: """
             EXAMPLES
               earshot sessions list --stream live/r1
+              earshot sessions show 42
               earshot sessions kick 42
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [List.self, Kick.self],
+        subcommands: [List.self, Show.self, Kick.self],
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {
@@ -52,6 +53,35 @@ struct SessionsCommand: AsyncParsableCommand {
                 .init(plays.isEmpty ? nil : "\(plays.compactMap { $0["framesSkipped"].integer }.reduce(0) { $0 &+ $1 })"),
                 .init(session["client"].plain),
             ]
+        }
+    }
+
+    struct Show: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Show all about a connection.")
+        @Argument(help: ArgumentHelp("Its number, as in the list.", valueName: "ID")) var session: UInt64
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let session = try await api.get(["sessions", "\(self.session)"])
+            if self.options.json { return try Console.print(session.text()) }
+            if self.options.quiet { return try Console.print("\(self.session)") }
+            var facts = Facts()
+            facts.add("session", session["id"].plain)
+            facts.add("connected by", session["transport"].plain)
+            facts.add("address", session["address"].string)
+            facts.add("app", session["app"].string)
+            facts.add("client", session["client"].string)
+            facts.add("for", TimeText.duration(seconds: session["seconds"]))
+            if let bytesIn = HumanUnits.bytes(session["bytesIn"].integer), let bytesOut = HumanUnits.bytes(session["bytesOut"].integer) {
+                facts.add("traffic", "\(bytesIn) in, \(bytesOut) out")
+            }
+            for stream in session["publishing"].list { facts.add("pushes", stream.string) }
+            for play in session["playing"].list {
+                let behind = play["behindMs"].integer.map { ", \($0) ms behind live" } ?? ""
+                let skipped = play["framesSkipped"].integer.flatMap { $0 > 0 ? ", \($0) frames skipped" : nil } ?? ""
+                facts.add("plays", "\(play["stream"].string ?? "-")\(behind)\(skipped)")
+            }
+            try facts.print()
         }
     }
 

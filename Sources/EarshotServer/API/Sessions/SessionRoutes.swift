@@ -29,6 +29,16 @@ extension APIRoute {
             return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, list: Array(page))
         },
         APIRoute(
+            .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, "Look a connection up.", in: [Self.id.erased],
+            answers: SessionSnapshot.shape
+        ) { call in
+            let id = UInt64(clamping: try call.value(Self.id))
+            guard let session = try await call.core.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
+                throw APIError.notFound("session", "\(id)")
+            }
+            return session
+        },
+        APIRoute(
             .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, "End a connection; its client may come back.",
             in: [Self.id.erased], answers: .nothing
         ) { call in
