@@ -53,7 +53,7 @@ final class APIService: Sendable {
         let (route, members) = try self.route(request)
         guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
         let token = try await self.authentication.token(request.headers, from: client)
-        let headers = try self.checkRate(token)
+        try self.checkRate(token, &headers)
         guard token.role >= role else {
             let message = "This call needs a token of role \(role.rawValue); this one has \(token.role.rawValue)."
             var error = APIError(.forbidden, .forbidden, message)
@@ -136,12 +136,13 @@ final class APIService: Sendable {
         }
     }
 
-    private func checkRate(_ token: APIToken) throws(APIError) -> HTTPFields {
+    /// Each number is of the token's bucket: so many calls at once, so many left, and in how many seconds they are all there again.
+    private func checkRate(_ token: APIToken, _ headers: inout HTTPFields) throws(APIError) {
         let outcome = self.limits.call(token: token.id)
-        var headers = HTTPFields()
-        let seconds = String(Int(outcome.waitSeconds.rounded(.up)))
+        let reset = String(Int(outcome.fullSeconds.rounded(.up)))
         for (name, value) in [
-            ("RateLimit-Limit", String(self.limits.rate)), ("RateLimit-Remaining", String(outcome.remaining)), ("RateLimit-Reset", seconds),
+            ("RateLimit-Limit", String(self.limits.burst)), ("RateLimit-Remaining", String(outcome.remaining)), ("RateLimit-Reset", reset),
+            ("RateLimit-Policy", "\(self.limits.burst);w=\(RateLimits.windowSeconds)"),
         ] {
             if let name = HTTPField.Name(name) { headers[name] = value }
         }
@@ -149,8 +150,7 @@ final class APIService: Sendable {
             var error = APIError(
                 .tooManyRequests, .rateLimited,
                 "More than \(self.limits.rate) calls a second with this token; the server's setting api.rateLimit says how many.")
-            headers[.retryAfter] = seconds
-            error.headers = headers
+            error.headers[.retryAfter] = reset
             throw error
         }
         return headers

@@ -133,7 +133,8 @@ import Testing
             let api = try await CheckedAPI(server)
             var answers: [HTTPAnswer] = []
             for _ in 0..<12 { answers.append(try await api("GET", "counters")) }
-            #expect(answers[0].headers["ratelimit-limit"] == "1")
+            #expect(answers[0].headers["ratelimit-limit"] == "2")
+            #expect(answers[0].headers["ratelimit-policy"] == "2;w=2")
             #expect(answers[0].headers["ratelimit-remaining"] == "1")
             let refused = try answers.first { $0.status == 429 }.orThrow()
             #expect((refused.headers["retry-after"].flatMap { Int($0) } ?? 0) >= 1)

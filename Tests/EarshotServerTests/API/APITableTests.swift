@@ -127,7 +127,7 @@ import Testing
         var bucket = TokenBucket(rate: 2, burst: 4, nowNs: 0)
         #expect(self.takes(&bucket, at: [0, 0, 0, 0]) == [true, true, true, true])
         let empty = bucket.take(nowNs: 0)
-        #expect(empty == .init(isAllowed: false, remaining: 0, waitSeconds: 0.5))
+        #expect(empty == .init(isAllowed: false, remaining: 0, waitSeconds: 0.5, fullSeconds: 2))
         #expect(self.takes(&bucket, at: [self.second / 2 - 1, self.second / 2, self.second / 2]) == [false, true, false])
         // No more than the burst is saved up.
         #expect(self.takes(&bucket, at: Array(repeating: 100 * self.second, count: 5)) == [true, true, true, true, false])

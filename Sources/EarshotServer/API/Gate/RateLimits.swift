@@ -10,6 +10,9 @@ final class RateLimits: Sendable {
 
     /// Calls per second and token.
     let rate: Int
+    /// Calls at once, after as many seconds without any as ``windowSeconds``.
+    var burst: Int { self.rate * Self.windowSeconds }
+    static let windowSeconds = 2
     private let state = Mutex(State())
 
     init(rate: Int) { self.rate = rate }
@@ -19,7 +22,7 @@ final class RateLimits: Sendable {
     /// Takes one of the token's calls.
     func call(token: Int64, nowNs: UInt64 = RateLimits.nowNs) -> TokenBucket.Outcome {
         self.state.withLock { state in
-            let fresh = TokenBucket(rate: Double(self.rate), burst: Double(self.rate * 2), nowNs: nowNs)
+            let fresh = TokenBucket(rate: Double(self.rate), burst: Double(self.burst), nowNs: nowNs)
             return state.calls[token, default: fresh].take(nowNs: nowNs)
         }
     }

@@ -20,21 +20,28 @@ struct TokenBucket: Sendable {
         let remaining: Int
         /// Until the next one is possible; 0 when it is now.
         let waitSeconds: Double
+        /// Until as many are possible as ever.
+        let fullSeconds: Double
     }
 
     /// Takes one, if there is one.
     mutating func take(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
-        guard self.level >= 1 else { return Outcome(isAllowed: false, remaining: 0, waitSeconds: (1 - self.level) / self.rate) }
+        guard self.level >= 1 else { return self.outcome(isAllowed: false) }
         self.level -= 1
-        return Outcome(isAllowed: true, remaining: Int(self.level), waitSeconds: self.level >= 1 ? 0 : (1 - self.level) / self.rate)
+        return self.outcome(isAllowed: true)
+    }
+
+    private func outcome(isAllowed: Bool) -> Outcome {
+        Outcome(
+            isAllowed: isAllowed, remaining: Int(self.level), waitSeconds: max(0, (1 - self.level) / self.rate),
+            fullSeconds: (self.burst - self.level) / self.rate)
     }
 
     /// What a take would find.
     mutating func look(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
-        return Outcome(
-            isAllowed: self.level >= 1, remaining: Int(self.level), waitSeconds: self.level >= 1 ? 0 : (1 - self.level) / self.rate)
+        return self.outcome(isAllowed: self.level >= 1)
     }
 
     /// Nothing was taken for so long that it might as well be new.
