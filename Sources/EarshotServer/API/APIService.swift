@@ -71,10 +71,12 @@ final class APIService: Sendable {
         case .route(let route, let members): return (route, members)
         case .noSuchPath: throw Self.noSuchCall(request)
         case .badEncoding: throw APIError(FieldError("path", path, "expected percent-encoded UTF-8"))
-        case .noSuchMethod(let allowed):
-            var error = APIError(.methodNotAllowed, .notFound, "No \(request.method) \(path.prefix(200)) here.")
-            error.allowed = allowed.map(\.rawValue)
-            error.headers[.allow] = allowed.map(\.rawValue).joined(separator: ", ")
+        case .noSuchMethod(let known):
+            let allowed = APITable.withHead(known).map(\.rawValue)
+            let message = "No \(request.method) \(path.prefix(200)) here; the path has \(allowed.joined(separator: ", "))."
+            var error = APIError(.methodNotAllowed, .methodNotAllowed, message)
+            error.allowed = allowed
+            error.headers[.allow] = allowed.joined(separator: ", ")
             throw error
         }
     }

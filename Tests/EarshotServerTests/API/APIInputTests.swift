@@ -182,7 +182,7 @@ import Testing
             let api = try await CheckedAPI(server)
             let put = try await api("PUT", "rooms/r1")
             #expect(put.status == 405)
-            #expect(put.headers["allow"] == "GET, PATCH, DELETE")
+            #expect(put.headers["allow"] == "GET, HEAD, PATCH, DELETE")
             #expect(try await api("OPTIONS", "rooms").status == 405)
             #expect(try await api("GET", "rooms/").status == 404)
             let empty = try await api.server.call("HEAD", "rooms")

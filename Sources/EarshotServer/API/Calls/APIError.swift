@@ -7,6 +7,7 @@ struct APIError: Error, Sendable {
     enum Kind: String, Sendable, CaseIterable {
         case invalid
         case notFound = "not_found"
+        case methodNotAllowed = "method_not_allowed"
         case wrongState = "wrong_state"
         case conflict
         case unauthorized

@@ -44,6 +44,11 @@ struct APITable: Sendable {
         return .route(route, path: values)
     }
 
+    /// GET is HEAD too.
+    static func withHead(_ methods: [HTTPRequest.Method]) -> [HTTPRequest.Method] {
+        methods.flatMap { $0 == .get ? [.get, .head] : [$0] }
+    }
+
     private static func fits(_ route: APIRoute, _ parts: [String]) -> Bool {
         zip(route.parts, parts).allSatisfy { part, text in
             switch part {
