@@ -64,12 +64,14 @@ let package = Package(
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CLibRTMP", pkgConfig: "librtmp", providers: [.apt(["librtmp-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         // Floor 2: composition
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", nioCore, nioPosix, nioSSL, crypto,
+                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", "CZlib", nioCore, nioPosix, nioSSL,
+                crypto,
                 logging,
                 lifecycle, httpClient,
                 webSocket,
