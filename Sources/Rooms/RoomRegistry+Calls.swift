@@ -10,20 +10,23 @@ extension RoomRegistry {
         try await self.perform(keeping: keeping) { try $0.create(new, by: actor) }
     }
 
-    package nonisolated func update(_ id: String, _ patch: RoomPatch, by actor: Actor) async throws(RegistryError) -> Room {
-        try await self.perform { try $0.update(id, patch, by: actor) }
+    package nonisolated func update(
+        _ id: String, _ patch: RoomPatch, if condition: RoomCondition? = nil, by actor: Actor
+    ) async throws(RegistryError) -> Room {
+        try await self.perform { try $0.update(id, patch, if: condition, by: actor) }
     }
 
     /// close, expire, forbid, resume, renew, heartbeat, pauseAnnounced. `action` names it in errors.
     package nonisolated func apply(
-        _ input: RoomInput, to id: String, action: String, by actor: Actor, keeping: KeptAnswer<Room>? = nil
+        _ input: RoomInput, to id: String, action: String, if condition: RoomCondition? = nil, by actor: Actor,
+        keeping: KeptAnswer<Room>? = nil
     ) async throws(RegistryError) -> Room {
-        try await self.perform(keeping: keeping) { try $0.apply(input, to: id, action: action, by: actor) }
+        try await self.perform(keeping: keeping) { try $0.apply(input, to: id, action: action, if: condition, by: actor) }
     }
 
     /// Closes the room if it is open, then forgets it.
-    package nonisolated func delete(_ id: String, by actor: Actor) async throws(RegistryError) {
-        try await self.perform { try $0.delete(id, by: actor) }
+    package nonisolated func delete(_ id: String, if condition: RoomCondition? = nil, by actor: Actor) async throws(RegistryError) {
+        try await self.perform { try $0.delete(id, if: condition, by: actor) }
     }
 
     package nonisolated func like(_ id: String, count: Int, keeping: KeptAnswer<Room>? = nil) async throws(RegistryError) -> Room {

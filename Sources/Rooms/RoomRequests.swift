@@ -172,6 +172,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     case notForbidden(StreamPath)
     /// `allowed` are the states in which it would have been possible.
     case wrongState(RoomID, state: RoomState, action: String, allowed: [RoomState])
+    /// The room is not of a version that the change was meant for, but of this one.
+    case versionChanged(RoomID, version: String)
     /// An id that an open or retained room has; `freeAt` when it will be free, nil for open rooms.
     case idTaken(RoomID, state: RoomState, freeAt: Int64?)
     /// A device that another open room has.

@@ -10,9 +10,10 @@ extension RoomWork {
         }
     }
 
-    func apply(_ input: RoomInput, to id: String, action: String, by actor: Actor) throws -> Room {
+    func apply(_ input: RoomInput, to id: String, action: String, if condition: RoomCondition?, by actor: Actor) throws -> Room {
         try Self.check(input, now: self.now)
         var room = try self.room(id)
+        try condition?.check(room)
         let activeBefore = room.slots.filter(\.isActive)
         if case .forbid = input, room.state == .expired { try self.leaveDevice(&room) }
         do {
@@ -142,9 +143,10 @@ extension RoomWork {
 
     // MARK: - Changes
 
-    func update(_ id: String, _ patch: RoomPatch, by actor: Actor) throws -> Room {
+    func update(_ id: String, _ patch: RoomPatch, if condition: RoomCondition?, by actor: Actor) throws -> Room {
         try patch.check()
         var room = try self.room(id)
+        try condition?.check(room)
         guard !room.state.isTerminal else {
             throw RegistryError.wrongState(room.id, state: room.state, action: "update", allowed: RoomRules.notEnded)
         }
@@ -179,8 +181,9 @@ extension RoomWork {
         return names + RoomPolicy.fields.filter { $0.get(old.policy) != $0.get(room.policy) }.map { "policy.\($0.name)" }
     }
 
-    func delete(_ id: String, by actor: Actor) throws {
+    func delete(_ id: String, if condition: RoomCondition?, by actor: Actor) throws {
         var room = try self.room(id)
+        try condition?.check(room)
         if !room.state.isTerminal { try self.step(.close, on: &room, by: actor) }
         try self.forget(&room, by: actor)
     }

@@ -27,16 +27,19 @@ final class APIService: Sendable {
         let body = BodyReader(request, context)
         var response: Response
         do {
-            response = try await self.answer(request, body, context)
+            answer = try await self.answer(request, body, context, &headers)
         } catch let error as APIError {
-            response = Self.response(error, context)
+            answer = APIAnswer(error, requestID: context.id)
         } catch let error as RegistryError {
             if case .storeFailed(let what) = error { self.log("The store failed", what, context) }
-            response = Self.response(APIError(error), context)
+            answer = APIAnswer(APIError(error), requestID: context.id)
         } catch {
             self.log("An API call failed", "\(error)", context)
-            response = Self.response(APIError(.internalServerError, .internal, "The server failed; its log says more."), context)
+            let error = APIError(.internalServerError, .internal, "The server failed; its log says more.")
+            answer = APIAnswer(error, requestID: context.id)
         }
+        answer.headers.append(contentsOf: headers)
+        var response = answer.response(to: request)
         if body.mustHangUp { Self.hangUp(body, &response) }
         return request.method == .head ? response.createHeadResponse() : response
     }
@@ -45,7 +48,10 @@ final class APIService: Sendable {
         self.core.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
     }
 
-    private func answer(_ request: Request, _ body: BodyReader, _ context: APIContext) async throws -> Response {
+    /// `headers` gets what the answer is to have, also when it is an error.
+    private func answer(
+        _ request: Request, _ body: BodyReader, _ context: APIContext, _ headers: inout HTTPFields
+    ) async throws -> APIAnswer {
         let path = request.uri.path
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { throw Self.noSuchCall(request) }
         let client = self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers)
@@ -60,9 +66,7 @@ final class APIService: Sendable {
             error.rule = "role \(role.rawValue)"
             throw error
         }
-        var response = try await self.carryOut(route, request, body, context, token, members)
-        response.headers.append(contentsOf: headers)
-        return response
+        return try await self.carryOut(route, request, body, context, token, members)
     }
 
     private func route(_ request: Request) throws(APIError) -> (APIRoute, [JSONValue.Member]) {
@@ -83,44 +87,55 @@ final class APIService: Sendable {
 
     private func carryOut(
         _ route: APIRoute, _ request: Request, _ body: BodyReader, _ context: APIContext, _ token: APIToken?, _ members: [JSONValue.Member]
-    ) async throws -> Response {
+    ) async throws -> APIAnswer {
         var values = try RequestReader.path(members, route.pathForm)
         values.add(try RequestReader.query(request.uri.query, route.query))
         let bytes = try await body.collect()
         if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
-        let call = APICall(core: self.core, token: token, values: values, host: request.head.authority)
+        let conditions = try Conditions(request.headers, of: route)
+        if route.method != .get, !route.isConditional, conditions.room != nil {
+            throw APIError(FieldError("If-Match", "", "this call goes by no version; expected no If-Match"))
+        }
+        let call = APICall(core: self.core, token: token, values: values, host: request.head.authority, condition: conditions.room)
         if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {
             return try await self.once(key, route, call, context)
         }
         switch try await route.handle(call) {
         case .data(let data):
-            var response = Self.response(route.success.status, APIRoute.envelope(data, requestID: context.id))
-            Self.locate(route, data, &response)
-            return response
-        case .file(let file): return try file.response(to: request)
-        case .raw(let type, let bytes):
-            return Response(
-                status: route.success.status, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+            let tag = route.isVersioned ? RoomTag(data) : nil
+            if let tag, route.method == .get, let answer = try Self.unchanged(tag, conditions) { return answer }
+            return Self.answer(route, data, tag, context)
+        case .file(let file): return APIAnswer(try file.response(to: request))
+        case .raw(let type, let bytes): return APIAnswer(route.success.status, type: type, ByteBuffer(bytes: bytes))
         }
     }
 
     /// A call with an Idempotency-Key.
-    private func once(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, _ context: APIContext) async throws -> Response {
+    private func once(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, _ context: APIContext) async throws -> APIAnswer {
         switch try await self.idempotency.answer(key, route, call, requestID: context.id) {
-        case .fresh(let data):
-            var response = Self.response(route.success.status, APIRoute.envelope(data, requestID: context.id))
-            Self.locate(route, data, &response)
-            return response
-        case .stored(let answer):
-            var response = Self.response(.init(code: answer.status), ByteBuffer(string: answer.body))
+        case .fresh(let data): return Self.answer(route, data, route.isVersioned ? RoomTag(data) : nil, context)
+        case .stored(let stored):
+            var answer = APIAnswer(.init(code: stored.status), type: "application/json", ByteBuffer(string: stored.body))
             // It was written here.
-            if let body = try? JSONParser.parse(answer.body.utf8) { Self.locate(route, body["data"], &response) }
-            if let name = Self.replayed { response.headers[name] = "true" }
-            return response
+            if let body = try? JSONParser.parse(stored.body.utf8, deepest: JSONParser.deepestAnswer), let data = body["data"] {
+                Self.locate(route, data, &answer)
+                if route.isVersioned { answer.headers[.eTag] = RoomTag(data)?.text }
+            }
+            if let name = Self.replayed { answer.headers[name] = "true" }
+            return answer
         }
     }
 
     private static let replayed = HTTPField.Name("Idempotency-Replayed")
+
+    /// The answer to a look at what the caller knows already; nil when it is to see it. Throws where If-Match asks for another version.
+    private static func unchanged(_ tag: RoomTag, _ conditions: Conditions) throws(APIError) -> APIAnswer? {
+        if let tags = conditions.ifMatch, !tag.isNamed(byVersionIn: tags) {
+            throw APIError.versionMismatch("The room has changed, or was never of this version.", expected: "\"\(tag.version)\"")
+        }
+        guard let tags = conditions.ifNoneMatch, let known = tag.named(in: tags) else { return nil }
+        return APIAnswer(.notModified, headers: [.eTag: known])
+    }
 
     // MARK: Checks
 
@@ -155,7 +170,6 @@ final class APIService: Sendable {
             error.headers[.retryAfter] = reset
             throw error
         }
-        return headers
     }
 
     private static func noSuchCall(_ request: Request) -> APIError {
@@ -164,25 +178,23 @@ final class APIService: Sendable {
 
     // MARK: Answers
 
-    private static func locate(_ route: APIRoute, _ data: JSONValue?, _ response: inout Response) {
-        guard let location = route.success.location, let member = data?[location.member] else { return }
-        response.headers[.location] = "\(Self.prefix)\(location.path)\(PercentCoding.encode(member.shown))"
+    private static func answer(_ route: APIRoute, _ data: JSONValue, _ tag: RoomTag?, _ context: APIContext) -> APIAnswer {
+        var answer = APIAnswer(route.success.status, APIRoute.envelope(data, requestID: context.id))
+        Self.locate(route, data, &answer)
+        if let tag { answer.headers[.eTag] = tag.text }
+        return answer
     }
 
+    private static func locate(_ route: APIRoute, _ data: JSONValue, _ answer: inout APIAnswer) {
+        guard let location = route.success.location, let member = data[location.member] else { return }
+        answer.headers[.location] = "\(Self.prefix)\(location.path)\(PercentCoding.encode(member.shown))"
+    }
+
+    /// Of other parts' errors, as the event feed's.
     static func response(_ error: APIError, _ context: APIContext) -> Response {
-        var response = Self.response(error.status, error.body(requestID: context.id))
-        response.headers.append(contentsOf: error.headers)
-        return response
-    }
-
-    private static func response(_ status: HTTPResponse.Status, _ json: JSONValue) -> Response {
-        var bytes: [UInt8] = []
-        json.write(to: &bytes)
-        return Self.response(status, ByteBuffer(bytes: bytes))
-    }
-
-    private static func response(_ status: HTTPResponse.Status, _ body: ByteBuffer) -> Response {
-        Response(status: status, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))
+        let answer = APIAnswer(error, requestID: context.id)
+        guard case .bytes(let bytes) = answer.content else { return Response(status: answer.status, headers: answer.headers) }
+        return Response(status: answer.status, headers: answer.headers, body: .init(byteBuffer: bytes))
     }
 
     /// Ends the connection after this answer.

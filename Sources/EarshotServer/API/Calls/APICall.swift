@@ -8,14 +8,17 @@ struct APICall: Sendable {
     let values: InputValues
     /// As the client named it in `Host`; for the URLs handed out.
     let host: String?
+    /// The versions of the room that it is for, if it says so.
+    let condition: RoomCondition?
     /// Its Idempotency-Key, if it has one that matters.
     private(set) var keyed: KeyedCall?
 
-    init(core: ServerCore, token: APIToken?, values: InputValues, host: String?) {
+    init(core: ServerCore, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil) {
         self.core = core
         self.token = token
         self.values = values
         self.host = host
+        self.condition = condition
     }
 
     /// The same call with its key.

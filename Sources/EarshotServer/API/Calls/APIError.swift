@@ -10,6 +10,7 @@ struct APIError: Error, Sendable {
         case methodNotAllowed = "method_not_allowed"
         case wrongState = "wrong_state"
         case conflict
+        case preconditionFailed = "precondition_failed"
         case unauthorized
         case forbidden
         case rateLimited = "rate_limited"
@@ -97,6 +98,14 @@ extension APIError {
         return error
     }
 
+    /// RFC 9110 §15.5.13.
+    static func versionMismatch(_ message: String, expected: String) -> APIError {
+        var error = APIError(.preconditionFailed, .preconditionFailed, message)
+        error.field = "If-Match"
+        error.rule = "expected \(expected)"
+        return error
+    }
+
     static func unavailable(_ message: String) -> APIError {
         var error = APIError(.serviceUnavailable, .unavailable, message)
         error.headers[.retryAfter] = "1"
@@ -122,6 +131,8 @@ extension APIError {
                 "Room \(id) is \(state.rawValue); \(action) is possible when it is \(words.joined(separator: ", ")).",
                 state: state.rawValue,
                 allowed: words)
+        case .versionChanged(let id, let version):
+            self = .versionMismatch("Room \(id) has changed, or was never of this version.", expected: "\"\(version)\"")
         case .idTaken(let id, let state, let freeAt):
             let when = freeAt.map { "; the id is free from \(Instant.text($0))" } ?? ""
             self.init(.conflict, .conflict, "There is a room \(id) already, \(state.rawValue)\(when).")

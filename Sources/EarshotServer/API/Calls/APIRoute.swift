@@ -27,6 +27,10 @@ struct APIRoute: Sendable {
 
     /// It answers a file, of which a Range may be asked.
     var isDownload = false
+    /// It changes a room, and only one of the versions that If-Match names.
+    var isConditional = false
+    /// Its `data` has a version, of which its ETag is made.
+    var isVersioned = false
 
     enum Part: Sendable, Equatable {
         case literal(String)
@@ -56,6 +60,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
     case forbidden = 403
     case notFound = 404
     case conflict = 409
+    case versionMismatch = 412
     case tooLarge = 413
     case notJSON = 415
     case noSuchRange = 416
@@ -71,6 +76,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
         case .notFound: "What the path names does not exist."
         case .conflict:
             "The state does not allow it (the error says which states do), something is taken, or the key's request is not done."
+        case .versionMismatch: "The room is not of a version that If-Match names: look it up again."
         case .tooLarge: "The body has more than 64 KiB."
         case .notJSON: "The body is not JSON by its Content-Type."
         case .noSuchRange: "The Range begins behind the file's end."
@@ -107,7 +113,8 @@ extension APIRoute {
         _ method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
         in pathForm: [AnyInput] = [], query: [AnyInput] = [], body: [AnyInput]? = nil, answers shape: Shape<Output>,
         status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
-        secret: String? = nil, effect: APIEffect? = nil, _ handle: @escaping @Sendable (APICall) async throws -> Output
+        secret: String? = nil, effect: APIEffect? = nil, isConditional: Bool = false,
+        _ handle: @escaping @Sendable (APICall) async throws -> Output
     ) {
         self.init(
             method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
@@ -116,7 +123,8 @@ extension APIRoute {
             success: APISuccess(
                 status: status, content: [("application/json", Self.envelope(shape.schema))], location: location, secret: secret),
             failures: failures, effect: effect ?? (method == .post ? .live : .nothing),
-            handle: { .data(shape.write(try await handle($0))) }, parts: Self.parts(path))
+            handle: { .data(shape.write(try await handle($0))) }, parts: Self.parts(path), isConditional: isConditional,
+            isVersioned: shape.schema.hasProperty("version"))
     }
 
     /// A POST whose effect is in the store, where its handler stores the answer, too.
@@ -124,11 +132,12 @@ extension APIRoute {
         storing path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
         in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers shape: Shape<Output>,
         status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
-        secret: String? = nil, _ handle: @escaping @Sendable (APICall, AnswerKeeper<Output>) async throws -> Output
+        secret: String? = nil, isConditional: Bool = false,
+        _ handle: @escaping @Sendable (APICall, AnswerKeeper<Output>) async throws -> Output
     ) {
         self.init(
             .post, path, name, tag, role, summary, in: pathForm, body: body, answers: shape, status: status, location: location,
-            failures: failures, secret: secret, effect: .stored
+            failures: failures, secret: secret, effect: .stored, isConditional: isConditional
         ) { call in
             try await handle(call, AnswerKeeper(keyed: call.keyed, shape: shape))
         }
@@ -182,6 +191,7 @@ extension APIRoute {
         if !self.pathForm.inputs.isEmpty { all.insert(.notFound) }
         if self.body != nil { all.insert(.notJSON) }
         if self.method == .post { all.formUnion([.conflict, .keyReused]) }
+        if self.isConditional || (self.isVersioned && self.method == .get) { all.insert(.versionMismatch) }
         return all.sorted { $0.rawValue < $1.rawValue }
     }
 }

@@ -39,6 +39,14 @@ indirect enum Schema: Sendable {
         }
     }
 
+    func hasProperty(_ name: String) -> Bool {
+        switch self {
+        case .object(let properties): properties.contains { $0.name == name }
+        case .named(_, let schema): schema.hasProperty(name)
+        case .plain, .list, .map, .nullable: false
+        }
+    }
+
     /// As JSON; what has a name goes to `components` and is referred to.
     func json(_ components: inout [String: JSONValue]) -> JSONValue {
         switch self {

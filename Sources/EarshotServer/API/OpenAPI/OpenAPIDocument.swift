@@ -42,9 +42,16 @@ enum OpenAPIDocument {
         Rooms, streams and sessions of a live-streaming server.
 
         Every call but this document needs a token of the role named by its `x-role` (admin may do everything, ops what app may, and more). \
-        Times are RFC 3339 in UTC; durations are seconds. Unknown fields and parameters are errors. Each answer has an `X-Request-Id`; \
-        `RateLimit-Limit`, `-Remaining` and `-Reset` tell how many calls a second the token has, how many are left at once, and in how \
-        many seconds the next is possible.
+        Times are RFC 3339 in UTC; durations are seconds; lengths of text are in Unicode code points. Unknown fields and parameters are \
+        errors. Each answer has an `X-Request-Id`; `RateLimit-Limit`, `-Remaining` and `-Reset` tell how many calls the token has at once, \
+        how many of them are left, and in how many seconds all of them are there again (`RateLimit-Policy`: so many in so many seconds). \
+        With none left a call gets 429, whose `Retry-After` is the same as `-Reset`. A method that a path does not have gets 405 with \
+        `Allow` and the error type `method_not_allowed`.
+
+        A room's answers have an `ETag`. `If-Match` with it, or with the room's `version` in quotes, makes a change only when the room has \
+        not changed since: otherwise 412. Likes, heartbeats and viewers are no changes in this sense. `If-None-Match` on a GET gets 304 while \
+        all of the answer is the same. Answers of 1 KiB or more are compressed for clients that send `Accept-Encoding: gzip`. Pages of the \
+        origins in the setting `api.allowOrigins` may call from browsers.
 
         A POST with an `Idempotency-Key` is carried out once: a repetition within a day, with the same token, path, query and body, gets \
         the first answer with `Idempotency-Replayed: true`, also after a crash of the server: the answer is stored in one transaction with \
@@ -69,7 +76,14 @@ enum OpenAPIDocument {
         if route.effect == .live { members.append(.init(name: "x-effect", value: "live")) }
         var parameters: [JSONValue] = []
         for input in route.pathForm.inputs { parameters.append(Self.parameter(input, "path", &schemas)) }
-        for input in route.query.inputs { parameters.append(Self.parameter(input, "query", &schemas)) }
+        for input in route.query.inputs {
+            parameters.append(Self.parameter(input, "query", &schemas))
+            parameters += input.formerNames.map { Self.formerParameter($0, input, &schemas) }
+        }
+        if route.isConditional || (route.isVersioned && route.method == .get) {
+            parameters.append(Self.tags("If-Match", "Only of this version."))
+        }
+        if route.isVersioned, route.method == .get { parameters.append(Self.tags("If-None-Match", "Only if it is not this any more.")) }
         if route.method == .post, route.role != nil { parameters.append(Self.idempotencyKey) }
         if route.isDownload {
             parameters += [Self.header("Range", "Which bytes."), Self.header("If-Range", "Only of the file with this ETag.")]
@@ -96,8 +110,15 @@ enum OpenAPIDocument {
 
     private static func formerParameter(_ name: String, _ input: AnyInput, _ schemas: inout [String: JSONValue]) -> JSONValue {
         [
-            "name": .string(input.name), "in": .string(place), "required": .bool(input.isRequired), "description": .string(input.help),
-            "schema": input.schema.json(&schemas),
+            "name": .string(name), "in": "query", "required": false, "deprecated": true,
+            "description": .string("Former name of \(input.name)."), "schema": input.schema.json(&schemas),
+        ]
+    }
+
+    private static func tags(_ name: String, _ help: String) -> JSONValue {
+        [
+            "name": .string(name), "in": "header", "required": false, "description": .string(help),
+            "schema": ["type": "string", "pattern": .string(EntityTags.pattern)],
         ]
     }
 
@@ -114,6 +135,10 @@ enum OpenAPIDocument {
 
     private static func successes(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> [JSONValue.Member] {
         let whole = Self.success(route, &schemas)
+        if route.isVersioned, route.method == .get {
+            let unchanged: JSONValue = ["description": "It is still what If-None-Match names.", "headers": ["ETag": Self.eTag]]
+            return [whole, .init(name: "304", value: unchanged)]
+        }
         // RFC 9110 §15.3.7.
         return route.isDownload ? [whole, .init(name: "206", value: whole.value)] : [whole]
     }
@@ -125,13 +150,19 @@ enum OpenAPIDocument {
             content.append(.init(name: type, value: body))
         }
         var response: [JSONValue.Member] = [.init(name: "description", value: .string(route.summary))]
+        var headers: [JSONValue.Member] = []
         if route.success.location != nil {
-            let header: JSONValue = ["description": "The path of what was made.", "schema": ["type": "string"]]
-            response.append(.init(name: "headers", value: ["Location": header]))
+            headers.append(.init(name: "Location", value: ["description": "The path of what was made.", "schema": ["type": "string"]]))
         }
+        if route.isVersioned { headers.append(.init(name: "ETag", value: Self.eTag)) }
+        if !headers.isEmpty { response.append(.init(name: "headers", value: .object(headers))) }
         response.append(.init(name: "content", value: .object(content)))
         return .init(name: String(route.success.status.code), value: .object(response))
     }
+
+    private static let eTag: JSONValue = [
+        "description": "For If-Match and If-None-Match.", "schema": ["type": "string"],
+    ]
 
     private static func reference(_ failure: APIFailure) -> JSONValue.Member {
         .init(name: String(failure.rawValue), value: ["$ref": .string("#/components/responses/\(Self.name(failure))")])

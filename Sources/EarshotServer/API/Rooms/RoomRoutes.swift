@@ -50,7 +50,7 @@ extension APIRoute {
                 RoomInputs.newOwner.erased, RoomInputs.title.erased, RoomInputs.custom.erased, RoomInputs.isPublic.erased,
                 RoomInputs.newDevice.erased, RoomInputs.policy.erased,
             ],
-            answers: RoomAnswer.shape, failures: [.conflict]
+            answers: RoomAnswer.shape, failures: [.conflict], isConditional: true
         ) { call in
             var patch = RoomPatch()
             patch.owner = call[RoomInputs.newOwner]
@@ -59,11 +59,12 @@ extension APIRoute {
             patch.isPublic = call[RoomInputs.isPublic]
             patch.deviceUid = call[RoomInputs.newDevice]
             patch.policy = call[RoomInputs.policy] ?? [:]
-            return try RoomAnswer(try await call.rooms.update(try call.value(RoomInputs.room), patch, by: call.actor), call)
+            let id = try call.value(RoomInputs.room)
+            return try RoomAnswer(try await call.rooms.update(id, patch, if: call.condition, by: call.actor), call)
         },
         APIRoute(
             .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Close a room if it is open, and forget it.",
-            in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict]
+            in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict], isConditional: true
         ) { call in
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
@@ -108,11 +109,11 @@ extension APIRoute {
     ) -> APIRoute {
         APIRoute(
             storing: "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
-            answers: RoomAnswer.shape, failures: [.conflict]
+            answers: shape, failures: [.conflict], isConditional: true
         ) { call, keep in
             let (id, input) = (try call.value(RoomInputs.room), try input(call))
             return try await keep({ try RoomAnswer($0, call) }) {
-                try await call.rooms.apply(input, to: id, action: action, by: call.actor, keeping: $0)
+                try await call.rooms.apply(input, to: id, action: action, if: call.condition, by: call.actor, keeping: $0)
             }
         }
     }

@@ -1,0 +1,105 @@
+import Crypto
+import HTTPTypes
+import Rooms
+
+/// What If-Match and If-None-Match ask (RFC 9110 §13.1). A value.
+struct Conditions: Sendable, Equatable {
+    let ifMatch: EntityTags?
+    let ifNoneMatch: EntityTags?
+
+    /// Read where they could matter: a call that shows something without a version has nothing to compare them with.
+    init(_ headers: HTTPFields, of route: APIRoute) throws(APIError) {
+        let isLook = route.method == .get
+        self.ifMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifMatch)
+        self.ifNoneMatch = isLook && route.isVersioned ? try EntityTags(headers, .ifNoneMatch) : nil
+    }
+
+    /// What a change of a room asks; nil when it is for any version.
+    var room: RoomCondition? {
+        guard case .some(.some(let tags)) = self.ifMatch?.tags else { return nil }
+        // §13.1.1: strong comparison, so that a weak tag is like none.
+        return RoomCondition(versions: Set(tags.filter { !$0.isWeak }.map(\.version)))
+    }
+}
+
+/// A list of entity tags, or any. A value.
+struct EntityTags: Sendable, Equatable {
+    struct Tag: Sendable, Equatable {
+        let isWeak: Bool
+        let opaque: String
+
+        /// Of the room; what follows it says how the room was shown.
+        var version: String { String(self.opaque.prefix { $0 != "-" }) }
+    }
+
+    /// Nil: any.
+    let tags: [Tag]?
+
+    /// Of the document; what ``init(_:_:)`` reads.
+    static let pattern = #"^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*)$"#
+
+    private static let mostBytes = 4_096
+
+    /// Nil without such a header.
+    init?(_ headers: HTTPFields, _ name: HTTPField.Name) throws(APIError) {
+        let lines = headers[values: name]
+        guard !lines.isEmpty else { return nil }
+        let text = lines.joined(separator: ",")
+        guard text.utf8.count <= Self.mostBytes, let tags = Self.read(text) else {
+            throw APIError(FieldError(name.rawName, text, "expected * or entity tags in quotes, as ETag has them"))
+        }
+        self.tags = tags.isEmpty ? nil : tags
+    }
+
+    /// Empty for any; nil for what is neither.
+    private static func read(_ text: String) -> [Tag]? {
+        if text == "*" { return [] }
+        var tags: [Tag] = []
+        var rest = Substring(text)
+        while true {
+            let isWeak = rest.hasPrefix("W/")
+            if isWeak { rest = rest.dropFirst(2) }
+            guard rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") else { return nil }
+            let opaque = rest[rest.index(after: rest.startIndex)..<end]
+            guard opaque.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+            tags.append(Tag(isWeak: isWeak, opaque: String(opaque)))
+            rest = rest[end...].dropFirst().drop { $0 == " " || $0 == "\t" }
+            if rest.isEmpty { return tags }
+            guard rest.first == "," else { return nil }
+            rest = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
+        }
+    }
+}
+
+/// The entity tag of a room as it is shown: its version, and a hash of all that is shown, of which the version knows only a part (likes,
+/// viewers). If-Match goes by the version alone, so that a viewer who comes does not hinder a change; If-None-Match goes by both. A value.
+struct RoomTag: Sendable, Equatable {
+    let version: String
+    let hash: String
+
+    /// Nil for data without a version.
+    init?(_ data: JSONValue) {
+        guard case .string(let version)? = data["version"] else { return nil }
+        var bytes: [UInt8] = []
+        data.write(to: &bytes)
+        self.version = version
+        self.hash = SecretText.hex(SHA256.hash(data: bytes).prefix(6))
+    }
+
+    private var opaque: String { "\(self.version)-\(self.hash)" }
+    var text: String { "\"\(self.opaque)\"" }
+
+    /// Another representation has another strong tag (RFC 9110 §8.8.3.3).
+    static func compressed(_ text: String) -> String { "\(text.dropLast())-gzip\"" }
+
+    func isNamed(byVersionIn tags: EntityTags) -> Bool {
+        tags.tags?.contains { !$0.isWeak && $0.version == self.version } ?? true
+    }
+
+    /// §13.1.2: weak comparison. The tag by which the caller knows what is shown, compressed or not; nil when it is none of these.
+    func named(in tags: EntityTags) -> String? {
+        guard let tags = tags.tags else { return self.text }
+        let known = tags.first { $0.opaque == self.opaque || $0.opaque == "\(self.opaque)-gzip" }
+        return known.map { "\"\($0.opaque)\"" }
+    }
+}

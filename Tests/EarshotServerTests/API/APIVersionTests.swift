@@ -1,0 +1,106 @@
+@testable import EarshotServer
+import Foundation
+import HTTPTypes
+import Rooms
+import Testing
+
+/// ETag, If-Match and If-None-Match of rooms.
+@Suite struct APIVersionTests {
+    @Test func aChangeGoesByTheVersionThatWasSeen() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            let made = try await api("POST", "rooms", #"{"roomId":"r1"}"#)
+            let first = try made.headers["etag"].orThrow()
+            #expect(first.hasPrefix("\"") && first.hasSuffix("\""), "\(first)")
+            #expect(try await api("GET", "rooms/r1").headers["etag"] == first)
+            let version = try made.json()["data"]["version"].string.orThrow()
+            let changed = try await api("PATCH", "rooms/r1", #"{"title":"one"}"#, headers: ["If-Match": first])
+            let second = try changed.headers["etag"].orThrow()
+            #expect(changed.status == 200 && second != first)
+            // The other one, who has seen what the first saw.
+            let late = try await api("PATCH", "rooms/r1", #"{"title":"two"}"#, headers: ["If-Match": first])
+            #expect(late.status == 412)
+            let error = try late.json()["error"]
+            let now = try changed.json()["data"]["version"].string.orThrow()
+            #expect(error["type"].string == "precondition_failed" && error["field"].string == "If-Match")
+            #expect(error["rule"].string == "expected \"\(now)\"", "\(late.text)")
+            #expect(try await api.ok("GET", "rooms/r1")["title"].string == "one")
+            for call in [("POST", "rooms/r1/close"), ("POST", "rooms/r1/forbid"), ("POST", "rooms/r1/renew"), ("DELETE", "rooms/r1")] {
+                for tag in [first, "\"\(version)\"", "W/\(second)", "\"x\"", "\"\""] {
+                    try await api.refused(412, call.0, call.1, headers: ["If-Match": tag])
+                }
+            }
+            // One of several, the version alone, or any.
+            try await api.ok("POST", "rooms/r1/renew", headers: ["If-Match": "\"x\" , \(second)"])
+            let third = try await api.ok("GET", "rooms/r1")["version"].string.orThrow()
+            let renewed = try await api.ok("POST", "rooms/r1/renew", headers: ["If-Match": "\"\(third)\""])
+            #expect(renewed["version"].string != third)
+            try await api.ok("POST", "rooms/r1/close", headers: ["If-Match": "*"])
+            for bad in ["x", "\"", "\"a\" \"b\"", "\"a\",", "W/", "**", "\"a b\""] {
+                let error = try await api.refused(400, "DELETE", "rooms/r1", headers: ["If-Match": bad])
+                #expect(error["field"].string == "If-Match", "\(bad)")
+            }
+            // A room that is not there is not there, whatever its version.
+            try await api.refused(404, "DELETE", "rooms/r2", headers: ["If-Match": "\"x\""])
+            // What goes by no version does not pretend to.
+            let aimless = try await api.refused(400, "POST", "rooms", headers: ["If-Match": "\"x\""])
+            #expect(aimless["field"].string == "If-Match" && aimless["rule"].string?.contains("no version") == true)
+            try await api.ok("DELETE", "rooms/r1", headers: ["If-Match": try await api("GET", "rooms/r1").headers["etag"].orThrow()])
+        }
+    }
+
+    @Test func whatIsKnownIsNotSentAgain() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            let tag = try await api("GET", "rooms/r1").headers["etag"].orThrow()
+            for known in [tag, "W/\(tag)", "\"x\", \(tag)"] {
+                let same = try await api("GET", "rooms/r1", headers: ["If-None-Match": known])
+                #expect(same.status == 304 && same.body.isEmpty && same.headers["etag"] == tag, "\(known)")
+                #expect(same.headers["content-length"] == nil && same.headers["content-type"] == nil)
+            }
+            #expect(try await api("GET", "rooms/r1", headers: ["If-None-Match": "*"]).status == 304)
+            #expect(try await api("GET", "rooms/r1", headers: ["If-None-Match": "\"x\""]).status == 200)
+            #expect(try await api("GET", "rooms/r1", headers: ["If-Match": "\"x\""]).status == 412)
+            // A like is shown, and so the answer is another; a change that goes by the version is still possible.
+            try await api.ok("POST", "rooms/r1/like")
+            let liked = try await api("GET", "rooms/r1", headers: ["If-None-Match": tag])
+            #expect(liked.status == 200 && liked.headers["etag"] != tag)
+            try await api.ok("PATCH", "rooms/r1", #"{"title":"x"}"#, headers: ["If-Match": tag])
+        }
+    }
+
+    /// A repetition gets the first answer with its tag, though the room has another version by then.
+    @Test func aRepetitionHasTheFirstAnswersTag() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            let made = try await api("POST", "rooms", #"{"roomId":"r1"}"#, headers: ["Idempotency-Key": "k1"])
+            let tag = try made.headers["etag"].orThrow()
+            let close = ["Idempotency-Key": "k2", "If-Match": tag]
+            let closed = try await api("POST", "rooms/r1/close", "{}", headers: close)
+            let again = try await api("POST", "rooms/r1/close", "{}", headers: close)
+            #expect(closed.status == 200 && again.status == 200 && again.headers["idempotency-replayed"] == "true")
+            #expect(again.headers["etag"] == closed.headers["etag"] && again.text == closed.text)
+            let same = try await api("POST", "rooms", #"{"roomId":"r1"}"#, headers: ["Idempotency-Key": "k1"])
+            #expect(same.headers["etag"] == tag && same.headers["location"] == "/api/v1/rooms/r1")
+        }
+    }
+
+    @Test func tagsAreReadAsTheyAreWritten() throws {
+        func tags(_ text: String) throws -> EntityTags? { try EntityTags([.ifMatch: text], .ifMatch) }
+        #expect(try EntityTags([:], .ifMatch) == nil)
+        #expect(try tags("*")?.tags == nil)
+        #expect(try tags(#""a-b""#)?.tags == [.init(isWeak: false, opaque: "a-b")])
+        #expect(try tags(#"W/"a", "b,c","""#)?.tags?.map(\.opaque) == ["a", "b,c", ""])
+        #expect(EntityTags.Tag(isWeak: false, opaque: "kx.17-9f-gzip").version == "kx.17")
+        for bad in [
+            "", "a", #""a"#, #"a""#, #""a" "b""#, #""a","#, #","a""#, #"w/"a""#, "\"é\"", "\"\(String(repeating: "x", count: 5_000))\"",
+        ] {
+            #expect(throws: APIError.self, "\(bad.prefix(20))") { try tags(bad) }
+        }
+        // As the document has it.
+        let pattern = try Regex(EntityTags.pattern)
+        for good in ["*", #""a-b""#, #"W/"a", "b,c","""#] { #expect(try pattern.wholeMatch(in: good) != nil, "\(good)") }
+        for bad in ["", "a", #""a"#, #""a" "b""#, #""a","#, #"w/"a""#] { #expect(try pattern.wholeMatch(in: bad) == nil, "\(bad)") }
+    }
+}
