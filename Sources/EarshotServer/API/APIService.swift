@@ -13,6 +13,7 @@ final class APIService: Sendable {
     private let limits: RateLimits
     private let authentication: Authentication
     private let idempotency: Idempotency
+    private let crossOrigin: CrossOrigin
 
     init(core: ServerCore) {
         self.core = core
@@ -20,12 +21,14 @@ final class APIService: Sendable {
         self.limits = RateLimits(rate: core.config.api.rateLimit)
         self.authentication = Authentication(registry: core.rooms, limits: self.limits)
         self.idempotency = Idempotency(registry: core.rooms, log: core.log)
+        self.crossOrigin = CrossOrigin(core.config.api.allowOrigins)
     }
 
     /// Always an answer, whatever the request.
     func respond(to request: Request, _ context: APIContext) async -> Response {
         let body = BodyReader(request, context)
-        var response: Response
+        var headers = self.crossOrigin.headers(request.headers)
+        var answer: APIAnswer
         do {
             answer = try await self.answer(request, body, context, &headers)
         } catch let error as APIError {
@@ -56,6 +59,7 @@ final class APIService: Sendable {
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { throw Self.noSuchCall(request) }
         let client = self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers)
         try Self.checkAddress(client, self.core.config.access)
+        if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
         let (route, members) = try self.route(request)
         guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
         let token = try await self.authentication.token(request.headers, from: client)
@@ -83,6 +87,17 @@ final class APIService: Sendable {
             error.headers[.allow] = allowed.joined(separator: ", ")
             throw error
         }
+    }
+
+    /// No token: browsers send none with a preflight.
+    private func preflight(_ request: Request) throws(APIError) -> APIAnswer {
+        let methods: [HTTPRequest.Method]
+        switch self.table.match(.options, request.uri.path.dropFirst(Self.prefix.count)) {
+        case .noSuchMethod(let known): methods = APITable.withHead(known)
+        case .route(let route, _): methods = [route.method]
+        case .noSuchPath, .badEncoding: throw Self.noSuchCall(request)
+        }
+        return APIAnswer(.noContent, headers: try self.crossOrigin.preflight(request.headers, methods: methods))
     }
 
     private func carryOut(

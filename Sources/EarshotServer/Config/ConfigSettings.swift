@@ -138,7 +138,10 @@ extension ConfigSetting {
         .make(
             "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
             "Private networks that hooks and webhooks may lie in, e.g. [127.0.0.0/8]."),
-        .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token."),
+        .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token, twice as many at once."),
+        .make(
+            "api.allowOrigins", \.api.allowOrigins, .origins,
+            "Origins whose pages may call the API with a token, e.g. [https://console.example.com]."),
 
         .make("relay.maxBehind", \.relay.maxBehindMs, .duration(100...day), "A viewer further behind live than this is disconnected."),
         .make(

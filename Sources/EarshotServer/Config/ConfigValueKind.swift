@@ -121,6 +121,31 @@ extension ConfigValueKind<String> {
 }
 
 extension ConfigValueKind<[String]> {
+    /// Origins by name (RFC 6454 §6.2). Not `*`: whoever holds a token would hand it to every page.
+    static var origins: Self {
+        Self(
+            expected: "a list of origins such as https://example.com", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 64 else { throw ValueProblem("has \(values.count) origins; expected 64 at most") }
+                return try values.map { (value: String) throws(ValueProblem) in
+                    let text = value.lowercased()
+                    guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
+                        let why = value == "*" ? "; pages are named one by one here" : ""
+                        throw ValueProblem("\"\(value)\" is not an origin such as https://example.com\(why)")
+                    }
+                    let host = String(text.dropFirst(scheme.utf8.count))
+                    let hasPort = host.split(separator: "]").last?.contains(":") ?? false
+                    do throws(ValueProblem) {
+                        _ = try HostPort(parsing: hasPort ? host : "\(host):0")
+                    } catch {
+                        throw ValueProblem("\"\(value)\" is not an origin such as https://example.com or https://example.com:8443")
+                    }
+                    return text
+                }
+            },
+            write: { $0 })
+    }
+
     /// Host names and IP addresses, without ports.
     static var hosts: Self {
         Self(

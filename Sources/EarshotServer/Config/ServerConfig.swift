@@ -178,6 +178,8 @@ package struct ServerConfig: Sendable, Equatable {
     package struct API: Sendable, Equatable {
         /// Requests per second and token; twice as many at once.
         package var rateLimit = 200
+        /// Origins whose pages may call it, in lower case: "https://console.example.com".
+        package var allowOrigins: [String] = []
         package init() {}
     }
 
