@@ -1,3 +1,5 @@
+import Crypto
+
 /// A webhook target: where a kind of notice goes. From the configuration.
 package struct WebhookTarget: Sendable, Equatable {
     package enum Format: String, Sendable, CaseIterable {
@@ -8,9 +10,13 @@ package struct WebhookTarget: Sendable, Equatable {
     }
     package let url: String
     package let format: Format
+    /// What log, API and command line call it: its URL is often a secret. The same for the same URL after every restart.
+    package let id: String
     package init(url: String, format: Format) {
         self.url = url
         self.format = format
+        let hash = SHA256.hash(data: Array(url.utf8)).prefix(4).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+        self.id = "\(format.rawValue)-\(hash.joined())"
     }
 }
 
@@ -31,4 +37,7 @@ package struct OutboxEntry: Sendable, Equatable {
     /// Of the last attempt.
     package let durationMs: Int64?
     package let deliveredAt: Int64?
+
+    /// Any 2xx: what a target answers besides is its own affair.
+    package static func isDelivered(_ status: Int?) -> Bool { status.map { (200...299).contains($0) } ?? false }
 }

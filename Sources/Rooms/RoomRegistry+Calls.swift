@@ -136,7 +136,7 @@ extension RoomRegistry {
 
     // MARK: - Outbox
 
-    /// Records an attempt. `retryAt` nil: delivered when the status is 200, otherwise given up.
+    /// Records an attempt. `retryAt` nil: delivered when the status is 2xx, otherwise given up.
     package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
         async throws(RegistryError)
     {

@@ -94,10 +94,12 @@ extension RoomRegistry {
     }
 
     /// The delivery log, newest first.
-    package nonisolated func notices(state: OutboxEntry.State?, room: String?, before: Int64?, limit: Int) async throws(RegistryError)
-        -> [OutboxEntry]
-    {
-        try await self.store.read { try $0.notices(state: state, room: room, before: before, limit: Self.pageLimit(limit)) }
+    package nonisolated func notices(
+        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int
+    ) async throws(RegistryError) -> [OutboxEntry] {
+        try await self.store.read {
+            try $0.notices(state: state, room: room, target: target, before: before, limit: Self.pageLimit(limit))
+        }
     }
 
     /// Pages are bounded whatever is asked for.

@@ -114,7 +114,7 @@ extension StoreAccess {
     /// False: no such notice is pending.
     func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
         guard let notice = try self.notice(id), notice.state == .pending else { return false }
-        let state: OutboxEntry.State = status == 200 ? .delivered : retryAt == nil ? .failed : .pending
+        let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
         try self.run(
             """
             UPDATE outbox SET state = ?, is_head = ?, attempts = attempts + 1, due_at = ?, last_status = ?, last_error = ?, last_attempt_at = ?,
@@ -139,7 +139,8 @@ extension StoreAccess {
     }
 
     /// Newest first.
-    func notices(state: OutboxEntry.State?, room: String?, before: Int64?, limit: Int) throws -> [OutboxEntry] {
+    func notices(state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int) throws -> [OutboxEntry]
+    {
         var conditions = ["id < ?"]
         var arguments: [(any DatabaseValueConvertible)?] = [before ?? .max]
         if let room {
@@ -150,6 +151,10 @@ extension StoreAccess {
             // A room's notices are few: its index goes first.
             conditions.append(room == nil ? "state = ?" : "+state = ?")
             arguments.append(state.rawValue)
+        }
+        if let target {
+            conditions.append("+url = ? AND format = ?")
+            arguments += [target.url, target.format.rawValue]
         }
         return try self.all(
             "SELECT \(Self.noticeColumns) FROM outbox WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",

@@ -26,6 +26,8 @@ package final class ServerCore: Sendable {
     package let counters = Counters()
     package let events = EventHub()
     package let tickets = TicketOffice()
+    /// How the targets of webhooks do, and the lines about them.
+    let webhookLog: WebhookLog
     package let log: Logger
     /// For the lines that end connections, for those that begin roles and for those of rooms: one kind must not hold another back.
     let closeFlood = FloodGate()
@@ -59,6 +61,7 @@ package final class ServerCore: Sendable {
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
         self.memory = MemoryBudget(config.limits)
+        self.webhookLog = WebhookLog(log)
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         var policy = RelayPolicy(config)
         policy.ledger = self.memory.ledger

@@ -45,9 +45,7 @@ package final class Server: Sendable {
         var settings = RoomRegistry.Settings()
         settings.policy = config.rooms.policy
         settings.historyMs = config.rooms.historyMs
-        settings.webhooks =
-            config.webhooks.urls.map { WebhookTarget(url: $0, format: .earshot) }
-            + config.webhooks.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }
+        settings.webhooks = config.webhooks.targets
         try DataDirectory.prepare(config.data.directory)
         let rooms = try RoomRegistry(directory: config.data.directory, settings: settings)
         let keys = try KeyRing.load(config: config)

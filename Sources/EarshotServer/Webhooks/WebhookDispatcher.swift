@@ -18,7 +18,8 @@ final class WebhookDispatcher: Service, Sendable {
 
     private let config: ServerConfig.Webhooks
     private let rooms: RoomRegistry
-    private let sender: WebhookRequest.Sender
+    /// Asked for each attempt: the ports are known only when they are open.
+    private let sender: @Sendable () -> WebhookRequest.Sender
     private let post: Post
     private let clock: RoomClock
     private let eventLoop: any EventLoop
@@ -35,22 +36,17 @@ final class WebhookDispatcher: Service, Sendable {
     private static let longestSleepMs: Int64 = 2_000
 
     init(
-        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, eventLoop: any EventLoop, clock: RoomClock, counters: Counters,
-        log: Logger,
-        post: @escaping Post
+        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender, eventLoop: any EventLoop,
+        clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
     ) {
         self.config = config.webhooks
         self.rooms = rooms
-        self.sender = WebhookRequest.Sender(
-            key: keys.webhookKey, domain: Self.host(config.urls.rtmp) ?? config.rtmp.listen.host, node: config.rtmp.listen.host,
-            http: config.urls.http ?? "")
+        self.sender = sender
         self.post = post
         self.clock = clock
         self.eventLoop = eventLoop
-        self.targets = Set(
-            (config.webhooks.urls.map { WebhookTarget(url: $0, format: .earshot) }
-                + config.webhooks.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }).map(WebhookSchedule.lane))
-        self.log = WebhookLog(log)
+        self.targets = Set(config.webhooks.targets.map(\.id))
+        self.log = log
         self.counters = counters
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -59,16 +55,11 @@ final class WebhookDispatcher: Service, Sendable {
     convenience init(core: ServerCore, eventLoop: any EventLoop) {
         let outbound = core.outbound
         self.init(
-            config: core.config, rooms: core.rooms, keys: core.keys, eventLoop: eventLoop, clock: RoomClock(), counters: core.counters,
-            log: core.log,
+            config: core.config, rooms: core.rooms, sender: { [core] in WebhookRequest.Sender(core) }, eventLoop: eventLoop,
+            clock: RoomClock(), counters: core.counters, log: core.webhookLog,
             post: { url, headers, body, timeout, lane in
                 await outbound.post(url: url, headers: headers, body: body, timeout: timeout, lane: lane)
             })
-    }
-
-    private static func host(_ url: String?) -> String? {
-        guard let rest = url?.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first else { return nil }
-        return rest.hasPrefix("[") ? String(rest.prefix { $0 != "]" }) + "]" : String(rest.prefix { $0 != ":" })
     }
 
     /// There are new events. Does not wait; any thread.
@@ -111,21 +102,21 @@ final class WebhookDispatcher: Service, Sendable {
     }
 
     private func attempt(_ entry: OutboxEntry) async {
-        let lane = WebhookSchedule.lane(of: entry.target)
+        let lane = entry.target.id
         let begin = ContinuousClock.now
         var status: Int?
         var problem: String?
         var isHopeless = false
         if self.targets.contains(lane) {
             do throws(WebhookBodyError) {
-                let request = try WebhookRequest(entry, sender: self.sender, atSeconds: WallClock.seconds)
+                let request = try WebhookRequest(entry, sender: self.sender(), atSeconds: WallClock.seconds)
                 let answer = await self.post(
                     entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
                     .milliseconds(self.config.timeoutMs), lane)
                 switch answer {
                 case .success(let answer):
                     status = answer.status
-                    if answer.status != 200 { problem = "HTTP status \(answer.status); expected 200" }
+                    if !OutboxEntry.isDelivered(answer.status) { problem = "HTTP status \(answer.status); expected 2xx" }
                 case .failure(let error): problem = error.description
                 }
             } catch {

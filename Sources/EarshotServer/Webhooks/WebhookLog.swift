@@ -2,46 +2,111 @@ import Logging
 import Rooms
 import Synchronization
 
-/// The dispatcher's lines: one when a target begins to fail, one when it is well again, one for a notice that is given up. Never a retry,
-/// never more of a URL than its origin. Any thread.
+/// The dispatcher's lines, and how each target does. A target that begins to fail gets a line, one that goes on failing a line at growing
+/// intervals with counts, and one that is well again a line. Never more of a URL than its origin. Any thread.
+///
+/// A target that fails and recovers all the time is held to the same intervals.
 final class WebhookLog: Sendable {
-    private struct Failing {
-        let since: Int64
-        var attempts: Int
+    /// A target since it failed first, or recovered last.
+    struct Standing: Sendable {
+        var isFailing = false
+        /// Milliseconds since 1970, as all times here.
+        var since: Int64 = 0
+        /// Attempts that failed without a success between them.
+        var failed = 0
+        var givenUp = 0
+        var problem: String?
+        fileprivate var isTold = false
+        fileprivate var lines = Intervals()
+        fileprivate var giveUps = Intervals()
+    }
+
+    /// One line at once, the next after a minute, and so on: each wait is twice the last, up to an hour.
+    fileprivate struct Intervals {
+        private static let shortestMs: Int64 = 60_000
+        private static let longestMs: Int64 = 3_600_000
+        private var nextAt: Int64 = .min
+        private var intervalMs = shortestMs
+
+        /// True when a line may be written now.
+        mutating func pass(_ now: Int64) -> Bool {
+            guard now >= self.nextAt else { return false }
+            // Quiet for so long that it is news again.
+            if self.nextAt != .min, now - self.nextAt >= self.intervalMs { self.intervalMs = Self.shortestMs }
+            self.nextAt = now + self.intervalMs
+            self.intervalMs = min(2 * self.intervalMs, Self.longestMs)
+            return true
+        }
     }
 
     private let log: Logger
-    private let failing = Mutex<[String: Failing]>([:])
-    private let giveUps = FloodGate()
+    private let standings = Mutex<[String: Standing]>([:])
     private let store = FloodGate()
 
     init(_ log: Logger) { self.log = log }
 
+    /// By the target's id; nil before it failed.
+    subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
+
     func attempted(_ entry: OutboxEntry, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
-        let lane = WebhookSchedule.lane(of: entry.target)
-        let target = Self.shown(entry.target.url)
-        if verdict == .delivered {
-            guard let was = self.failing.withLock({ $0.removeValue(forKey: lane) }) else { return }
-            self.log.info(
-                "A webhook target is well again",
-                metadata: ["target": "\(target)", "failed": "\(was.attempts)", "seconds": "\((now - was.since) / 1_000)"])
-            return
+        if verdict == .delivered { self.delivered(entry.target, now) } else { self.failed(entry, verdict, problem ?? "none", now) }
+    }
+
+    private func delivered(_ target: WebhookTarget, _ now: Int64) {
+        let was = self.standings.withLock { standings -> Standing? in
+            guard let was = standings[target.id], was.isFailing else { return nil }
+            standings[target.id]?.isFailing = false
+            standings[target.id]?.since = now
+            return was
         }
-        let isFirst = self.failing.withLock { failing in
-            failing[lane, default: Failing(since: now, attempts: 0)].attempts += 1
-            return failing[lane]?.attempts == 1
+        guard let was, was.isTold else { return }
+        self.log.info(
+            "A webhook target is well again",
+            metadata: Self.metadata(target).merging([
+                "failed": "\(was.failed)", "givenUp": "\(was.givenUp)", "seconds": "\((now - was.since) / 1_000)",
+            ]) { $1 })
+    }
+
+    private func failed(_ entry: OutboxEntry, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
+        let (standing, isDue, tellsGivenUp) = self.standings.withLock { standings in
+            var standing = standings[entry.target.id] ?? Standing()
+            if !standing.isFailing {
+                standing.isFailing = true
+                standing.isTold = false
+                standing.since = now
+                standing.failed = 0
+                standing.givenUp = 0
+            }
+            standing.failed += 1
+            standing.problem = problem
+            if verdict == .givenUp { standing.givenUp += 1 }
+            let isDue = standing.lines.pass(now)
+            if isDue { standing.isTold = true }
+            let tellsGivenUp = verdict == .givenUp && standing.giveUps.pass(now)
+            standings[entry.target.id] = standing
+            return (standing, isDue, tellsGivenUp)
         }
-        if isFirst {
-            self.log.warning("A webhook target fails", metadata: ["target": "\(target)", "problem": "\(problem ?? "none")"])
+        var metadata = Self.metadata(entry.target)
+        metadata["problem"] = "\(problem)"
+        if isDue, standing.failed == 1 {
+            self.log.warning("A webhook target fails", metadata: metadata)
+        } else if isDue {
+            let counts: Logger.Metadata = [
+                "failed": "\(standing.failed)", "givenUp": "\(standing.givenUp)", "seconds": "\((now - standing.since) / 1_000)",
+            ]
+            self.log.warning("A webhook target still fails", metadata: metadata.merging(counts) { $1 })
         }
-        guard verdict == .givenUp, let held = self.giveUps.pass(nowMs: now) else { return }
-        var metadata: Logger.Metadata = [
-            "target": "\(target)", "event": "\(entry.event.kind.rawValue)", "id": "\(entry.event.id)", "attempts": "\(entry.attempts + 1)",
-            "problem": "\(problem ?? "none")",
-        ]
+        guard tellsGivenUp else { return }
+        metadata["event"] = "\(entry.event.kind.rawValue)"
+        metadata["id"] = "\(entry.event.id)"
+        metadata["attempts"] = "\(entry.attempts + 1)"
+        metadata["givenUp"] = "\(standing.givenUp)"
         if let room = entry.event.roomID { metadata["room"] = "\(room)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.error("A webhook was given up", metadata: metadata)
+    }
+
+    private static func metadata(_ target: WebhookTarget) -> Logger.Metadata {
+        ["target": "\(target.id)", "url": "\(Self.shown(target.url))"]
     }
 
     func storeFailed(_ error: RegistryError) {

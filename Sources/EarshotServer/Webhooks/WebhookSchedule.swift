@@ -10,6 +10,7 @@ struct WebhookSchedule {
     /// To ask the registry for, per target: those on their way are among them.
     static let pageLimit = 3 * perTarget
 
+    /// Targets by id.
     private var inFlight: [Int64: String] = [:]
     private var perTarget: [String: Int] = [:]
     /// Ended since the list was asked for: the list may show them as they were.
@@ -17,8 +18,6 @@ struct WebhookSchedule {
     private var isAsking = false
 
     var count: Int { self.inFlight.count }
-
-    static func lane(of target: WebhookTarget) -> String { "\(target.format.rawValue) \(target.url)" }
 
     mutating func listAsked() {
         self.isAsking = true
@@ -30,7 +29,7 @@ struct WebhookSchedule {
         self.isAsking = false
         var begun: [OutboxEntry] = []
         for entry in due where self.inFlight[entry.id] == nil && !self.endedMeanwhile.contains(entry.id) {
-            let lane = Self.lane(of: entry.target)
+            let lane = entry.target.id
             guard self.perTarget[lane, default: 0] < Self.perTarget else { continue }
             self.inFlight[entry.id] = lane
             self.perTarget[lane, default: 0] += 1
@@ -55,9 +54,9 @@ enum WebhookVerdict: Equatable {
     case retry(at: Int64)
     case givenUp
 
-    /// `attempt` counts from 1; `retries` are those after the first. Success is HTTP 200 and nothing else.
+    /// `attempt` counts from 1; `retries` are those after the first. Any 2xx is success.
     init(status: Int?, attempt: Int, isHopeless: Bool, now: Int64, _ config: ServerConfig.Webhooks) {
-        if status == 200 {
+        if OutboxEntry.isDelivered(status) {
             self = .delivered
         } else if isHopeless || attempt > config.retries {
             self = .givenUp

@@ -8,25 +8,29 @@ struct CallbacksCommand: AsyncParsableCommand {
         discussion: """
             EXAMPLES
               earshot callbacks list --state failed
+              earshot callbacks targets
               earshot callbacks redeliver 1234
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [List.self, Redeliver.self],
+        subcommands: [List.self, Targets.self, Redeliver.self],
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List notices to webhooks, the newest first.")
         @Option(help: ArgumentHelp("Only those in this state: pending, delivered, failed.", valueName: "STATE"))
         var state: String?
-        @Option(help: ArgumentHelp("Only those of this room.", valueName: "ID"))
+        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only those of this room.", valueName: "ID"))
         var room: String?
+        @Option(help: ArgumentHelp("Only those to this target, as `earshot callbacks targets` names it.", valueName: "TARGET"))
+        var targetId: String?
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             let listing = Listing(
-                path: ["callbacks"], query: [("state", self.state), ("room", self.room)], things: "callbacks",
+                path: ["callbacks"], query: [("state", self.state), ("roomId", self.room), ("targetId", self.targetId)],
+                things: "callbacks",
                 columns: [
                     .right("ID"), .left("STATE"), .left("EVENT"), .left("ROOM"), .left("AT"), .right("TRIES"), .right("STATUS"),
                     .right("NEXT"),
@@ -48,9 +52,36 @@ struct CallbacksCommand: AsyncParsableCommand {
             return [
                 .init(notice["id"].plain), .init(notice["state"].plain, colour), .init(event["kind"].plain),
                 .init(event["roomId"].plain), .init(event["at"].string.map(TimeText.short)), .init(notice["attempts"].plain),
-                .init(notice["lastStatus"].plain), .init(notice["dueAt"].string.flatMap(TimeText.relative)), .init(notice["url"].plain),
+                .init(notice["lastStatus"].plain), .init(notice["dueAt"].string.flatMap(TimeText.relative)),
+                .init([notice["targetId"].plain, notice["url"].plain].compactMap { $0 }.joined(separator: " ")),
                 .init(notice["lastError"].plain),
             ]
+        }
+    }
+
+    struct Targets: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the targets of webhooks, and how each does.",
+            discussion: "The ids are those of the log. They follow from the URLs, of which only the beginning is shown.")
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["callbacks", "targets"], things: "webhook targets in the server's settings",
+                columns: [
+                    .left("TARGET"), .text("URL"), .left("STATE"), .right("FOR"), .right("FAILED"), .right("GIVEN UP"), .text("LAST ERROR"),
+                ],
+                id: { $0["targetId"].plain },
+                row: { target in
+                    let isFailing = target["isFailing"].bool == true
+                    return [
+                        .init(target["targetId"].plain), .init(target["url"].plain),
+                        isFailing ? .init("failing", .red) : .init("well", .green), .init(TimeText.age(target["failingSince"])),
+                        .init(isFailing ? target["failedAttempts"].plain : nil), .init(isFailing ? target["givenUp"].plain : nil),
+                        .init(target["lastError"].plain),
+                    ]
+                })
+            try await listing.show(api, self.options)
         }
     }
 
@@ -61,7 +92,7 @@ struct CallbacksCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let notice = try await api.post(["callbacks", "\(self.callback)", "redeliver"])
-            try self.options.tell(notice) { "callback \(self.callback) is \($0["state"].plain ?? "-"), to \($0["url"].plain ?? "-")" }
+            try self.options.tell(notice) { "callback \(self.callback) is \($0["state"].plain ?? "-"), to \($0["targetId"].plain ?? "-")" }
         }
     }
 }

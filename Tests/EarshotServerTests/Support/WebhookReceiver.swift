@@ -77,8 +77,8 @@ final class WebhookReceiver: Sendable {
     var url: String { "http://127.0.0.1:\(self.port)/hook" }
     /// All that came, those without a good answer among them.
     var deliveries: [Delivery] { self.state.withLock { $0.deliveries } }
-    /// Those that were answered with 200.
-    var accepted: [Delivery] { self.deliveries.filter { $0.status == 200 } }
+    /// Those that were answered with 2xx.
+    var accepted: [Delivery] { self.deliveries.filter { (200...299).contains($0.status ?? 0) } }
     var mostInFlight: Int { self.state.withLock { $0.mostInFlight } }
 
     func answer(_ rule: @escaping Rule) { self.state.withLock { $0.rule = rule } }
@@ -153,10 +153,13 @@ final class WebhookReceiver: Sendable {
                         context.close(promise: nil)
                         return
                     }
-                    let head = HTTPResponseHead(
-                        version: .http1_1, status: .init(statusCode: status), headers: ["content-length": "10", "connection": "keep-alive"])
+                    var head = HTTPResponseHead(
+                        version: .http1_1, status: .init(statusCode: status), headers: ["connection": "keep-alive"])
+                    // RFC 9110 §15.3.5: 204 has no content.
+                    let body = status == 204 ? "" : #"{"code":0}"#
+                    if status != 204 { head.headers.add(name: "content-length", value: "\(body.utf8.count)") }
                     context.write(self.wrapOutboundOut(.head(head)), promise: nil)
-                    context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: #"{"code":0}"#)))), promise: nil)
+                    if !body.isEmpty { context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil) }
                     context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
                 }
                 if answer.delayMs > 0 {

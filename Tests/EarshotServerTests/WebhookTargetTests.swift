@@ -1,0 +1,201 @@
+@testable import EarshotServer
+import Foundation
+import Logging
+import Testing
+
+@testable import Rooms
+
+/// Targets of webhooks: what counts as delivered, what they are called, and what the log says of one that does not answer.
+@Suite struct WebhookTargetTests {
+    private static func configure(_ config: inout ServerConfig, urls: [String] = [], tencent: [String] = []) {
+        config.webhooks.urls = urls
+        config.webhooks.tencentURLs = tencent
+        config.webhooks.key = "webhook-key-1"
+        config.webhooks.retries = 2
+        config.webhooks.retryIntervalMs = 100
+        config.webhooks.timeoutMs = 5_000
+        config.outbound.allowPrivate = CIDR.loopback
+    }
+
+    @Test(arguments: [201, 202, 204, 206]) func anySuccessIsDelivered(_ status: Int) async throws {
+        let receiver = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: status) }
+        try await TestServer.run({ Self.configure(&$0, urls: [receiver.url]) }) { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            try await eventually("it to be delivered") {
+                try await api.ok("GET", "callbacks?state=delivered")["list"].count == 1
+            }
+            let notice = try await api.ok("GET", "callbacks")["list"][0]
+            #expect(notice["attempts"].int == 1 && notice["lastStatus"].int == status && !notice["deliveredAt"].isNull)
+            #expect(receiver.deliveries.count == 1)
+            #expect(!server.lines.contains("A webhook target fails"))
+        }
+        await receiver.stop()
+    }
+
+    // MARK: - Names
+
+    @Test func anIdIsOfTheURLAndTellsNothingOfIt() {
+        let target = WebhookTarget(url: "https://hooks.example.com/secret?key=1", format: .earshot)
+        #expect(target.id == WebhookTarget(url: "https://hooks.example.com/secret?key=1", format: .earshot).id)
+        #expect(target.id != WebhookTarget(url: "https://hooks.example.com/secret?key=2", format: .earshot).id)
+        #expect(target.id != WebhookTarget(url: "https://hooks.example.com/secret?key=1", format: .tencent).id)
+        // printf %s 'https://hooks.example.com/secret?key=1' | sha256sum | cut -c 1-8
+        #expect(target.id == "earshot-\(Self.hashOfExample)")
+    }
+
+    private static let hashOfExample = "d190aa0a"
+
+    @Test func logAndCallbacksNameTheTarget() async throws {
+        let good = try await WebhookReceiver.start()
+        let bad = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: 503) }
+        let (one, other) = (WebhookTarget(url: good.url, format: .earshot), WebhookTarget(url: bad.url, format: .earshot))
+        try await TestServer.run({ Self.configure(&$0, urls: [good.url, bad.url]) }) { server in
+            let api = try await CheckedAPI(server)
+            let before = try await api.ok("GET", "callbacks/targets")["list"].list
+            #expect(before.map(\.["targetId"].string) == [one.id, other.id])
+            #expect(before.allSatisfy { $0["isFailing"].bool == false && $0["failingSince"].isNull })
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            try await eventually("it to be given up") { try await api.ok("GET", "callbacks?state=failed")["list"].count == 1 }
+            let failed = try await api.ok("GET", "callbacks?targetId=\(other.id)")["list"]
+            #expect(failed.count == 1 && failed[0]["targetId"].string == other.id && failed[0]["state"].string == "failed")
+            #expect(try await api.ok("GET", "callbacks?targetId=\(one.id)&state=failed")["list"].count == 0)
+            let unknown = try await api.refused(400, "GET", "callbacks?targetId=earshot-0")
+            #expect(unknown["field"].string == "targetId" && unknown["rule"].string?.contains(one.id) == true)
+            for line in ["A webhook target fails", "A webhook was given up"] {
+                try await eventually(line) { server.lines.contains(line, "target=\(other.id)") }
+                #expect(!server.lines.contains(line, one.id))
+            }
+            let after = try await api.ok("GET", "callbacks/targets")["list"][1]
+            #expect(after["isFailing"].bool == true && after["failedAttempts"].int == 3 && after["givenUp"].int == 1, "\(after)")
+            #expect(after["lastError"].string?.contains("503") == true && after["url"].string == "http://127.0.0.1:\(bad.port)")
+            try await Fixture.withDirectory { directory in
+                let cli = try await server.cli(in: directory)
+                let table = try await cli.text("callbacks", "targets")
+                #expect(table.contains(one.id) && table.contains("failing") && table.contains("well"), "\(table)")
+                #expect(try await cli.text("callbacks", "--target-id", other.id).contains(other.id))
+            }
+        }
+        for receiver in [good, bad] { await receiver.stop() }
+    }
+
+    // MARK: - Lines
+
+    private static func log() -> (WebhookLog, LogLines) {
+        let lines = LogLines()
+        return (WebhookLog(Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })), lines)
+    }
+
+    /// Days of silence come to lines that can be counted, and the counts are in them.
+    @Test func aTargetThatNeverAnswersDoesNotFillTheLog() throws {
+        let (log, lines) = Self.log()
+        let target = WebhookFormTests.earshot
+        let begin: Int64 = 1_000_000
+        let day: Int64 = 86_400_000
+        var attempts = 0
+        // A notice each ten seconds, each given up at once.
+        for now in stride(from: begin, to: begin + 3 * day, by: 10_000) {
+            attempts += 1
+            log.attempted(WebhookFormTests.entry(target: target), .givenUp, problem: "no answer within 20 s", now: now)
+        }
+        #expect(attempts > 25_000)
+        let failing = lines.all.filter { $0.contains("A webhook target still fails") }
+        #expect(lines.all.first?.contains("A webhook target fails") == true && lines.all.filter { $0.contains("target fails") }.count == 1)
+        // One, two, four … minutes, then each hour.
+        #expect((70...80).contains(failing.count), "\(failing.count)")
+        #expect(lines.all.filter { $0.contains("given up") }.count <= failing.count + 1)
+        #expect(lines.all.count < 170, "\(lines.all.count)")
+        #expect(failing[0].contains("failed=7 ") && failing[0].contains("givenUp=7") && failing[0].contains("seconds=60"), "\(failing[0])")
+        #expect(lines.all.allSatisfy { $0.contains("target=\(target.id)") && !$0.contains("secret") })
+        #expect(log[target.id]?.failed == attempts && log[target.id]?.isFailing == true)
+        log.attempted(WebhookFormTests.entry(target: target), .delivered, problem: nil, now: begin + 3 * day)
+        #expect(lines.all.last?.contains("A webhook target is well again") == true)
+        #expect(lines.all.last?.contains("failed=\(attempts) ") == true && lines.all.last?.contains("seconds=259200") == true)
+        log.attempted(WebhookFormTests.entry(target: target), .delivered, problem: nil, now: begin + 3 * day + 1)
+        #expect(lines.all.filter { $0.contains("well again") }.count == 1)
+    }
+
+    /// One that comes and goes gets no more lines than one that stays away.
+    @Test func aTargetThatFlapsDoesNotFillItEither() {
+        let (log, lines) = Self.log()
+        for second in 0..<7_200 {
+            let verdict: WebhookVerdict = second % 2 == 0 ? .retry(at: 0) : .delivered
+            log.attempted(WebhookFormTests.entry(), verdict, problem: "HTTP status 500; expected 2xx", now: Int64(second) * 1_000)
+        }
+        // A failure and a recovery at 0, 1, 3, 7, 15, 31, 63 minutes.
+        #expect((10...16).contains(lines.all.count), "\(lines.all.count)")
+        // Well for hours: news again at once.
+        let before = lines.all.count
+        log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 40_000_000)
+        log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 40_060_000)
+        #expect(lines.all.count == before + 2)
+    }
+
+    @Test func targetsDoNotHoldEachOthersLinesBack() {
+        let (log, lines) = Self.log()
+        log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 0)
+        log.attempted(WebhookFormTests.entry(target: WebhookFormTests.tencent), .retry(at: 0), problem: "x", now: 0)
+        #expect(lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
+    }
+
+    // MARK: - Tencent's shape
+
+    @Test func aForbiddenPushEndsWithTencentsCode() async throws {
+        let receiver = try await WebhookReceiver.start()
+        try await TestServer.run({ Self.configure(&$0, tencent: [receiver.url]) }) { server in
+            let rooms = server.server.core.rooms
+            var told = 0
+            for (end, code, word) in [
+                ("forbid", 21, "101: "), ("drop", 21, "100: "), ("close", 21, "100: "), ("lost", 12, "the connection"),
+            ] {
+                let request = PushRequest(
+                    path: StreamPath(app: "live", name: end), clientAddress: "192.0.2.7:5000", session: 1, parameters: "",
+                    mayCreateRoom: true)
+                let grant = try await rooms.admitPush(request).get()
+                rooms.mediaArrived(grant.sequence, PushMedia())
+                switch end {
+                case "forbid":
+                    _ = try await rooms.forbid(grant.path, untilMs: rooms.now + 60_000, reason: "", by: Actor("t"))
+                case "drop": rooms.pushEnded(grant.sequence, .dropped)
+                case "close": _ = try await rooms.apply(.close, to: end, action: "close", by: Actor("t"))
+                default: rooms.pushEnded(grant.sequence, .connectionLost)
+                }
+                told += 2
+                try await eventually("begin and end of \(end)") { [told] in receiver.accepted.count == told }
+                let last = try receiver.accepted.last.orThrow().json
+                #expect(last["event_type"].int == 0 && last["errcode"].int == code, "\(end)")
+                #expect(last["errmsg"].string?.hasPrefix(word) == true, "\(last["errmsg"].string ?? "")")
+            }
+        }
+        await receiver.stop()
+    }
+
+    /// Without urls.http and urls.rtmp, too.
+    @Test func addressesAreWholeOnes() async throws {
+        try await TestServer.run { server in
+            let sender = WebhookRequest.Sender(server.server.core)
+            #expect(sender.http == server.http && sender.rtmp == server.rtmp)
+            func body(_ kind: RoomEvent.Kind, _ data: String) throws -> JSON {
+                let entry = WebhookFormTests.entry(1, kind, target: WebhookFormTests.tencent, data: data)
+                let request = try WebhookRequest(entry, sender: sender, atSeconds: 0)
+                return JSON(try JSONSerialization.jsonObject(with: Data(request.body.utf8)))
+            }
+            let picture = try body(
+                .snapshotTaken, #"{"app":"live","name":"c","snapshotId":"s1","takenMs":1,"bytes":2,"width":3,"height":4}"#)
+            for name in ["pic_url", "pic_full_url"] { #expect(picture[name].string == "\(server.http)/api/v1/snapshots/s1/file") }
+            let file = try body(
+                .recordFinished,
+                #"{"app":"live","name":"c","taskId":"t","recordingId":"r1","startedMs":1,"endedMs":2,"durationMs":1,"bytes":9}"#)
+            #expect(file["video_url"].string == "\(server.http)/api/v1/recordings/r1/file")
+            let relay = try body(
+                .relayStarted, #"{"app":"live","name":"c","taskId":7,"direction":"push","target":"rtmp://cdn.example/x"}"#)
+            #expect(relay["source_urls"].string == "\(server.rtmp)/live/c")
+        }
+        var config = ServerConfig()
+        config.urls.http = "https://live.example.com/"
+        config.urls.rtmp = "rtmp://live.example.com"
+        let address = PublicAddress(
+            config: config, addresses: .init(rtmp: config.rtmp.listen, rtmps: nil, http: config.http.listen, https: nil), requestHost: nil)
+        #expect(address.http == "https://live.example.com" && address.rtmp == "rtmp://live.example.com")
+    }
+}
