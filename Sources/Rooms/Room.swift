@@ -58,10 +58,20 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
         case .clientStopped: 1
         case .connectionLost: 12
         case .mediaIdle: 8
-        case .takenOver, .dropped, .roomEnded: 21
-        case .forbidden, .refused: 18
+        case .takenOver, .dropped, .roomEnded, .forbidden: 21
+        case .refused: 18
         case .protocolError: 6
         case .serverShutdown, .serverRestart: 5
+        }
+    }
+
+    /// What refines ``tencentCode`` 21: ended by a call, forbidden by a call, replaced by a new push.
+    package var tencentSubcode: Int? {
+        switch self {
+        case .dropped, .roomEnded: 100
+        case .forbidden: 101
+        case .takenOver: 102
+        case .clientStopped, .connectionLost, .mediaIdle, .protocolError, .serverShutdown, .serverRestart, .refused: nil
         }
     }
 }

@@ -137,6 +137,7 @@ final class RoomWork {
         data.add("durationMs", max(0, self.now - mediaAt))
         data.add("end", end.rawValue)
         data.add("code", end.tencentCode)
+        data.add("subcode", end.tencentSubcode)
         try self.event(.streamEnd, of: &room, data)
     }
 

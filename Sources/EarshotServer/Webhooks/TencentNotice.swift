@@ -15,6 +15,7 @@ struct TencentNotice: TencentCallback {
         let durationMs: Int64?
         let end: String?
         let code: Int?
+        let subcode: Int?
     }
 
     private let isBegin: Bool
@@ -44,7 +45,7 @@ struct TencentNotice: TencentCallback {
             ("user_ip", .string(Self.host(stream.clientAddress ?? ""))),
             ("stream_param", .string(stream.parameters ?? "")),
             ("errcode", .integer(Int64(self.isBegin ? 0 : stream.code ?? 0))),
-            ("errmsg", .string(self.isBegin ? "ok" : Self.words(stream.end))),
+            ("errmsg", .string(self.isBegin ? "ok" : Self.words(stream.end, stream.subcode))),
             ("set_id", 1),
             ("width", .integer(Int64(stream.width ?? 0))),
             ("height", .integer(Int64(stream.height ?? 0))),
@@ -58,6 +59,11 @@ struct TencentNotice: TencentCallback {
         if address.hasPrefix("["), let end = address.firstIndex(of: "]") { return String(address.dropFirst()[..<end]) }
         let parts = address.split(separator: ":", omittingEmptySubsequences: false)
         return parts.count == 2 ? String(parts[0]) : address
+    }
+
+    /// The code's refinement, where it has one, goes before the words: Tencent's callbacks have no field for it.
+    private static func words(_ end: String?, _ subcode: Int?) -> String {
+        (subcode.map { "\($0): " } ?? "") + self.words(end)
     }
 
     private static func words(_ end: String?) -> String {

@@ -26,7 +26,7 @@ struct TencentRelayNotice: TencentCallback {
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
         let relay = self.relay
-        let here = "rtmp://\(sender.domain)/\(relay.app)/\(relay.name)"
+        let here = "\(sender.rtmp)/\(relay.app)/\(relay.name)"
         let isPull = relay.direction == "pull"
         let word =
             switch self.event.kind {

@@ -22,11 +22,11 @@ struct TencentSnapshotNotice: TencentCallback {
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
         let picture = self.picture
-        let path = "\(APIService.prefix)/snapshots/\(picture.snapshotId)/file"
+        let url = "\(sender.http)\(APIService.prefix)/snapshots/\(picture.snapshotId)/file"
         return [
             ("event_type", 200), ("create_time", .integer(picture.takenMs / 1_000)), ("file_size", .integer(picture.bytes)),
-            ("width", .integer(Int64(picture.width))), ("height", .integer(Int64(picture.height))), ("pic_url", .string(path)),
-            ("pic_full_url", .string("\(sender.http)\(path)")),
+            ("width", .integer(Int64(picture.width))), ("height", .integer(Int64(picture.height))), ("pic_url", .string(url)),
+            ("pic_full_url", .string(url)),
         ]
     }
 }

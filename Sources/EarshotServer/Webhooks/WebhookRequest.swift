@@ -17,8 +17,10 @@ struct WebhookRequest: Sendable, Equatable {
         let domain: String
         /// Address of this node, of Tencent's bodies.
         let node: String
-        /// How others reach HTTP here: "https://live.example.com"; empty when that is not set.
-        var http = ""
+        /// How others reach RTMP here: "rtmp://live.example.com".
+        var rtmp: String
+        /// The same for HTTP.
+        var http: String
     }
 
     /// `atSeconds` is the wall clock, since 1970. Throws when the event's data is not of the kind that the target's format tells of.
