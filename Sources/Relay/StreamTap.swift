@@ -41,6 +41,18 @@ extension RelayLoop {
         }
     }
 
+    /// Gives frames to the taps alone: for viewers their time is over. Any thread, in order with ``publish(_:to:token:)``.
+    package static func keep(_ frames: [Frame], of stream: Stream, token: StreamState.Token) {
+        stream.home.run { loop in
+            guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
+            var items: [StreamState.Item] = []
+            for frame in frames { home.state.ingest(frame, token: token, nowMs: loop.nowMs, items: &items) }
+            let tapped = items.compactMap { TapItem($0) }
+            guard !tapped.isEmpty else { return }
+            for tap in Array(home.taps) { tap.take(tapped) }
+        }
+    }
+
     /// The newest keyframe that is kept, and the header it is decoded with. On the stream's home loop; nil without one.
     package func keyframe(of stream: Stream) -> (header: Frame, keyframe: Frame)? {
         guard let ring = self.homes[stream.id]?.ring, let start = ring.gopStart, let keyframe = ring[start].frame(self.rtmp),

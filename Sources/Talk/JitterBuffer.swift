@@ -18,13 +18,14 @@ package struct JitterCounters: Sendable, Equatable {
     package var depthMs: Double = 0
     /// Milliseconds that ``delayMs`` is brought to.
     package var targetMs: Double = 0
-    /// Milliseconds between the moment at which a sample comes in when nothing delays it, and the tick that plays it.
+    /// Milliseconds between the moment at which a sample comes in when nothing delays it, and the tick that plays it. 0 while ticks are made up
+    /// for after a stall: they were due before that moment.
     package var delayMs: Double = 0
     /// Milliseconds: the interarrival jitter of RFC 3550 §6.4.1.
     package var jitterMs: Double = 0
     /// Samples played as they came, or at a corrected rate.
     package var played: Int64 = 0
-    /// Samples that the talker left out, by its timestamps: holes of less than a second.
+    /// Samples that the talker left out, by its timestamps: holes of less than a second. What came, however late, is not among them.
     package var lost: Int64 = 0
     /// Samples made up in place of missing ones.
     package var concealed: Int64 = 0
@@ -96,6 +97,8 @@ package struct JitterBuffer: Sendable {
     /// What comes next does not continue what was played last.
     private var isBroken = true
     private var tally = JitterCounters()
+    /// Samples that may wait.
+    private var capacity = SampleQueue.capacity
 
     package init(limits: JitterLimits = JitterLimits()) {
         self.limits = limits
@@ -110,6 +113,9 @@ package struct JitterBuffer: Sendable {
         counters.jitterMs = Double(self.timing.jitter) / 16 / 48
         return counters
     }
+
+    /// Keeps so much of what comes at once, from a second to a minute; a second unless told otherwise.
+    package mutating func keep(ms: Int) { self.capacity = TalkFormat.samples(ms: min(max(ms, 1_000), 60_000)) }
 
     /// Forgets audio and timing, when the talker starts anew with another clock. What was heard fades out; the counters go on.
     package mutating func reset() {
@@ -130,30 +136,42 @@ package struct JitterBuffer: Sendable {
     package mutating func push(_ samples: [Float], timestampMs: Int64, arrivalUs: Int64) {
         guard !samples.isEmpty else { return }
         var samples = samples
-        let surplus = samples.count - SampleQueue.capacity
+        let surplus = samples.count - self.capacity
         if surplus > 0 {
             samples.removeFirst(surplus)
             self.tally.dropped += Int64(surplus)
         }
         Self.tame(&samples)
         self.tally.runs += 1
+        let start = self.place(samples.count, timestampMs: TalkFormat.bounded(timestampMs) + Int64(max(0, surplus) / 48), arrivalUs)
+        let waiting = self.queue.audio(in: self.read..<max(self.read, self.queue.end))
+        if !self.queue.append(samples, at: start) {
+            self.tally.dropped += waiting
+            self.read = start
+            self.stop()
+        }
+        self.skip(to: self.queue.end - Int64(self.capacity))
+        self.queue.forget(before: self.read)
+    }
+
+    /// Takes note of audio that came and was not decoded, because too much came at once: it is dropped, not lost.
+    package mutating func leaveOut(_ count: Int, timestampMs: Int64, arrivalUs: Int64) {
+        guard count > 0 else { return }
+        _ = self.place(count, timestampMs: TalkFormat.bounded(timestampMs), arrivalUs)
+        self.tally.dropped += Int64(count)
+    }
+
+    /// Where a run lies on the talker's line of time.
+    private mutating func place(_ count: Int, timestampMs: Int64, _ arrivalUs: Int64) -> Int64 {
         let arrival = TalkFormat.samples(us: arrivalUs)
         let (timing, next) = (self.timing, self.stamps.next)
-        let stamp = TalkFormat.bounded(timestampMs) + Int64(max(0, surplus) / 48)
-        let place = self.stamps.place(timestampMs: stamp, count: samples.count) { hole in
+        let place = self.stamps.place(timestampMs: timestampMs, count: count) { hole in
             timing.credible(hole: hole, next: next, arrival: arrival)
         }
         if place.hole > 0, place.hole < 48_000 { self.tally.lost += place.hole }
         if place.isJump { self.tally.resyncs += 1 }
         if self.timing.arrived(at: arrival, start: place.start, isContiguous: place.hole == 0 && !place.isJump) { self.tally.resyncs += 1 }
-        let waiting = self.queue.audio(in: self.read..<max(self.read, self.queue.end))
-        if !self.queue.append(samples, at: place.start) {
-            self.tally.dropped += waiting
-            self.read = place.start
-            self.stop()
-        }
-        self.skip(to: self.queue.end - Int64(SampleQueue.capacity))
-        self.queue.forget(before: self.read)
+        return place.start
     }
 
     /// The next tick's audio. Call it once per tick with the time at which that is due, however late the caller is.
@@ -191,7 +209,7 @@ extension JitterBuffer {
         }
         self.isPlaying = true
         let lead = max(0, first - due)
-        self.tally.delayMs = Double(now - self.read + lead - base) / 48
+        self.tally.delayMs = Double(max(0, now - self.read + lead - base)) / 48
         return Int(lead)
     }
 
@@ -200,7 +218,7 @@ extension JitterBuffer {
         guard let base = self.timing.base else { return }
         let due = now - base - self.timing.target
         if due - self.read > Self.excess { self.skip(to: min(due, self.queue.end - Int64(Self.block))) }
-        self.tally.delayMs = Double(now - self.read - base) / 48
+        self.tally.delayMs = Double(max(0, now - self.read - base)) / 48
     }
 
     /// How many samples to play in this tick, beside 1,024.

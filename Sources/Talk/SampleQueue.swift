@@ -4,9 +4,9 @@
 ///     | past | audio | hole | audio |
 ///
 /// Positions are samples at 48 kHz. Memory: what lies before the reader is cut off now and then, what lies behind it is bounded by
-/// ``capacity``, which its owner keeps.
+/// its owner.
 struct SampleQueue: Sendable {
-    /// Samples that may lie ahead of the reader: a second.
+    /// Samples that may lie ahead of the reader, unless its owner says otherwise: a second.
     static let capacity = 48_000
     /// Samples before the reader that stay, for interpolation.
     static let past = 64

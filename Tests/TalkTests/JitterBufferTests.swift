@@ -154,3 +154,70 @@ import Testing
         }
     }
 }
+
+/// A server that stood still: all that was said meanwhile comes at once.
+@Suite struct JitterBufferStallTests {
+    /// A second of ticks is made up for as if they were on time: no figure is negative, nothing counts as lost.
+    @Test(arguments: [0.3, 0.9]) func ticksAreMadeUpFor(_ stall: Double) {
+        var buffer = JitterBuffer()
+        var next = 0
+        var least = 0.0
+        let stalled = 5_000_000..<Int64(5_000_000 + stall * 1_000_000)
+        for tick in 0..<(47 * 15) as Range<Int64> {
+            let dueUs = TalkFormat.microseconds(tick: tick)
+            // Ticks that were due in the stall run at its end, when what came meanwhile is there.
+            let realUs = stalled.contains(dueUs) ? stalled.upperBound : dueUs
+            while Int64(next) * 64_000 / 3 + 7_000 <= realUs {
+                let cameUs = Int64(next) * 64_000 / 3 + 7_000
+                buffer.push(
+                    Array(repeating: 0.1, count: 1_024), timestampMs: Int64(next) * 64 / 3,
+                    arrivalUs: stalled.contains(cameUs) ? stalled.upperBound : cameUs)
+                next += 1
+            }
+            _ = buffer.pull(nowUs: dueUs)
+            least = min(least, buffer.counters.delayMs)
+        }
+        #expect(least >= 0, "\(least)")
+        let counters = buffer.counters
+        #expect(counters.lost == 0 && counters.dropped == 0, "\(counters)")
+        #expect(
+            counters.played + Int64(counters.depthMs * 48) + counters.corrected >= Int64(next) * 1_024 - 4_800, "\(counters) of \(next)")
+    }
+
+    /// What was not decoded is dropped, not lost, and what follows goes on from there.
+    @Test func whatIsLeftOutIsDropped() {
+        var buffer = JitterBuffer()
+        for run in 0..<47 as Range<Int64> {
+            buffer.push(Array(repeating: 0.1, count: 1_024), timestampMs: run * 64 / 3, arrivalUs: run * 64_000 / 3)
+            _ = buffer.pull(nowUs: run * 64_000 / 3)
+        }
+        let before = buffer.counters
+        for run in 47..<80 as Range<Int64> { buffer.leaveOut(1_024, timestampMs: run * 64 / 3, arrivalUs: 1_700_000) }
+        buffer.push(Array(repeating: 0.1, count: 1_024), timestampMs: 80 * 64 / 3, arrivalUs: 1_700_000)
+        let after = buffer.counters
+        #expect(after.lost == before.lost && after.dropped - before.dropped >= 33 * 1_024, "\(after)")
+    }
+
+    /// For a recording half a minute is kept, and played from the ticks that are made up for.
+    @Test func aRecordingKeepsALongStall() {
+        var buffer = JitterBuffer()
+        buffer.keep(ms: 31_000)
+        var next: Int64 = 0
+        var heard = 0
+        let stalled = 3_000_000..<Int64(11_000_000)
+        for tick in 0..<(47 * 20) as Range<Int64> {
+            let dueUs = TalkFormat.microseconds(tick: tick)
+            let realUs = stalled.contains(dueUs) ? stalled.upperBound : dueUs
+            while next * 64_000 / 3 + 7_000 <= realUs {
+                let cameUs = next * 64_000 / 3 + 7_000
+                buffer.push(
+                    Array(repeating: 0.1, count: 1_024), timestampMs: next * 64 / 3,
+                    arrivalUs: stalled.contains(cameUs) ? stalled.upperBound : cameUs)
+                next += 1
+            }
+            heard += buffer.pull(nowUs: dueUs).samples.count { $0 != 0 }
+        }
+        #expect(buffer.counters.dropped == 0 && buffer.counters.lost == 0, "\(buffer.counters)")
+        #expect(heard >= 47 * 20 * 1_024 - 12_000, "\(heard) of \(47 * 20 * 1_024)")
+    }
+}

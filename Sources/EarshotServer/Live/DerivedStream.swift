@@ -17,6 +17,9 @@ final class DerivedStream: Sendable {
 
     func publish(_ frames: [Frame]) { RelayLoop.publish(frames, to: self.stream, token: self.token) }
 
+    /// Gives frames to those who keep them, and not to viewers, for whom their time is over.
+    func keep(_ frames: [Frame]) { RelayLoop.keep(frames, of: self.stream, token: self.token) }
+
     /// Viewers who come begin with the next keyframe.
     func dropGOP() { RelayLoop.dropGOP(of: self.stream, token: self.token) }
 

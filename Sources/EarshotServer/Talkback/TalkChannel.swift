@@ -22,7 +22,7 @@ final class TalkChannel: Sendable {
     let core: ServerCore
     private let clock: TalkClock
     private let engine: TalkEngine
-    private let state: Mutex<TalkChannelState>
+    let state: Mutex<TalkChannelState>
 
     /// So long nobody: it stops ticking.
     private static let lingerMs: Int64 = 1_000
@@ -316,14 +316,15 @@ final class TalkChannel: Sendable {
 
     // MARK: Ticks
 
-    /// On the clock's thread. `nowUs`: when it was due.
-    func tick(nowUs: Int64) {
+    /// On the clock's thread. `nowUs`: when it was due. `isMadeUp`: that is so long ago that only a recording has a use for it.
+    func tick(nowUs: Int64, isMadeUp: Bool = false) {
         let nowMs = nowUs / 1_000
         var unused: [DerivedStream] = []
         var plan = TalkEngine.Plan()
         self.change { state in
             unused = self.chooseOutputs(&state, nowMs)
             plan = state.plan(bitRate: self.core.config.talk.bitRate)
+            plan.isMadeUp = isMadeUp
             guard let deadline = state.floor.nextDeadlineMs, deadline <= nowMs else { return [] }
             return state.floor.apply(.tick, nowMs: nowMs)
         }
@@ -378,22 +379,5 @@ final class TalkChannel: Sendable {
         guard text != state.toldText else { return nil }
         state.toldText = text
         return text
-    }
-
-    // MARK: What the API shows
-
-    var settings: TalkSettings { self.state.withLock { $0.settings } }
-
-    /// Mixes that are listened to now, and what has become of voices and mixes since it began.
-    var totals: (mixes: Int, totals: TalkTotals) {
-        self.state.withLock { (($0.isTicking ? $0.mixes : 0), $0.totals) }
-    }
-
-    var snapshot: TalkSnapshot {
-        self.state.withLock { state in
-            TalkSnapshot(
-                settings: state.settings, holders: state.floor.holders.map(\.id.rawValue), queue: state.floor.queue.map(\.rawValue),
-                members: state.shown, listeners: state.members.listenerCount, mixes: state.mixes, encodes: state.totals.encodes)
-        }
     }
 }

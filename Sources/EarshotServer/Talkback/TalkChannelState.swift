@@ -33,6 +33,7 @@ struct TalkChannelState {
         var plan = TalkEngine.Plan()
         plan.ducks = self.settings.ducks
         plan.bitRate = bitRate
+        plan.isRecorded = !self.held.isEmpty
         plan.talkers = self.talkers.values.map {
             .init(id: $0.id, inbox: $0.inbox, gain: self.members.gain($0.id), isHeard: $0.isOpen)
         }

@@ -16,6 +16,10 @@ final class TalkEngine: @unchecked Sendable {
         var ducks = false
         /// Bits per second of a mix.
         var bitRate = 64_000
+        /// The mix of all is recorded.
+        var isRecorded = false
+        /// The tick is long over: only what is recorded is made of it.
+        var isMadeUp = false
 
         struct Talker {
             let id: ParticipantID
@@ -31,6 +35,8 @@ final class TalkEngine: @unchecked Sendable {
             let stream: DerivedStream
             /// Whether somebody listens.
             let isWanted: Bool
+            /// Whether it is the one that recordings have.
+            var isRecorded: Bool { self.target == .mix && self.codec == .aac }
         }
     }
 
@@ -83,6 +89,7 @@ final class TalkEngine: @unchecked Sendable {
         var inputs: [Mixer.Input] = []
         for talker in plan.talkers {
             guard var voice = self.voices.removeValue(forKey: talker.id) else { continue }
+            voice.keepsAll(plan.isRecorded)
             if voice.fetch() { report.heard.append(talker.id) }
             if talker.isHeard {
                 inputs.append(.init(id: talker.id, block: voice.pull(nowUs: nowUs), gain: talker.gain))
@@ -123,7 +130,7 @@ final class TalkEngine: @unchecked Sendable {
     // MARK: Mixes
 
     private func publish(_ plan: Plan, tick: Int64, _ report: inout Report) {
-        let wanted = plan.mixes.filter(\.isWanted)
+        let wanted = plan.mixes.filter { $0.isWanted && (!plan.isMadeUp || $0.isRecorded) }
         let all = self.mixer.mix()
         defer {
             self.before.removeFirst()
@@ -143,13 +150,13 @@ final class TalkEngine: @unchecked Sendable {
                 }
                 messages[key] = self.encode(output, key, bitRate: plan.bitRate, tick: tick)
             }
-            self.publish(messages[key] ?? [], key, mix.stream, tick: tick)
+            self.publish(messages[key] ?? [], key, mix.stream, tick: tick, isMadeUp: plan.isMadeUp)
         }
         // One that has missed a tick does not go on from there: the next listener's starts anew.
         for key in Array(self.encoders.keys) where messages[key] == nil {
             self.ended.encodes += self.encoders.removeValue(forKey: key)?.encodes ?? 0
         }
-        self.forget(except: wanted, plan.mixes)
+        if !plan.isMadeUp { self.forget(except: wanted, plan.mixes) }
         report.mixes = messages.count
         report.totals = self.ended
         for encoder in self.encoders.values { report.totals.encodes += encoder.encodes }
@@ -192,14 +199,15 @@ final class TalkEngine: @unchecked Sendable {
         self.log.error(line, metadata: ["problem": "\(problem)"])
     }
 
-    private func publish(_ frames: [Frame], _ key: Key, _ stream: DerivedStream, tick: Int64) {
+    private func publish(_ frames: [Frame], _ key: Key, _ stream: DerivedStream, tick: Int64, isMadeUp: Bool) {
         var frames = frames
         if !self.toldHeaders.contains(ObjectIdentifier(stream)), let header = self.encoders[key]?.header {
             self.toldHeaders.insert(ObjectIdentifier(stream))
             let ms = TalkFormat.milliseconds(tick: tick)
             frames = [Self.metadata(key.codec, ms), MixEncoder.frame(header, ms)].compactMap { $0 } + frames
         }
-        if !frames.isEmpty { stream.publish(frames) }
+        guard !frames.isEmpty else { return }
+        if isMadeUp { stream.keep(frames) } else { stream.publish(frames) }
     }
 
     /// So that players look for no video: some wait seconds for one.
@@ -238,11 +246,14 @@ struct TalkTotals: Sendable {
     var dropped: Int64 = 0
     /// Frames that could not be decoded.
     var damaged: UInt64 = 0
+    /// Frames that were too many to be decoded.
+    var skipped: UInt64 = 0
 
     mutating func add(_ voice: TalkVoice) {
         self.underruns += voice.jitter.counters.underruns
         self.dropped += voice.jitter.counters.dropped
         self.damaged += voice.damaged
+        self.skipped += voice.skipped
     }
 
     mutating func add(_ other: TalkTotals) {
@@ -250,6 +261,7 @@ struct TalkTotals: Sendable {
         self.underruns += other.underruns
         self.dropped += other.dropped
         self.damaged += other.damaged
+        self.skipped += other.skipped
     }
 }
 
@@ -269,6 +281,6 @@ struct VoiceReport: Sendable {
         self.levelDB = Double(voice.level.rmsDB)
         self.counters = voice.jitter.counters
         self.damaged = voice.damaged
-        self.droppedFrames = voice.inbox.dropped + voice.skipped
+        self.droppedFrames = voice.skipped
     }
 }

@@ -15,15 +15,16 @@ final class TalkInbox: StreamTap {
 
     private struct Box {
         var items: [Item] = []
-        var dropped: UInt64 = 0
+        /// Since they were fetched last.
+        var dropped = 0
     }
 
     private let box = Mutex(Box())
-    /// A tick fetches one or two; three seconds' worth of the shortest runs.
-    private static let limit = 512
+    /// A tick fetches one or two; after the longest stall that a recording outlives there are 1,400 of AAC.
+    private static let limit = 2_048
 
-    /// Frames that nobody fetched.
-    var dropped: UInt64 { self.box.withLock { $0.dropped } }
+    /// Frames that wait.
+    var count: Int { self.box.withLock { $0.items.count } }
 
     func take(_ items: [TapItem]) {
         let nowUs = TalkClock.nowUs
@@ -32,15 +33,16 @@ final class TalkInbox: StreamTap {
             let excess = box.items.count - Self.limit
             guard excess > 0 else { return }
             box.items.removeFirst(excess)
-            box.dropped += UInt64(excess)
+            box.dropped += excess
         }
     }
 
-    func drain() -> [Item] {
+    /// What came since the last time, and how many frames before it found no place.
+    func drain() -> (items: [Item], dropped: Int) {
         self.box.withLock { box in
-            guard !box.items.isEmpty else { return [] }
-            defer { box.items = [] }
-            return box.items
+            guard !box.items.isEmpty else { return ([], 0) }
+            defer { box = Box() }
+            return (box.items, box.dropped)
         }
     }
 }

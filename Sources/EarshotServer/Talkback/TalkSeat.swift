@@ -53,6 +53,12 @@ final class TalkSeat: PublishSeat {
     var mayBeSilent: Bool { true }
     var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
     var counts: Counts { self.state.withLock { $0.counts } }
+    /// Where its connection is read, and where its stream is at home.
+    var loops: [any EventLoop] {
+        self.state.withLock { state in
+            [state.connected?.connection.eventLoop, state.stream?.home.eventLoop].compactMap { $0 }
+        }
+    }
     /// Its part of a connection.
     var connected: ConnectedRole? { self.state.withLock { $0.connected } }
 

@@ -19,7 +19,8 @@ struct TalkVoice {
     private var decoder: AudioDecoder?
     private var isResting = false
     private var allowance = DecodeAllowance()
-    /// Frames that were too many to be decoded.
+    private var keepsAll = false
+    /// Frames that were too many to be decoded, or to wait for it.
     private(set) var skipped: UInt64 = 0
     private let resampler = Resampler(channels: 1)
 
@@ -28,7 +29,8 @@ struct TalkVoice {
     /// Takes what came since the last tick. True: there were frames among it.
     mutating func fetch() -> Bool {
         var wasHeard = false
-        let items = self.inbox.drain()
+        let (items, dropped) = self.inbox.drain()
+        var missing = dropped
         var surplus = self.allowance.surplus(of: items.count { $0.item.isAudio })
         for item in items {
             switch item.item {
@@ -36,10 +38,15 @@ struct TalkVoice {
             case .frame(let frame):
                 guard frame.kind == .audio else { continue }
                 wasHeard = true
+                if missing > 0 {
+                    // Those were before this one.
+                    self.leaveOut(missing, before: frame, item.arrivalUs)
+                    missing = 0
+                }
                 guard surplus <= 0 else {
                     surplus -= 1
-                    self.skipped += 1
                     self.note(frame)
+                    self.leaveOut(1, from: frame, item.arrivalUs)
                     continue
                 }
                 self.take(frame, arrivalUs: item.arrivalUs)
@@ -47,6 +54,29 @@ struct TalkVoice {
             }
         }
         return wasHeard
+    }
+
+    /// Whether all that a long stall has held up is kept, as a recording wants it: half a minute.
+    mutating func keepsAll(_ keeps: Bool) {
+        guard keeps != self.keepsAll else { return }
+        self.keepsAll = keeps
+        self.jitter.keep(ms: keeps ? Int(DecodeAllowance.recordedUs / 1_000) : 0)
+        self.allowance.keeps(keeps)
+    }
+
+    /// Frames that are not decoded: as long as the last one that was, as far as that is known.
+    private mutating func leaveOut(_ count: Int, from frame: Frame, _ arrivalUs: Int64) {
+        guard !frame.isSequenceHeader else { return }
+        self.skipped += UInt64(count)
+        guard self.decoder != nil else { return }
+        self.jitter.leaveOut(count * self.allowance.frameSamples, timestampMs: frame.timestamp, arrivalUs: arrivalUs)
+    }
+
+    private mutating func leaveOut(_ count: Int, before frame: Frame, _ arrivalUs: Int64) {
+        self.skipped += UInt64(count)
+        guard self.decoder != nil else { return }
+        let samples = count * self.allowance.frameSamples
+        self.jitter.leaveOut(samples, timestampMs: frame.timestamp - Int64(samples / 48), arrivalUs: arrivalUs)
     }
 
     /// The next block. `nowUs`: when the tick is due.
@@ -118,18 +148,30 @@ struct TalkVoice {
 /// How much of one talker's audio may be decoded: all rooms of a clock share its thread. A stall's burst is decoded whole, what is older than
 /// the buffer keeps is not; nor more than four times what is spoken. A plain value; microseconds.
 struct DecodeAllowance {
-    private static let mostUs: Int64 = 1_500_000
+    private static let usualUs: Int64 = 1_500_000
+    /// Where a recording wants all of it.
+    static let recordedUs: Int64 = 31_000_000
     private static let perTickUs: Int64 = 4 * TalkFormat.microseconds(tick: 3) / 3
 
-    private var leftUs = Self.mostUs
+    private var mostUs = Self.usualUs
+    private var leftUs = Self.usualUs
     /// Of the last frame that was decoded.
     private var frameUs: Int64 = 20_000
 
     /// How many of the frames that came since the last tick, the oldest ones, are to be skipped. Of a frame that is longer than the allowance
     /// one is decoded when it has grown enough.
     mutating func surplus(of count: Int) -> Int {
-        self.leftUs = min(Self.mostUs, self.leftUs + Self.perTickUs)
+        self.leftUs = min(self.mostUs, self.leftUs + Self.perTickUs)
         return max(0, count - max(0, Int((self.leftUs + self.frameUs - 1) / self.frameUs)))
+    }
+
+    /// Samples of a frame, at 48 kHz.
+    var frameSamples: Int { Int((self.frameUs * 48 + 500) / 1_000) }
+
+    /// What is kept is decoded: from now on as much as is kept, at once.
+    mutating func keeps(_ all: Bool) {
+        self.mostUs = all ? Self.recordedUs : Self.usualUs
+        self.leftUs = all ? self.mostUs : min(self.mostUs, self.leftUs)
     }
 
     mutating func spent(_ us: Int64) {

@@ -40,6 +40,44 @@ import Testing
         #expect(voice.skipped == before)
     }
 
+    /// Three seconds at once: all of it is in a figure, and none of it was lost.
+    @Test func allOfABurstIsAccountedFor() throws {
+        let inbox = TalkInbox()
+        var voice = TalkVoice(inbox)
+        let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
+        inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
+        var sent = 0
+        func frames(_ blocks: Range<Int>) throws -> [TapItem] {
+            var frames: [TapItem] = []
+            for block in blocks {
+                let samples = (0..<1_024).map { Tone.sine(500)(block * 1_024 + $0) }
+                for run in try encoder.encode(PCM(sampleRate: 48_000, planes: [samples])) {
+                    frames.append(.frame(try Frame(kind: .audio, timestamp: run.position / 48, payload: encoder.message(run))))
+                }
+            }
+            sent += frames.count
+            return frames
+        }
+        inbox.take(try frames(0..<3))
+        _ = voice.fetch()
+        inbox.take(try frames(3..<144))
+        _ = voice.fetch()
+        let counters = voice.jitter.counters
+        #expect(voice.skipped > 40 && counters.lost == 0, "\(voice.skipped) \(counters)")
+        #expect(counters.dropped >= Int64(voice.skipped) * 1_024)
+        let all = counters.dropped + counters.played + Int64((counters.depthMs * 48).rounded())
+        // The first run of a decoder is its run-up.
+        #expect(abs(all - Int64(sent) * 1_024) <= 2 * 1_024, "\(all) of \(sent * 1_024)")
+        #expect(VoiceReport(voice).droppedFrames == voice.skipped)
+        // Where it is recorded all of it is kept.
+        var kept = TalkVoice(inbox)
+        kept.keepsAll(true)
+        inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
+        inbox.take(try frames(144..<850))
+        _ = kept.fetch()
+        #expect(kept.skipped == 0 && kept.jitter.counters.dropped == 0 && kept.jitter.counters.depthMs > 14_900, "\(kept.jitter.counters)")
+    }
+
     /// Frames that hold more than a second each do not come to more than four times real time.
     @Test func longFramesWait() {
         var allowance = DecodeAllowance()

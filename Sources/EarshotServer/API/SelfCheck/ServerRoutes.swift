@@ -58,5 +58,6 @@ extension Counters.Values {
         .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
         .field("talkDroppedMs", .count, "Talk left out because it came in a burst, or too late.") { $0.talk.totals.dropped / 48 },
         .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
+        .field("talkDroppedFrames", .count, "Frames of talk that came in a burst and were not decoded.", \.talk.totals.skipped),
     ]
 }

@@ -57,11 +57,16 @@ struct TalkAnswer: Sendable {
             .field("bufferMs", .number, "How much of it waits to be played.") { Self.rounded($0.report?.counters.depthMs) },
             .field("targetMs", .number, "How much is to wait, by the jitter of late.") { Self.rounded($0.report?.counters.targetMs) },
             .field("delayMs", .number, "From its arrival to its being mixed.") { Self.rounded($0.report?.counters.delayMs) },
-            .field("lostMs", .number, "Missing between its timestamps.") { Self.ms($0.report?.counters.lost) },
+            .field("lostMs", .number, "Missing between its timestamps; what came too late is in droppedMs.") {
+                Self.ms($0.report?.counters.lost)
+            },
             .field("concealedMs", .number, "Made up where it was late.") { Self.ms($0.report?.counters.concealed) },
-            .field("droppedMs", .number, "Left out because it came in a burst.") { Self.ms($0.report?.counters.dropped) },
+            .field("droppedMs", .number, "Left out because it came in a burst, decoded or not.") { Self.ms($0.report?.counters.dropped) },
             .field("underruns", .count, "How often the buffer ran dry: because sound came late, or because it paused in sending.") {
                 Int($0.report?.counters.underruns ?? 0)
+            },
+            .field("droppedFrames", .count, "Frames of a burst that were left out without being decoded; their time is in droppedMs.") {
+                $0.report?.droppedFrames ?? 0
             },
             .field("damagedFrames", .count, "Frames that could not be decoded.") { $0.report?.damaged ?? 0 },
             .field("mutedFrames", .count, "Frames that came without the floor.") { $0.leftOut?.muted ?? 0 },

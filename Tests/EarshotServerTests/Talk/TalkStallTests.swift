@@ -1,0 +1,65 @@
+import Foundation
+import SignalCheck
+import Testing
+
+@testable import EarshotServer
+
+/// A server that stands still again and again while a room's talk is recorded.
+@Suite(.serialized) struct TalkStallTests {
+    @Test(.timeLimit(.minutes(3))) func theRecordingHasAllTheSound() async throws {
+        let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 90)
+        try await Fixture.withDirectory { directory in
+            let config = directory.appendingPathComponent("earshot.yaml")
+            try "recording:\n  talk: on\n".write(to: config, atomically: true, encoding: .utf8)
+            try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
+                let port = try Int(server.rtmp.split(separator: ":").last.orThrow()).orThrow()
+                func api(_ method: String, _ path: String, _ body: String? = nil) async throws -> JSON {
+                    try await HTTPAnswer.call(
+                        method, "\(server.http)/api/v1/\(path)", body: body.map { Data($0.utf8) }, token: server.token
+                    ).json()["data"]
+                }
+                let camera = try ClientProcess(FFmpeg.push(clip, to: "\(server.rtmp)/live/r1"))
+                defer { camera.send(SIGKILL) }
+                try await eventually("the room") { try await api("GET", "rooms/r1")["state"].string == "live" }
+                let ear = try await RawClient.connected(port, app: "talk")
+                try await ear.play("r1/mix-bob", on: ear.createStream())
+                _ = try await api("POST", "rooms/r1/record", #"{"action":"start"}"#)
+                try await eventually("two recordings") { try await api("GET", "recordings?room=r1")["list"].count == 2 }
+                let ann = try await RawClient.connected(port, app: "talk")
+                try await ann.publish("r1/ann", on: ann.createStream())
+                async let speaking: Void = Microphone(ann).speak(seconds: 14, Tone.sine(600))
+                for _ in 0..<3 {
+                    try await Task.sleep(for: .seconds(1.5))
+                    server.process.send(SIGSTOP)
+                    try await Task.sleep(for: .seconds(2))
+                    server.process.send(SIGCONT)
+                }
+                try await speaking
+                try await Task.sleep(for: .seconds(1))
+                let talk = try await api("GET", "rooms/r1/talk")["members"].list.first { $0["userId"].string == "ann" }.orThrow()
+                #expect(talk["lostMs"].double == 0 && talk["delayMs"].double ?? -1 >= 0, "\(talk)")
+                _ = try await api("POST", "rooms/r1/record", #"{"action":"stop"}"#)
+                try await eventually("the files") {
+                    try await api("GET", "recordings?room=r1")["list"].list.allSatisfy { $0["state"].string == "finished" }
+                }
+                let recording = try await api("GET", "recordings?app=talk")["list"].list.first.orThrow()
+                let file = directory.appendingPathComponent("data/recordings/\(try recording["file"].string.orThrow())").path
+                let raw = "\(file).f32"
+                let decoded = try await ClientProcess.run(
+                    ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
+                #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
+                let samples = try TalkMixTests.floats(URL(fileURLWithPath: raw))
+                let voiced = Tone.levels(samples, 600).count { $0 > -20 }
+                #expect(voiced >= 135, "\(voiced) of 140 tenths of a second")
+                // By its samples it is as long as its timestamps say.
+                let seconds = Double(samples.count) / 48_000
+                #expect(abs(seconds - (recording["duration"].double ?? 0)) < 0.5, "\(seconds) of \(recording)")
+                // Who listened has missed the stalls, and nothing more.
+                let heard = try Heard(ear).levels(of: 600).count { $0 > -20 }
+                #expect((40...110).contains(heard), "\(heard) tenths of a second")
+                #expect(server.process.errorsSoFar.contains("stood still"))
+                for client in [ear, ann] { await client.close() }
+            }
+        }
+    }
+}
