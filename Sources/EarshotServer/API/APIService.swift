@@ -42,8 +42,7 @@ final class APIService: Sendable {
             answer = APIAnswer(error, requestID: context.id)
         }
         answer.headers.append(contentsOf: headers)
-        var response = answer.response(to: request)
-        if body.mustHangUp { Self.hangUp(body, &response) }
+        let response = answer.response(to: request)
         return request.method == .head ? response.createHeadResponse() : response
     }
 
@@ -210,15 +209,5 @@ final class APIService: Sendable {
         let answer = APIAnswer(error, requestID: context.id)
         guard case .bytes(let bytes) = answer.content else { return Response(status: answer.status, headers: answer.headers) }
         return Response(status: answer.status, headers: answer.headers, body: .init(byteBuffer: bytes))
-    }
-
-    /// Ends the connection after this answer.
-    private static func hangUp(_ rest: BodyReader, _ response: inout Response) {
-        let body = response.body
-        response.headers[.connection] = "close"
-        response.body = ResponseBody(contentLength: body.contentLength) { writer in
-            try await body.write(writer)
-            try await rest.hangUp()
-        }
     }
 }

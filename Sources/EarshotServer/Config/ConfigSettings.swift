@@ -249,7 +249,10 @@ extension ConfigSetting {
             "How late an event loop may be before new viewers wait, and are refused after 2 s."),
         .make(
             "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
-            "HTTP connections at a time, viewers and event feeds included."),
+            "HTTP connections at a time, viewers and event feeds included; the last few are for access.apiFrom."),
+        .make(
+            "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
+            "HTTP connections of one address, and requests that trusted proxies forward for it; three quarters of all at most."),
         .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
         .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
 
@@ -265,6 +268,7 @@ extension ConfigSetting {
         all.flatMap { setting in
             let parts = setting.path.split(separator: ".")
             return (1..<parts.count).map { parts[..<$0].joined(separator: ".") }
+        .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
         })
 }
 

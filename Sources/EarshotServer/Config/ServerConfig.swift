@@ -313,8 +313,12 @@ package struct ServerConfig: Sendable, Equatable {
     }
 
     /// The log on standard error.
+        /// Of one address; with requests that trusted proxies forward for it.
+        package var httpPerAddress = 5_000
     package struct Log: Sendable, Equatable {
         package var level: Logger.Level = .info
+        /// From a request's head to the end of its body.
+        package var httpBodyMs: Int64 = 10_000
         package var format = Format.text
         package init() {}
 

@@ -13,6 +13,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     typealias OutboundOut = HTTP2Frame
 
     private let sweeper: LoopSweeper
+    private let place: HTTPPlace
     private var state: HTTP2ConnectionState
     private var context: ChannelHandlerContext?
     /// NIO has sent GOAWAY with an error.
@@ -21,8 +22,9 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     private static let goodbye = HTTP2PingData(withInteger: 0x6561_7273_686F_7421)
 
     /// `openedMs`: when the connection began, before TLS.
-    init(sweeper: LoopSweeper, limits: HTTPLimits, openedMs: Int64) {
+    init(sweeper: LoopSweeper, limits: HTTPLimits, openedMs: Int64, place: HTTPPlace) {
         self.sweeper = sweeper
+        self.place = place
         self.state = HTTP2ConnectionState(limits: limits, openedMs: openedMs)
     }
 
@@ -39,8 +41,13 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     /// Its channel is new.
     func opened(_ stream: any Channel) throws {
         let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)
+        if self.state.streams == 0 { self.place.work() }
         self.state.streamOpened(id.map { Int($0) } ?? 0)
-        stream.closeFuture.assumeIsolated().whenComplete { _ in self.perform(self.state.streamClosed(nowMs: LoopSweeper.nowMs)) }
+        stream.closeFuture.assumeIsolated().whenComplete { _ in
+            let action = self.state.streamClosed(nowMs: LoopSweeper.nowMs)
+            if self.state.streams == 0 { self.place.rest() }
+            self.perform(action)
+        }
     }
 
     func sweep(nowMs: Int64) { self.perform(self.state.sweep(nowMs: nowMs)) }

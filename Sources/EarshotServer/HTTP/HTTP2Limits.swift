@@ -30,8 +30,8 @@ enum HTTP2Limits {
     static let drainMs: Int64 = 6_000
     /// The same, for a client that broke the rules.
     static let brokenMs: Int64 = 1_000
-    /// For a request's body to end whose answer is out.
-    static let bodyMs: Int64 = 10_000
+    /// For a request's body to end whose answer is out. Some clients drop an answer when its stream is reset at once.
+    static let bodyMs: Int64 = 2_000
 
     /// For NIO's handler.
     static func configuration(_ limits: HTTPLimits) -> NIOHTTP2Handler.Configuration {

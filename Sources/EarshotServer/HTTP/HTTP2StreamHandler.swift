@@ -33,16 +33,24 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private let sweeper: LoopSweeper
     private let limits: HTTPLimits
     private let takeovers: [any HTTPTakeover]
+    private let place: HTTPPlace
     private var mode = Mode.http
     private var context: ChannelHandlerContext?
     private var hasHead = false
     private var hasEnd = false
     private var isQuiescing = false
+    private var hasBegunAnswer = false
     private var hasAnswered = false
     private var deadlineMs: Int64
+    /// Of the request's body, until it has ended.
+    private var body: BodyPace?
+    private var expectsContinue = false
+    private var forwarded: HTTPForwarded?
 
-    init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover]) {
+    /// `place`: its connection's.
+    init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], place: HTTPPlace) {
         self.sweeper = sweeper
+        self.place = place
         self.limits = limits
         self.takeovers = takeovers
         self.deadlineMs = LoopSweeper.nowMs + limits.requestMs
@@ -56,9 +64,13 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.sweeper.remove(self)
         self.context = nil
+        self.forwarded = nil
     }
 
     func sweep(nowMs: Int64) {
+        if let context = self.context, !self.hasBegunAnswer, self.body?.isOverdue(nowMs: nowMs) == true {
+            return self.answer(BodyPace.error, context)
+        }
         guard nowMs >= self.deadlineMs, let context = self.context else { return }
         if case .taken = self.mode { return }
         guard self.hasAnswered, !self.hasEnd else { return context.close(promise: nil) }
@@ -71,7 +83,13 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let part = self.unwrapInboundIn(data)
-        if case .end = part { self.hasEnd = true }
+        switch part {
+        case .head: if !self.hasHead { self.body = BodyPace(limits: self.limits, nowMs: LoopSweeper.nowMs) }
+        case .body(let bytes): self.body?.arrived(bytes.readableBytes)
+        case .end:
+            self.hasEnd = true
+            self.body = nil
+        }
         switch self.mode {
         case .http:
             guard case .head(let head) = part else {
@@ -98,6 +116,14 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             // RFC 9113 §8.5, and RFC 8441, which the settings do not offer.
             return self.answer(APIError(.notImplemented, .invalid, "CONNECT is not served; open WebSockets over HTTP/1.1."), context)
         }
+        if let refusal = self.place.refusal, !HTTPConnectionHandler.isHealthCheck(head.path ?? "") {
+            return self.answer(refusal.error, context)
+        }
+        do throws(APIError) {
+            self.forwarded = try self.place.forwarded(Self.forwardedFor.map { head.headerFields[values: $0] } ?? [], on: context.channel)
+        } catch {
+            return self.answer(error, context)
+        }
         // Whatever the client says.
         head.scheme = "https"
         let old: HTTPRequestHead
@@ -112,10 +138,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             self.mode = .claimed(takeover, old)
             return
         }
-        // RFC 9110 §10.1.1; some clients wait a second before they send the body without it.
-        if old.list("expect", contains: "100-continue") {
-            context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
-        }
+        self.expectsContinue = old.list("expect", contains: "100-continue")
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
 
@@ -126,6 +149,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         return lines + first > self.limits.headBytes || head.headerFields.count > self.limits.headerFields
     }
 
+    private static let forwardedFor = HTTPField.Name("X-Forwarded-For")
     private static let noRequest = APIError(.badRequest, .invalid, "This is not an HTTP request.")
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -153,11 +177,21 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     // MARK: Out
 
+    /// RFC 9110 §10.1.1: the answer's maker wants the body, having judged the head.
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is HTTPBodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        promise?.succeed()
+        guard case .http = self.mode, self.expectsContinue, !self.hasBegunAnswer, !self.hasEnd else { return }
+        self.expectsContinue = false
+        context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch self.mode {
         case .http, .taken:
             switch self.unwrapOutboundIn(data) {
             case .head(let head):
+                self.hasBegunAnswer = true
                 context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: promise)
             case .body:
                 self.deadlineMs = LoopSweeper.nowMs + self.limits.requestMs
@@ -180,6 +214,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
         let answer = HTTPPlainAnswer(error)
         self.mode = .answered
+        self.hasBegunAnswer = true
         guard let head = try? HTTPResponse(answer.head) else { return context.close(promise: nil) }
         context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: nil)
         context.write(self.wrapOutboundOut(.body(ByteBuffer(string: answer.body))), promise: nil)

@@ -32,7 +32,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     private let sweeper: LoopSweeper
     private let takeovers: [any HTTPTakeover]
-    private let isRefused: Bool
+    private let place: HTTPPlace
     private let isSecure: Bool
     /// NIO's codec, which leaves the pipeline when the connection is taken.
     private let codec: [any RemovableChannelHandler]
@@ -42,27 +42,34 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// NIO's decoder stops for good at a request that asks for an upgrade, granted or not.
     private var closesAfterAnswer = false
     private var isReadHeld = false
+    /// The head of the answer to the oldest request is written.
+    private var hasBegunAnswer = false
+    /// The newest request's client waits for 100 (Continue).
+    private var expectsContinue = false
+    /// The newest request is of HTTP/1.0, whose clients know neither chunks nor pipelines.
+    private var isOld = false
+    /// The answer to a request that was refused by its head, behind those to the ones before.
+    private var refusal: APIError?
+    private var forwarded: HTTPForwarded?
 
     private static let lingerMs: Int64 = 1_000
     /// For the request of a connection that is one too many: a health check is answered all the same.
     static let refusedMs: Int64 = 1_000
-    private static let healthChecks: Set<String> = ["/healthz", "/readyz"]
     /// For an answer that may still be in our buffers.
     private static let drainMs: Int64 = 10_000
 
-    /// `openedMs`: when the connection began. `isRefused`: there are too many connections; this one gets an answer
-    /// that says so, unless it asks for the server's health.
+    /// `openedMs`: when the connection began. One without a place gets an answer that says so, unless it asks for the server's health.
     init(
         sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
-        openedMs: Int64, isRefused: Bool, isSecure: Bool
+        openedMs: Int64, place: HTTPPlace, isSecure: Bool
     ) {
         self.sweeper = sweeper
         self.takeovers = takeovers
         self.codec = codec
-        self.isRefused = isRefused
+        self.place = place
         self.isSecure = isSecure
         var limits = limits
-        if isRefused { limits.headMs = min(limits.headMs, Self.refusedMs) }
+        if place.refusal != nil { limits.headMs = min(limits.headMs, Self.refusedMs) }
         self.state = HTTPConnectionState(limits: limits, nowMs: openedMs)
     }
 
@@ -74,14 +81,19 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func handlerRemoved(context: ChannelHandlerContext) {
         self.sweeper.remove(self)
         self.context = nil
+        self.forwarded = nil
     }
 
     func sweep(nowMs: Int64) {
         switch self.mode {
         case .http, .claimed, .deciding, .switching:
+            if self.state.isBodyOverdue(nowMs: nowMs) {
+                guard self.state.inProgress == 1, !self.hasBegunAnswer, let context = self.context else { break }
+                return self.answer(BodyPace.error, context)
+            }
             guard self.state.isOverdue(nowMs: nowMs) else { return }
-            if self.isRefused, case .http = self.mode, self.state.inProgress == 0, let context = self.context {
-                return self.answer(Self.tooMany, context)
+            if let refusal = self.place.refusal, case .http = self.mode, self.state.inProgress == 0, let context = self.context {
+                return self.answer(refusal.error, context)
             }
         case .closing(let untilMs):
             guard nowMs >= untilMs else { return }
@@ -94,11 +106,15 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.mode {
+        case .http where self.refusal != nil:
+            // Nothing is wanted behind a request that ends the connection.
+            break
         case .http:
             switch self.unwrapInboundIn(data) {
             case .head(let head):
                 self.headArrived(head, context)
-            case .body:
+            case .body(let bytes):
+                self.state.bodyArrived(bytes.readableBytes)
                 context.fireChannelRead(data)
             case .end:
                 self.state.requestEnded()
@@ -117,29 +133,32 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
     }
 
-    private static let tooMany = APIError.unavailable("The server has too many HTTP connections (limits.httpConnections).")
-
     private func headArrived(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-        if self.isRefused {
-            guard Self.healthChecks.contains(head.uri) else { return self.answer(Self.tooMany, context) }
-            self.closesAfterAnswer = true
+        if self.state.inProgress == 0 { self.place.work() }
+        do throws(APIError) {
+            if let refusal = Self.refusal(of: head, self.place.refusal) { throw refusal }
+            self.forwarded = try self.place.forwarded(head.headers["x-forwarded-for"], on: context.channel)
+        } catch {
+            guard self.state.inProgress > 0 else { return self.answer(error, context) }
+            self.refusal = error
+            return
         }
+        self.closesAfterAnswer = self.closesAfterAnswer || self.place.refusal != nil
         self.state.headArrived(nowMs: LoopSweeper.nowMs)
         if let takeover = self.takeovers.first(where: { $0.claims(head) }) {
             self.mode = .claimed(takeover, head, isComplete: false)
             return
         }
         var head = head
-        if head.headers.contains(name: "upgrade") || head.method == .CONNECT {
-            // An ordinary request with an offer that is not taken up (RFC 9110 §7.8), e.g. of curl --http2.
+        self.isOld = head.isOld
+        if self.isOld || head.headers.contains(name: "upgrade") || head.method == .CONNECT {
+            // An ordinary request with an offer that is not taken up (RFC 9110 §7.8), e.g. of curl --http2; or of HTTP/1.0 (ab, curl -0).
             self.closesAfterAnswer = true
             head.headers.remove(name: "upgrade")
             head.headers.replaceOrAdd(name: "connection", value: "close")
         }
-        // RFC 9110 §10.1.1; some clients wait a second before they send the body without it.
-        if head.list("expect", contains: "100-continue"), self.state.inProgress == 1 {
-            context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
-        }
+        // RFC 9110 §10.1.1: not of HTTP/1.0.
+        self.expectsContinue = !self.isOld && head.list("expect", contains: "100-continue")
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
 
@@ -197,10 +216,15 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         case .http, .claimed:
             switch self.unwrapOutboundIn(data) {
             case .head(var head) where self.state.inProgress == 1:
-                if self.closesAfterAnswer { head.headers.replaceOrAdd(name: "connection", value: "close") }
+                self.hasBegunAnswer = true
+                // Without chunks.
+                if self.isOld { head.version = .http1_0 }
+                // What is left of the request is not waited for.
+                if self.closesAfterAnswer || self.state.isReading { head.headers.replaceOrAdd(name: "connection", value: "close") }
                 if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
                 context.write(self.wrapOutboundOut(.head(head)), promise: promise)
             case .head:
+                self.hasBegunAnswer = true
                 context.write(data, promise: promise)
             case .body:
                 self.state.answerProgressed(nowMs: LoopSweeper.nowMs)
@@ -216,11 +240,28 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     private func answerEnded(_ context: ChannelHandlerContext) {
         let quiesced = self.state.answerEnded(nowMs: LoopSweeper.nowMs)
+        self.hasBegunAnswer = false
+        if self.state.inProgress == 0 {
+            self.forwarded = nil
+            self.place.rest()
+            if let refusal = self.refusal { return self.answer(refusal, context) }
+        }
         if quiesced || (self.closesAfterAnswer && self.state.inProgress == 0) {
             self.finish(context)
         } else {
             self.decideIfDue(context)
         }
+    }
+
+    /// RFC 9110 §10.1.1: the answer's maker wants the body, having judged the head; some clients wait a second before they send it unasked.
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is HTTPBodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        promise?.succeed()
+        guard case .http = self.mode, self.expectsContinue, self.state.inProgress == 1, self.state.isReading, !self.hasBegunAnswer else {
+            return
+        }
+        self.expectsContinue = false
+        context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
     }
 
     func flush(context: ChannelHandlerContext) {

@@ -31,7 +31,8 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
         return channel.eventLoop.makeCompletedFuture {
             do {
                 let openedMs = LoopSweeper.nowMs
-                let isAdmitted = try shared.admit(channel)
+                let place = try shared.admit(channel)
+                let isAdmitted = place.refusal == nil
                 // One too many is not offered HTTP/2, so that it gets its answer in HTTP/1.1.
                 let tls = NIOSSLServerHandler(context: isAdmitted ? certificate.currentForHTTP : certificate.current)
                 let negotiation = TLSNegotiation(
@@ -40,9 +41,9 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
                 ) { channel, chosen in
                     guard chosen == CertificateStore.http2 else {
                         return Conversation.http1(
-                            try shared.speakHTTP1(on: channel, since: openedMs, isRefused: !isAdmitted, isSecure: true))
+                            try shared.speakHTTP1(on: channel, since: openedMs, place, isSecure: true))
                     }
-                    return .http2(try Self.speakHTTP2(on: channel, since: openedMs, shared))
+                    return .http2(try Self.speakHTTP2(on: channel, since: openedMs, place, shared))
                 }
                 try channel.pipeline.syncOperations.addHandlers([tls, negotiation])
                 return Value(channel: channel, conversation: begun.futureResult)
@@ -55,12 +56,12 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
     }
 
     private static func speakHTTP2(
-        on channel: any Channel, since openedMs: Int64, _ shared: HTTPServerChannel.Shared
+        on channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, _ shared: HTTPServerChannel.Shared
     ) throws -> AsyncStream<HTTPServerChannel.Value> {
         let (requests, continuation) = AsyncStream.makeStream(of: HTTPServerChannel.Value.self)
         let sweeper = shared.sweepers.of(channel.eventLoop)
-        let connection = HTTP2ConnectionHandler(sweeper: sweeper, limits: shared.limits, openedMs: openedMs)
-        let bound = NIOLoopBound((connection, sweeper), eventLoop: channel.eventLoop)
+        let connection = HTTP2ConnectionHandler(sweeper: sweeper, limits: shared.limits, openedMs: openedMs, place: place)
+        let bound = NIOLoopBound((connection, sweeper, place), eventLoop: channel.eventLoop)
         let limits = HTTP2Limits.configuration(shared.limits)
         // NIO's own sequence of streams ends at the first error of the connection, and what it holds then is lost: ours ends with the
         // connection, so that each channel that was made is read to its end.
@@ -68,8 +69,8 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
             mode: .server, streamDelegate: nil, frameDelegate: connection, configuration: limits
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
-                let (connection, sweeper) = bound.value
-                let handler = HTTP2StreamHandler(sweeper: sweeper, limits: shared.limits, takeovers: shared.takeovers)
+                let (connection, sweeper, place) = bound.value
+                let handler = HTTP2StreamHandler(sweeper: sweeper, limits: shared.limits, takeovers: shared.takeovers, place: place)
                 try stream.pipeline.syncOperations.addHandlers([HTTP2FramePayloadToHTTPServerCodec(), handler])
                 try connection.opened(stream)
                 continuation.yield(try NIOAsyncChannel(wrappingChannelSynchronously: stream))

@@ -25,10 +25,13 @@ final class ProxyEntrance: Sendable {
         self.log = log
     }
 
-    /// Before any other handler of a new connection, TLS too, while it is not active yet. On its loop.
-    func guardConnection(_ channel: any Channel) throws {
-        guard let remote = channel.remoteAddress, self.from.contains(address: remote) else { return }
-        try channel.pipeline.syncOperations.addHandler(ProxyHeaderHandler(self))
+    /// Before any other handler of a new connection, TLS too, while it is not active yet. On its loop. True: it is a proxy's, and `admitted` is
+    /// called when its header has come.
+    @discardableResult
+    func guardConnection(_ channel: any Channel, admitted: @escaping () -> Void = {}) throws -> Bool {
+        guard let remote = channel.remoteAddress, self.from.contains(address: remote) else { return false }
+        try channel.pipeline.syncOperations.addHandler(ProxyHeaderHandler(self, admitted))
+        return true
     }
 
     /// The connection's header was read.
@@ -70,12 +73,16 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
     }
 
     private let entrance: ProxyEntrance
+    private let hasHeader: () -> Void
     private var state = State.waiting(ByteBuffer())
     private var remote: SocketAddress?
     private var context: ChannelHandlerContext?
     private var deadlineMs = Int64.max
 
-    init(_ entrance: ProxyEntrance) { self.entrance = entrance }
+    init(_ entrance: ProxyEntrance, _ admitted: @escaping () -> Void) {
+        self.entrance = entrance
+        self.hasHeader = admitted
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -113,6 +120,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
             }
             self.state = .done
             self.entrance.admitted(context.channel, header)
+            self.hasHeader()
         } catch {
             return self.refuse("\(error)", context)
         }

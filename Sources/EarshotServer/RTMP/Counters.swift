@@ -11,6 +11,8 @@ package final class Counters: Sendable {
         package var closed: [CloseReason: UInt64] = [:]
         /// Beyond limits.httpConnections.
         package var httpConnectionsRefused: UInt64 = 0
+        /// Idle ones that were closed for others.
+        package var httpConnectionsShed: UInt64 = 0
         /// Closed as they came: too many at once to tell each that there are too many.
         package var connectionsTurnedAway: UInt64 = 0
         /// Beyond the event feed's places.

@@ -182,18 +182,63 @@ import Testing
 
     /// One too many is not offered HTTP/2, and gets its answer.
     @Test func connectionsAreCounted() async throws {
-        try await TestServer.runSecure({ $0.limits.httpConnections = 2 }) { server in
+        try await TestServer.runSecure({
+            $0.limits.httpConnections = 2
+            $0.http.firstWaitMs = 50_000
+        }) { server in
+            try await server.makeRoom("cam1")
             let first = try await HTTP2Client.open(server.secure)
             let second = try await HTTP2Client.open(server.secure)
+            for client in [first, second] { try await client.get("/live/cam1.flv", on: 1) }
+            try await eventually("players") { server.server.core.counters.current.playsWaited == 2 }
             let refused = try await ClientProcess.run(["curl", "-sk", "-i", "--http2", "\(server.https)/api/v1/rooms"])
             #expect(refused.text.hasPrefix("HTTP/1.1 503 ") && refused.text.contains("limits.httpConnections"), "\(refused.text)")
             await first.close()
             try await eventually("a place") {
                 try await ClientProcess.run(["curl", "-sk", "--http2", "\(server.https)/healthz"]).text == "ok\n"
             }
+            try await second.get("/healthz", on: 3)
+            #expect(try await second.answer(3).text == "ok\n")
+            await second.close()
+        }
+    }
+
+    /// An idle one makes room, and is told that nothing it asked is lost.
+    @Test func idleOnesMakeRoom() async throws {
+        try await TestServer.runSecure({ $0.limits.httpConnections = 2 }) { server in
+            let idle = try await HTTP2Client.open(server.secure)
+            try await idle.get("/healthz", on: 1)
+            #expect(try await idle.answer(1).text == "ok\n")
+            let second = try await HTTP2Client.open(server.secure)
             try await second.get("/healthz", on: 1)
             #expect(try await second.answer(1).text == "ok\n")
+            try await eventually("a place") {
+                let curl = ["curl", "-sk", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2"]
+                return try await ClientProcess.run(curl + ["\(server.https)/api/v1/openapi.json"]).text == "2 200"
+            }
+            try await eventually("the end of the idle one") { idle.isClosed }
+            #expect(idle.goAways.map(\.code) == [Code.none] && idle.goAways.map(\.last) == [1])
             await second.close()
+        }
+    }
+
+    /// A body that does not come ends its stream alone; one that nobody wants is not waited for.
+    @Test func bodiesHaveATime() async throws {
+        try await TestServer.runSecure({ $0.limits.httpBodyMs = 500 }) { server in
+            let client = try await HTTP2Client.open(server.secure)
+            let fields = [(":method", "POST"), (":scheme", "https"), (":path", "/api/v1/rooms"), (":authority", "127.0.0.1")]
+            try await client.send(HTTP2Client.head(fields, on: 1, ends: false))
+            let refused = try await client.answer(1)
+            #expect(refused.status == 401, "\(refused)")
+            let known = [("authorization", "Bearer \(server.token)"), ("content-type", "application/json")]
+            try await client.send(HTTP2Client.head(fields + known, on: 3, ends: false))
+            let late = try await client.answer(3)
+            #expect(late.status == 408 && late.text.contains("limits.httpBody"), "\(late)")
+            try await eventually("the ends", within: 20) { client.soFar(1).reset != nil && client.soFar(3).reset != nil }
+            #expect([client.soFar(1).reset, client.soFar(3).reset] == [0, 0])
+            try await client.get("/healthz", on: 5)
+            #expect(try await client.answer(5).text == "ok\n")
+            await client.close()
         }
     }
 

@@ -34,7 +34,8 @@ extension Counters.Values {
         .field("closed", .map(.count), "Connections that ended, by reason.") { values in
             Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.closed[$0] ?? 0) })
         },
-        .field("httpConnectionsRefused", .count, "HTTP connections beyond the limit.", \.httpConnectionsRefused),
+        .field("httpConnectionsRefused", .count, "HTTP connections and forwarded requests beyond a limit.", \.httpConnectionsRefused),
+        .field("httpConnectionsShed", .count, "Idle HTTP connections that were closed to make room for others.", \.httpConnectionsShed),
         .field(
             "connectionsTurnedAway", .count, "Connections closed as they came: beyond the limit, and too many at once to tell each.",
             \.connectionsTurnedAway),
@@ -57,7 +58,7 @@ extension Counters.Values {
         .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
         .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
         .field("talkDroppedMs", .count, "Talk left out because it came in a burst, or too late.") { $0.talk.totals.dropped / 48 },
-        .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
         .field("talkDroppedFrames", .count, "Frames of talk that came in a burst and were not decoded.", \.talk.totals.skipped),
+        .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
     ]
 }

@@ -1,0 +1,166 @@
+import NIOCore
+import Synchronization
+
+/// The places of all HTTP connections, on all ports. Any thread; one lock for moments, per connection and request.
+final class HTTPPlaces: Sendable {
+    private struct State {
+        var table: HTTPPlaceTable
+        var channels: [HTTPPlaceTable.ID: any Channel] = [:]
+        var next: HTTPPlaceTable.ID = 0
+    }
+
+    private let state: Mutex<State>
+    private let access: ServerConfig.Access
+    private let clients: ClientAddresses
+    private let proxies: ProxyEntrance
+    private let counters: Counters
+
+    init(limits: HTTPLimits, core: ServerCore) {
+        self.state = Mutex(State(table: HTTPPlaceTable(.init(limits))))
+        self.access = core.config.access
+        self.clients = core.clients
+        self.proxies = core.proxies
+        self.counters = core.counters
+    }
+
+    /// Gives a new connection its place until it closes. Before any handler is added; on its loop.
+    ///
+    /// Behind a proxy that sends a PROXY protocol header the address is known with the header: until then the connection counts in the total.
+    func enter(_ channel: any Channel) throws -> HTTPPlace {
+        let id = self.state.withLock { state in
+            state.next += 1
+            state.channels[state.next] = channel
+            return state.next
+        }
+        let place = HTTPPlace(id: id, in: self)
+        channel.closeFuture.whenComplete { _ in self.leave(id) }
+        let bound = NIOLoopBound(place, eventLoop: channel.eventLoop)
+        let waits = try self.proxies.guardConnection(channel) { self.take(bound.value, channel) }
+        if waits { self.enter(place, nil, mayUseReserve: false) } else { self.take(place, channel) }
+        return place
+    }
+
+    private func take(_ place: HTTPPlace, _ channel: any Channel) {
+        let peer = self.clients.peer(of: channel)
+        let isTrusted = peer.map { self.access.trustedProxies.contains(address: $0) } ?? false
+        // Whose requests a trusted proxy forwards is in each request.
+        place.isProxy = isTrusted
+        let address = isTrusted ? nil : peer.map { Authentication.key(of: $0) }
+        self.enter(place, address, mayUseReserve: !isTrusted && peer.map { self.access.apiFrom.contains(address: $0) } ?? false)
+    }
+
+    private func enter(_ place: HTTPPlace, _ address: String?, mayUseReserve: Bool) {
+        let (refusal, shed) = self.state.withLock { state in
+            state.table.leave(place.id)
+            let (refusal, shed) = state.table.enter(place.id, address, mayUseReserve: mayUseReserve, nowMs: LoopSweeper.nowMs)
+            return (refusal, shed.compactMap { id in state.channels[id].map { (id, $0) } })
+        }
+        place.address = address
+        place.refusal = refusal
+        if refusal != nil || !shed.isEmpty {
+            self.counters.update {
+                if refusal != nil { $0.httpConnectionsRefused += 1 }
+                $0.httpConnectionsShed += UInt64(shed.count)
+            }
+        }
+        for (id, channel) in shed {
+            channel.eventLoop.execute {
+                // A request may have come meanwhile.
+                guard !self.state.withLock({ $0.table.has(id) }) else { return }
+                // As when the server goes: what is idle closes, each protocol in its way.
+                channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+            }
+        }
+    }
+
+    private func leave(_ id: HTTPPlaceTable.ID) {
+        self.state.withLock { state in
+            state.table.leave(id)
+            state.channels[id] = nil
+        }
+    }
+
+    fileprivate func work(_ place: HTTPPlace) {
+        self.state.withLock { $0.table.work(place.id, place.address, isRefused: place.refusal != nil) }
+    }
+
+    fileprivate func rest(_ place: HTTPPlace) { self.state.withLock { $0.table.rest(place.id, nowMs: LoopSweeper.nowMs) } }
+
+    /// A request that a trusted proxy forwards, counted by its client's address. Throws 503.
+    func enterRequest(peer: SocketAddress?, forwarded: [String]) throws(APIError) -> HTTPForwarded? {
+        guard let client = self.clients.client(peer: peer, forwarded: forwarded), client != peer else { return nil }
+        let address = Authentication.key(of: client)
+        guard self.state.withLock({ $0.table.enterRequest(of: address) }) else {
+            self.counters.update { $0.httpConnectionsRefused += 1 }
+            throw HTTPPlaceTable.Refusal.tooManyFromAddress.error
+        }
+        return HTTPForwarded(address: address, places: self)
+    }
+
+    fileprivate func leaveRequest(of address: String) { self.state.withLock { $0.table.release(address) } }
+
+    func peer(of channel: any Channel) -> SocketAddress? { self.clients.peer(of: channel) }
+}
+
+/// One connection's place. Loop-bound.
+final class HTTPPlace {
+    fileprivate let id: HTTPPlaceTable.ID
+    private let places: HTTPPlaces
+    fileprivate var address: String?
+    /// It has none, and is to be told so.
+    fileprivate(set) var refusal: HTTPPlaceTable.Refusal?
+    /// A trusted proxy's.
+    fileprivate(set) var isProxy = false
+
+    fileprivate init(id: HTTPPlaceTable.ID, in places: HTTPPlaces) {
+        self.id = id
+        self.places = places
+    }
+
+    /// A request is under way.
+    func work() { self.places.work(self) }
+    /// All requests are answered.
+    func rest() { self.places.rest(self) }
+
+    /// Counts a forwarded request; nil: it is not one. Throws 503.
+    func forwarded(_ headers: [String], on channel: any Channel) throws(APIError) -> HTTPForwarded? {
+        guard self.isProxy, !headers.isEmpty else { return nil }
+        return try self.places.enterRequest(peer: self.places.peer(of: channel), forwarded: headers)
+    }
+}
+
+/// A forwarded request's part of what its client's address may have, for as long as it exists.
+final class HTTPForwarded: Sendable {
+    private let address: String
+    private let places: HTTPPlaces
+
+    fileprivate init(address: String, places: HTTPPlaces) {
+        self.address = address
+        self.places = places
+    }
+
+    deinit { self.places.leaveRequest(of: self.address) }
+}
+
+extension HTTPPlaceTable.Limits {
+    /// The share of one address ends below all, whatever the setting says: few descriptors leave few places.
+    private static let leastPerAddress = 64
+    private static let mostReserved = 64
+
+    init(_ limits: HTTPLimits) {
+        self.total = limits.connections
+        self.reserved = min(Self.mostReserved, limits.connections / 16)
+        self.perAddress = min(limits.perAddress, max(Self.leastPerAddress, limits.connections / 4 * 3))
+        // Half of what the listeners accept beyond the limit.
+        self.refused = min(64, max(2, limits.connections / 64))
+    }
+}
+
+extension HTTPPlaceTable.Refusal {
+    var error: APIError {
+        switch self {
+        case .tooMany: .unavailable("The server has too many HTTP connections (limits.httpConnections).")
+        case .tooManyFromAddress: .unavailable("This address has too many HTTP connections (limits.httpPerAddress).")
+        }
+    }
+}
