@@ -45,7 +45,7 @@ extension RoomRegistry {
     /// Makes an event of each. Ordered as called, from any thread; does not wait. Of rooms that are gone, nothing is kept.
     package nonisolated func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) {
         guard !records.isEmpty else { return }
-        self.submit { try $0.floorChanged(roomID, records) }
+        self.submit(trail: 512 * records.count) { try $0.floorChanged(roomID, records) }
     }
 }
 

@@ -29,7 +29,9 @@ package struct RelayChange: Sendable, Equatable {
 
 extension RoomRegistry {
     /// A link to another server has changed. Ordered as called, from any thread; does not wait.
-    package nonisolated func relayChanged(_ change: RelayChange) { self.submit { try $0.relayChanged(change) } }
+    package nonisolated func relayChanged(_ change: RelayChange) {
+        self.submit(trail: 2_048) { try $0.relayChanged(change) }
+    }
 }
 
 extension RoomWork {

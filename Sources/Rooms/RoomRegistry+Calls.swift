@@ -62,8 +62,11 @@ extension RoomRegistry {
 
     // MARK: - Streams
 
-    package nonisolated func admitPush(_ request: PushRequest) async -> Result<PushGrant, PushRefusal> {
-        switch await self.result({ try $0.admit(request) }) {
+    /// `mayMakeRoom`: asked on the registry's queue before a room is made for the push; after how many seconds one may be, nil: now.
+    package nonisolated func admitPush(
+        _ request: PushRequest, mayMakeRoom: @escaping @Sendable () -> Double? = { nil }
+    ) async -> Result<PushGrant, PushRefusal> {
+        switch await self.result({ try $0.admit(request, mayMakeRoom: mayMakeRoom) }) {
         case .success(let grant): .success(grant)
         case .failure(let refusal as PushRefusal): .failure(refusal)
         case .failure(let error): .failure(.unavailable("\(RoomStore.registryError(error))"))

@@ -13,6 +13,10 @@ package actor RoomRegistry {
         package var historyMs: Int64 = 7 * 86_400_000
         /// Refuse a directory that another registry works on. Tests that stand in for a killed server turn it off.
         package var isExclusive = true
+        /// With less of the disk free, no room is made and no push begins.
+        package var disk = DiskFloor()
+        /// What may wait for the store.
+        var intake = Intake.Limits()
         package init() {}
     }
 
@@ -53,7 +57,7 @@ package actor RoomRegistry {
     let clock: RoomClock
     private let settings: Settings
     private let executor = QueueExecutor(label: "earshot.rooms")
-    private let intake = Intake()
+    private let intake: Intake
     private let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
@@ -61,11 +65,12 @@ package actor RoomRegistry {
     /// A report of viewers is on its way to the store: another one would say the same a little later.
     let isReporting = Atomic<Bool>(false)
 
-    /// Taken from the intake, in order, and not done yet.
-    private var backlog: ArraySlice<Operation> = []
     private var isRunning = false
     private var isStopping = false
-    private var isFailing = false
+    private let failing = Atomic<Bool>(false)
+    /// Of the last commit that failed.
+    private var failure = RegistryError.storeFailed("")
+    private var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
     /// The instant for which the timer is set.
     private var armedFor: Int64?
@@ -79,6 +84,7 @@ package actor RoomRegistry {
         self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
         self.store = try RoomStore(directory: directory)
         self.settings = settings
+        self.intake = Intake(settings.intake)
         self.clock = clock
         let table = try self.store.readNow { store in
             try store.closedStreams().map { PlayTable.Change.closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
@@ -92,6 +98,17 @@ package actor RoomRegistry {
     package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0 = body } }
 
     package nonisolated var counters: Counters { self.counted.withLock { $0 } }
+
+    /// Asks the file system.
+    package nonisolated var storeStatus: StoreStatus {
+        var status = StoreStatus()
+        status.isFailing = self.failing.load(ordering: .relaxed)
+        status.failure = self.counters.lastFailure
+        status.freeBytes = self.settings.disk.freeBytes()
+        status.minFreeBytes = self.settings.disk.minFreeBytes
+        (status.waitingFacts, status.waitingBytes, status.droppedFacts) = self.intake.facts
+        return status
+    }
 
     /// Why nobody may play this stream now (forbidden, room closed); from memory, for every join.
     package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
@@ -176,7 +193,8 @@ package actor RoomRegistry {
             }
             switch answer {
             case .accepted(let schedule): if schedule { self.scheduleDrain() }
-            case .full: continuation.resume(returning: .failure(RegistryError.tooMany(what: "waiting calls", limit: Intake.limit)))
+            case .full:
+                continuation.resume(returning: .failure(RegistryError.tooMany(what: "waiting calls", limit: self.settings.intake.calls)))
             case .stopped: continuation.resume(returning: .failure(RegistryError.storeFailed("the server is stopping")))
             }
         }
@@ -187,11 +205,23 @@ package actor RoomRegistry {
         self.submit(told: { _ in done() }, body)
     }
 
+    /// Runs a fact of an audit trail in its turn. `bytes`: roughly what it takes in memory.
+    nonisolated func submit(trail bytes: Int, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
+        self.submit(.trail, bytes: bytes, told: { _ in }, body)
+    }
+
     /// The same; `told` hears which of the two.
     nonisolated func submit(told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
-        let answer = self.intake.submit(.fact, clock: self.clock) { now in
+        self.submit(.fact, bytes: 512, told: told, body)
+    }
+
+    private nonisolated func submit(
+        _ kind: Operation.Kind, bytes: Int, told: @escaping @Sendable (_ isStored: Bool) -> Void,
+        _ body: @escaping @Sendable (RoomWork) throws -> Void
+    ) {
+        let answer = self.intake.submit(kind, clock: self.clock) { now in
             Operation(
-                kind: .fact, now: now,
+                kind: kind, bytes: bytes, now: now,
                 run: { work in
                     try body(work)
                     return { told(true) }
@@ -214,15 +244,12 @@ package actor RoomRegistry {
 
     /// Commits one batch.
     private func drain() {
-        self.backlog += self.intake.take()
-        let batch = Array(self.backlog.prefix(Self.batch))
-        self.backlog = self.backlog.dropFirst(batch.count)
-        var kept = self.commit(batch)
-        if self.isStopping { kept = [] }
-        if !kept.isEmpty { self.backlog = ArraySlice(kept + self.backlog) }
-        if self.intake.done(batch.count - kept.count, isWaiting: !kept.isEmpty) {
-            self.scheduleDrain()
-        } else if !kept.isEmpty, self.intake.schedule() {
+        let kept = self.commit(self.intake.take(Self.batch))
+        if kept.isEmpty || self.isStopping {
+            if self.intake.done() { self.scheduleDrain() }
+        } else {
+            // Calls do not wait behind facts that may wait for long.
+            for call in self.intake.putBack(kept) { call.fail(self.failure) }
             self.scheduleDrain(after: Self.retrySeconds)
         }
         if self.isRunning { self.armTimer() }
@@ -235,10 +262,11 @@ package actor RoomRegistry {
         var outcomes: [Outcome] = []
         var playChanges: [PlayTable.Change] = []
         var kicks: [(kick: Kick, paths: [StreamPath])] = []
+        let shortage = self.settings.disk.shortage
         do {
             try self.store.transaction { store in
                 for operation in batch {
-                    let work = RoomWork(store: store, now: operation.now, settings: self.settings)
+                    let work = RoomWork(store: store, now: operation.now, settings: self.settings, shortage: shortage)
                     do {
                         let completion = try store.savepoint { try operation.run(work) }
                         completions.append(completion)
@@ -249,7 +277,7 @@ package actor RoomRegistry {
                     } catch let lost as StoreAccess.TransactionLost {
                         throw lost.cause
                     } catch {
-                        if operation.kind == .fact { self.note(error) { $0.lostFacts += 1 } }
+                        if operation.kind.isFact { self.note(error) { $0.lostFacts += 1 } }
                         // Refusals too are answered after the commit: they may rest on what the batch wrote.
                         completions.append { operation.fail(error) }
                     }
@@ -257,12 +285,12 @@ package actor RoomRegistry {
             }
         } catch {
             self.note(error) { $0.failedCommits += 1 }
-            self.isFailing = true
-            let failure = RoomStore.registryError(error)
-            for operation in batch where operation.kind == .call { operation.fail(failure) }
-            return batch.filter { $0.kind == .fact }
+            self.failing.store(true, ordering: .relaxed)
+            self.failure = RoomStore.registryError(error)
+            for operation in batch where operation.kind == .call { operation.fail(self.failure) }
+            return batch.filter(\.kind.isFact)
         }
-        self.isFailing = false
+        self.failing.store(false, ordering: .relaxed)
         self.counted.withLock {
             $0.commits += 1
             $0.operations += batch.count

@@ -79,8 +79,8 @@ package struct PushRequest: Sendable, Equatable {
     package var clientAddress: String
     /// The connection, as `GET /sessions` numbers it.
     package var session: UInt64
-    /// The URL's query with credentials taken out.
-    package var parameters: String
+    /// The URL's query with credentials taken out; its beginning when it is long.
+    package let parameters: String
     /// May make an ad-hoc room.
     package var mayCreateRoom: Bool
     /// The only room that its credential is for; nil when that names none.
@@ -95,10 +95,20 @@ package struct PushRequest: Sendable, Equatable {
         self.path = path
         self.clientAddress = clientAddress
         self.session = session
-        self.parameters = parameters
+        self.parameters = Self.shortened(parameters)
         self.mayCreateRoom = mayCreateRoom
         self.room = room
         self.user = user
+    }
+
+    /// Bytes of the query that are kept.
+    package static let mostParameters = 512
+
+    private static func shortened(_ text: String) -> String {
+        guard text.utf8.count > self.mostParameters else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: self.mostParameters)
+        while end.samePosition(in: text.unicodeScalars) == nil, end > text.startIndex { end = text.utf8.index(before: end) }
+        return String(text[..<end])
     }
 }
 
@@ -120,6 +130,10 @@ package enum PushRefusal: Error, Sendable, Equatable {
     case otherRoom
     /// The user was thrown out of the room and may not come back yet.
     case keptOut(String, forMs: Int64)
+    /// Pushes have made too many rooms of late.
+    case tooManyRooms(waitSeconds: Double)
+    /// The disk has less room than it is to keep: nothing new begins.
+    case diskFull(freeBytes: Int64, minFreeBytes: Int64)
     /// The store cannot be written; nothing was changed.
     case unavailable(String)
 }
@@ -184,6 +198,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     case keyBusy(String)
     /// The request with the idempotency key was carried out by an earlier version of the server, which did not keep the answer.
     case keyOutcomeUnknown(String)
+    /// The disk has less room than it is to keep: nothing new is made.
+    case diskFull(freeBytes: Int64, minFreeBytes: Int64)
     case storeFailed(String)
     case tooMany(what: String, limit: Int)
 }

@@ -64,6 +64,8 @@ extension StoreAccess {
         try self.run("UPDATE pushes SET ended_at = ?, how_ended = ? WHERE sequence = ?", [now, end.rawValue, sequence])
     }
 
+    func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = ?", [sequence]) }
+
     func openPushes(after sequence: Int64, limit: Int) throws -> [StoredPush] {
         try self.all(
             "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL AND sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]

@@ -16,8 +16,11 @@ final class RoomWork {
     var kicks: [(kick: Kick, paths: [StreamPath])] = []
     /// What went wrong without failing the operation.
     var failures: [any Error] = []
+    /// Bytes left on the disk when they are too few for anything new; nil otherwise.
+    let shortage: Int64?
 
-    init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings) {
+    init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings, shortage: Int64? = nil) {
+        self.shortage = shortage
         self.store = store
         self.now = now
         self.settings = settings
@@ -131,6 +134,8 @@ final class RoomWork {
     /// Ends a push, if that has not been told before.
     func end(_ push: StoredPush, _ end: PushEnd, in room: inout Room, by actor: Actor) throws {
         guard push.endedAt == nil else { return }
+        // Refused when it had a room already: whoever knocks again and again leaves nothing behind.
+        guard end != .refused || push.mediaAt != nil else { return try self.store.deletePush(push.sequence) }
         try self.store.endPush(push.sequence, end, at: self.now)
         guard let mediaAt = push.mediaAt else { return }
         var data = self.streamData(of: push, in: room, by: actor)

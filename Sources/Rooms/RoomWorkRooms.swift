@@ -59,6 +59,7 @@ extension RoomWork {
 
     func create(_ new: NewRoom, by actor: Actor) throws -> Room {
         try new.check()
+        if let shortage { throw RegistryError.diskFull(freeBytes: shortage, minFreeBytes: self.settings.disk.minFreeBytes) }
         var former: Room?
         if let device = new.deviceUid, var last = try self.store.room(ofDevice: device), try self.catchUp(&last) {
             guard last.state.isTerminal else { throw RegistryError.deviceTaken(device, by: last.id) }

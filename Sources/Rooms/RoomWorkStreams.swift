@@ -1,7 +1,10 @@
 /// What pushes and bans do to rooms.
 extension RoomWork {
-    func admit(_ request: PushRequest) throws -> PushGrant {
-        var (room, slot) = try self.target(of: request)
+    /// `mayMakeRoom`: asked before a room is made; after how many seconds one may be, nil: now.
+    func admit(_ request: PushRequest, mayMakeRoom: () -> Double?) throws -> PushGrant {
+        var (room, slot) = try self.target(of: request, mayMakeRoom)
+        // A stream that runs, or is away for a moment, goes on.
+        if room.state != .live, room.state != .interrupted { try self.checkDisk() }
         // Whatever was made or changed on the way is undone with the refusal.
         if let wanted = request.room, wanted != room.id.rawValue { throw PushRefusal.otherRoom }
         if room.state == .closed { throw PushRefusal.roomClosed }
@@ -27,6 +30,10 @@ extension RoomWork {
         return PushGrant(sequence: PushSequence(sequence), roomID: room.id, slot: slot.number, path: slot.path, policy: room.policy)
     }
 
+    private func checkDisk() throws(PushRefusal) {
+        if let shortage { throw .diskFull(freeBytes: shortage, minFreeBytes: self.settings.disk.minFreeBytes) }
+    }
+
     /// The next life of an expired room.
     private func reopen(_ room: inout Room) throws {
         try self.leaveDevice(&room)
@@ -44,7 +51,7 @@ extension RoomWork {
     }
 
     /// The room and slot that a push is for: by stream name, else by device, else a room made for it.
-    private func target(of request: PushRequest) throws -> (Room, Room.Slot) {
+    private func target(of request: PushRequest, _ mayMakeRoom: () -> Double?) throws -> (Room, Room.Slot) {
         let path = request.path
         if var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) { return (room, slot) }
         if let ban = try self.store.ban(of: path) {
@@ -57,6 +64,8 @@ extension RoomWork {
             return (room, slot)
         }
         guard request.mayCreateRoom, path.app != "talk" else { throw PushRefusal.noRoom }
+        try self.checkDisk()
+        if let wait = mayMakeRoom() { throw PushRefusal.tooManyRooms(waitSeconds: wait) }
         let id =
             if RoomID.isID(path.name), try self.store.room(path.name) == nil { RoomID(stored: path.name) } else { RoomID.random() }
         var room = Room(id: id, slots: [Room.Slot(number: 1, app: path.app, name: path.name)], at: self.now)

@@ -58,6 +58,9 @@ extension ConfigSetting {
             "https.listen", \.https.listen, .optional(.address),
             "Where to listen for the same over TLS, HTTP/2 included; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
         .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),
+        .make(
+            "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),
+            "Room on its disk without which no room is made and no push begins; what runs goes on."),
 
         .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
         .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
@@ -248,12 +251,24 @@ extension ConfigSetting {
             "limits.lag", \.limits.lagMs, .duration(50...60_000),
             "How late an event loop may be before new viewers wait, and are refused after 2 s."),
         .make(
+            "limits.publishesPerAddress", \.limits.publishesPerAddress, .count(1...1_000_000),
+            "Pushes that one address may begin per second; ten times as many at once."),
+        .make(
+            "limits.publishesPerCredential", \.limits.publishesPerCredential, .count(1...1_000_000),
+            "The same for one credential: a token's subject, or a signed URL's stream."),
+        .make(
+            "limits.roomsPerAddress", \.limits.roomsPerAddress, .count(1...1_000_000),
+            "Rooms that pushes from one address may make per second; twenty times as many at once."),
+        .make(
+            "limits.roomsPerCredential", \.limits.roomsPerCredential, .count(1...1_000_000), "The same for one credential."),
+        .make(
             "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
             "HTTP connections at a time, viewers and event feeds included; the last few are for access.apiFrom."),
         .make(
             "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
             "HTTP connections of one address, and requests that trusted proxies forward for it; three quarters of all at most."),
         .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
+        .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
         .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
 
         .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged."),
@@ -268,7 +283,6 @@ extension ConfigSetting {
         all.flatMap { setting in
             let parts = setting.path.split(separator: ".")
             return (1..<parts.count).map { parts[..<$0].joined(separator: ".") }
-        .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
         })
 }
 

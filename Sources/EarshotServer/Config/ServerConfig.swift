@@ -81,6 +81,8 @@ package struct ServerConfig: Sendable, Equatable {
     package struct Data: Sendable, Equatable {
         /// Path of a folder; made by the server when it is missing. A relative path starts at the working directory.
         package var directory = "./earshot-data"
+        /// Of the disk; with less no room is made and no push begins, while what runs goes on.
+        package var minFreeBytes = 128 << 20
         package init() {}
     }
 
@@ -303,22 +305,28 @@ package struct ServerConfig: Sendable, Equatable {
         package var publishersTotal = 2_000
         /// Lag of an event loop from which on it takes no new viewers.
         package var lagMs: Int64 = 500
+        /// Pushes tried per second, let in by their credentials; ten times as many at once.
+        package var publishesPerAddress = 50
+        package var publishesPerCredential = 20
+        /// Rooms that pushes make per second; twenty times as many at once.
+        package var roomsPerAddress = 10
+        package var roomsPerCredential = 5
         /// HTTP connections at a time, viewers over HTTP and subscribers of the event feed among them.
         package var httpConnections = 20_000
+        /// Of one address; with requests that trusted proxies forward for it.
+        package var httpPerAddress = 5_000
         /// From the connection to the end of the first request's head.
         package var httpHeadMs: Int64 = 10_000
+        /// From a request's head to the end of its body.
+        package var httpBodyMs: Int64 = 10_000
         /// Between an answer and the next request.
         package var httpIdleMs: Int64 = 60_000
         package init() {}
     }
 
     /// The log on standard error.
-        /// Of one address; with requests that trusted proxies forward for it.
-        package var httpPerAddress = 5_000
     package struct Log: Sendable, Equatable {
         package var level: Logger.Level = .info
-        /// From a request's head to the end of its body.
-        package var httpBodyMs: Int64 = 10_000
         package var format = Format.text
         package init() {}
 

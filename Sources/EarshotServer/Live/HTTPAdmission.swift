@@ -105,7 +105,7 @@ extension APIError {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
         case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit:
             self.init(.serviceUnavailable, .unavailable, refusal.message)
-        case .credentialThrottled: self.init(.tooManyRequests, .rateLimited, refusal.message)
+        case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)
         default: self.init(.forbidden, .forbidden, refusal.message)
         }

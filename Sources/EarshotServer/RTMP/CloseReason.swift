@@ -30,6 +30,10 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case credentialWrong = "credential_wrong"
     /// Too many wrong credentials came from the address; what comes next from there is not looked at for a while.
     case credentialThrottled = "credential_throttled"
+    /// Its address or credential has begun pushes, or made rooms by them, too often of late.
+    case rateLimited = "rate_limited"
+    /// The disk has less room than data.minFree: nothing new begins.
+    case diskFull = "disk_full"
     /// The authorisation hook said no.
     case hookDenied = "hook_denied"
     /// It did not answer, or not in its form.

@@ -19,6 +19,9 @@ extension RTMPConnection {
         case .failure(let refusal):
             self.refusePublish(streamID, refusal.reason, refusal.message, address)
         case .success(let pass):
+            if let refusal = self.core.pushRates.refusal(of: request, pass) {
+                return self.refusePublish(streamID, refusal.reason, refusal.message, address)
+            }
             let limit = self.core.config.limits.publishersTotal
             guard self.core.admission.enterPublisher(limit: limit) else {
                 let what = "The server has its \(limit) publishers already (limits.publishersTotal)."
@@ -202,8 +205,8 @@ extension CloseReason {
     /// The status code that tells a publisher this. Players and devices in the field know these two.
     var publishCode: String {
         switch self {
-        case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .credentialThrottled, .hookDenied,
-            .hookUnavailable, .kicked:
+        case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .credentialThrottled, .rateLimited,
+            .hookDenied, .hookUnavailable, .kicked:
             "NetStream.Publish.Denied"
         default: StatusCode.publishBadName
         }

@@ -10,6 +10,7 @@ extension RTMPConnection {
     func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
             let (place, request, pass) = try self.checkTalk(.publish, address)
+            if let refusal = self.core.pushRates.refusal(of: request, pass) { throw refusal }
             let limit = self.core.config.limits.publishersTotal
             guard self.core.admission.enterPublisher(limit: limit) else {
                 throw AdmissionRefusal(

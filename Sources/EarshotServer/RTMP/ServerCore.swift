@@ -16,6 +16,7 @@ package final class ServerCore: Sendable {
     let relayTasks = RelayTasks()
     let origins = StreamOrigins()
     let talk: Talkback
+    let pushRates: PushRates
     let snapshots = SnapshotMaker()
     package let recordings: Recordings
     package let rooms: RoomRegistry
@@ -78,6 +79,7 @@ package final class ServerCore: Sendable {
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
             flood: self.closeFlood, sweepers: LoopSweepers(group), log: log)
         self.pages = PageRules(config)
+        self.pushRates = PushRates(config.limits)
         self.talk = Talkback(main: self.registry, cores: loops.count)
     }
 

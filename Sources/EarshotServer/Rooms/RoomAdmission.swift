@@ -28,7 +28,8 @@ extension ServerCore {
             mayCreateRoom: self.mayCreateRoom(request),
             // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
             room: pass.room, user: pass.user)
-        switch await self.rooms.admitPush(push) {
+        let (rates, admitted) = (self.pushRates, pass)
+        switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
         case .success(let grant):
             return .success(PublishAdmission(pass: pass, seat: RoomSeat(grant, self)))
         case .failure(let refusal):
@@ -99,6 +100,18 @@ extension AdmissionRefusal {
         case .keptOut(let user, let forMs): self = .keptOut(user, of: path.description, forMs: forMs)
         case .roomClosed:
             self.init(reason: .roomClosed, message: "The room of \(path) is closed.")
+        case .tooManyRooms(let wait):
+            let seconds = max(1, Int(wait.rounded(.up)))
+            self.init(
+                reason: .rateLimited,
+                message:
+                    "Pushes of this address or credential have made too many rooms (limits.roomsPerAddress, limits.roomsPerCredential)."
+                    + " Try again in \(seconds) s.",
+                retrySeconds: seconds)
+        case .diskFull(let free, let least):
+            self.init(
+                reason: .diskFull,
+                message: "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); no push begins.")
         case .unavailable:
             self.init(reason: .registryUnavailable, message: "The room registry cannot be written at the moment; try again.")
         }

@@ -47,6 +47,7 @@ package final class Server: Sendable {
         settings.historyMs = config.rooms.historyMs
         settings.webhooks = config.webhooks.targets
         try DataDirectory.prepare(config.data.directory)
+        settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
         let rooms = try RoomRegistry(directory: config.data.directory, settings: settings)
         let keys = try KeyRing.load(config: config)
         self.core = ServerCore(config: config, rooms: rooms, keys: keys, group: group, log: log)

@@ -134,6 +134,8 @@ struct PullRefusal: Error {
         case .keptOut(let user, _): self.init(reason: "kicked", text: "\(path) may not be published here by \(user)")
         case .roomClosed: self.init(reason: "room_closed", text: "\(path) may not be published here: its room is closed")
         case .noRoom, .otherRoom: self.init(reason: "no_room", text: "\(path) may not be published here: it has no room")
+        case .tooManyRooms: self.init(reason: "rate_limited", text: "\(path) may not be published here: too many rooms were made of late")
+        case .diskFull: self.init(reason: "disk_full", text: "\(path) may not be published here: the disk is nearly full (data.minFree)")
         case .unavailable: self.init(reason: "registry_unavailable", text: "the room registry cannot be written at the moment")
         }
     }

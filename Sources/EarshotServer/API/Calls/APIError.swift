@@ -161,6 +161,11 @@ extension APIError {
             self.field = "Idempotency-Key"
             self.value = key
             self.rule = "outcome_unknown"
+        case .diskFull(let free, let least):
+            self.init(
+                .init(code: 507), .unavailable,
+                "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); nothing was made.")
+            self.rule = "disk_full"
         case .storeFailed:
             // What the store says is for the log.
             self = .unavailable("The room registry cannot be written or read now; nothing was changed.")

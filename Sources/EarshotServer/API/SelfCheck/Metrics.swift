@@ -21,6 +21,7 @@ struct Metrics {
         metrics.add("earshot_ring_bytes", "Media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
         let lag = core.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
         metrics.add("earshot_loop_lag_seconds", "How late the latest event loop is now.", Double(lag) / 1_000)
+        metrics.add(core.rooms.storeStatus)
         metrics.addCounters(core.countersNow)
         return metrics
     }
@@ -39,6 +40,15 @@ struct Metrics {
             default: self.line(name, member.value)
             }
         }
+    }
+
+    private mutating func add(_ store: StoreStatus) {
+        self.add("earshot_store_failing", "1 while the store cannot be written.", store.isFailing ? 1 : 0)
+        if let free = store.freeBytes { self.add("earshot_store_free_bytes", "Left on the store's disk.", Double(free)) }
+        self.add("earshot_store_waiting_facts", "Facts that wait to be written.", Double(store.waitingFacts))
+        self.add("earshot_store_waiting_bytes", "Their bytes, roughly.", Double(store.waitingBytes))
+        self.head("earshot_store_dropped_facts_total", "Facts that found no place to wait.", false)
+        self.line("earshot_store_dropped_facts_total", .integer(Int64(store.droppedFacts)))
     }
 
     private mutating func add(_ name: String, _ help: String, _ value: Double) {

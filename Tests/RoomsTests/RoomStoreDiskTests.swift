@@ -1,0 +1,152 @@
+import Synchronization
+import Testing
+
+@testable import Rooms
+
+/// What the store does when its disk has little room, or none.
+@Suite struct RoomStoreDiskTests {
+    /// Bytes that a test says are free.
+    private final class Disk: Sendable {
+        let free = Mutex<Int64>(1_000)
+        var floor: DiskFloor { DiskFloor(minFreeBytes: 100) { self.free.withLock { $0 } } }
+    }
+
+    @Test func nothingNewBeginsAndWhatRunsGoesOn() async throws {
+        let disk = Disk()
+        let test = try TestRegistry { $0.disk = disk.floor }
+        defer { test.remove() }
+        try await test.create("cam1")
+        try await test.create("cam2")
+        let running = try await test.goLive("live/cam1")
+        #expect(test.registry.storeStatus.problem == nil)
+        disk.free.withLock { $0 = 99 }
+        let refusal = PushRefusal.diskFull(freeBytes: 99, minFreeBytes: 100)
+        #expect(await test.push("live/new", mayCreateRoom: true) == .failure(refusal))
+        #expect(await test.push("live/cam2") == .failure(refusal), "a room that has not begun")
+        await #expect(throws: RegistryError.diskFull(freeBytes: 99, minFreeBytes: 100)) { try await test.create("cam3") }
+        #expect(test.registry.storeStatus.isShortOfDisk)
+        #expect(test.registry.storeStatus.problem?.contains("data.minFree") == true)
+        // The stream's connection breaks, and its device comes back.
+        test.registry.pushEnded(running.sequence, .connectionLost)
+        await test.settle()
+        #expect(try await test.registry.room("cam1").state == .interrupted)
+        try await test.goLive("live/cam1")
+        #expect(try await test.registry.room("cam1").state == .live)
+        try await test.apply(.close, "cam1")
+        disk.free.withLock { $0 = 100 }
+        #expect(try await test.push("live/new", mayCreateRoom: true).get().roomID.rawValue == "new")
+        #expect(test.registry.storeStatus.problem == nil)
+    }
+
+    /// Facts wait for a store that takes nothing, so many and no more; calls do not wait behind them.
+    @Test func waitingFactsAreBounded() async throws {
+        let test = try TestRegistry { $0.intake = Intake.Limits(calls: 100_000, facts: 800, factBytes: 1 << 30) }
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        try test.pragma("query_only = 1")
+        test.registry.pushEnded(grant.sequence, .connectionLost)
+        for index in 0..<3_000 {
+            test.registry.floorChanged(grant.roomID, [FloorRecord(kind: .granted, user: "u\(index)", reason: "test", mode: "open")])
+        }
+        #expect(await test.push("live/cam1") == .failure(.unavailable(#"storeFailed("SQLite 8: attempt to write a readonly database")"#)))
+        try await test.eventually { test.registry.storeStatus.isFailing }
+        let status = test.registry.storeStatus
+        // What is being tried just now is not waiting.
+        #expect(status.waitingFacts <= 800 && status.droppedFacts >= 3_001 - 800 - 256, "\(status)")
+        #expect(status.problem?.contains("cannot be written") == true)
+        try test.pragma("query_only = 0")
+        try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
+        try await test.eventually { !test.registry.storeStatus.isFailing && test.registry.storeStatus.waitingFacts == 0 }
+        await test.settle()
+        // The push's end was the oldest, and is no audit trail: it was not dropped. Of the trail the newest are there.
+        let last = try await test.registry.events(after: 0, room: "cam1", limit: 10_000).last { $0.kind == .floorGranted }
+        #expect(last?.data.contains("u2999") == true, "\(String(describing: last))")
+    }
+
+    @Test func theOldestOfTheTrailGoFirst() {
+        let intake = Intake(Intake.Limits(calls: 100, facts: 16, factBytes: 1 << 20))
+        let clock = RoomClock(now: { 0 })
+        let dropped = Mutex<[Int]>([])
+        func submit(_ kind: Operation.Kind, _ number: Int, bytes: Int = 512) {
+            _ = intake.submit(kind, clock: clock) { now in
+                Operation(kind: kind, bytes: bytes, now: now, run: { _ in {} }, fail: { _ in dropped.withLock { $0.append(number) } })
+            }
+        }
+        for number in 0..<16 { submit(number % 2 == 0 ? .fact : .trail, number) }
+        submit(.call, 100)
+        #expect(dropped.withLock { $0 } == [])
+        submit(.trail, 16)
+        #expect(dropped.withLock { $0 } == [1, 3, 5])
+        for number in 17..<40 { submit(.fact, number) }
+        // Facts are left alone as long as there is a trail.
+        #expect(Array(dropped.withLock { $0 }.prefix(9)) == [1, 3, 5, 7, 9, 11, 13, 15, 16])
+        #expect(intake.facts.waiting <= 16 && intake.facts.dropped == dropped.withLock { $0.count })
+        #expect(!dropped.withLock { $0 }.contains(100) && !dropped.withLock { $0 }.contains(39))
+        // By bytes too.
+        submit(.trail, 40, bytes: 2 << 20)
+        #expect(dropped.withLock { $0.contains(40) } && intake.facts.bytes <= 1 << 20)
+        // What the store did not take is in front again, and the calls are told.
+        let first = intake.take(3)
+        let waiting = intake.facts.waiting
+        #expect(first.map(\.kind) == [.call, .fact, .fact])
+        submit(.call, 101)
+        #expect(intake.putBack(first.filter(\.kind.isFact)).map(\.kind) == [.call])
+        #expect(intake.facts.waiting == waiting + 2)
+    }
+
+    /// Whoever knocks at a name that somebody else has leaves nothing behind.
+    @Test func refusedPushesAreNotKept() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let first = try await test.goLive("live/cam1")
+        for _ in 0..<20 {
+            let second = try await test.push("live/cam1", from: "192.0.2.9").get()
+            test.registry.pushEnded(second.sequence, .refused)
+        }
+        await test.settle()
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM pushes") == 1)
+        #expect(try await test.registry.room("cam1").slots[0].sequence == first.sequence.rawValue)
+        // A number is not used again.
+        #expect(try await test.push("live/cam1").get().sequence.rawValue > first.sequence.rawValue + 20)
+    }
+
+    @Test func ofALongQueryTheBeginningIsKept() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let query = String(repeating: "a", count: 511) + "ä" + String(repeating: "b", count: 4_000)
+        let request = PushRequest(
+            path: StreamPath(app: "live", name: "cam1"), clientAddress: "192.0.2.1", session: 1, parameters: query, mayCreateRoom: false)
+        let grant = try await test.registry.admitPush(request).get()
+        test.registry.mediaArrived(grant.sequence, PushMedia())
+        await test.settle()
+        let kept = try test.sql(String.self, "SELECT parameters FROM pushes")
+        #expect(kept == String(repeating: "a", count: 511))
+        let begin = try #require(test.events.first { $0.kind == .streamBegin })
+        #expect(try fields(begin)["parameters"] == kept)
+    }
+
+    /// Asked for each room that is to be made, and for no other push.
+    @Test func roomsArePacedWherePushesMakeThem() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        let left = Mutex(2)
+        func push(_ name: String) async -> Result<PushGrant, PushRefusal> {
+            await test.registry.admitPush(
+                PushRequest(
+                    path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.1", session: 1, parameters: "", mayCreateRoom: true)
+            ) {
+                left.withLock { left in
+                    left -= 1
+                    return left < 0 ? 2.5 : nil
+                }
+            }
+        }
+        for name in ["a", "b", "a", "b"] { _ = try await push(name).get() }
+        #expect(await push("c") == .failure(.tooManyRooms(waitSeconds: 2.5)))
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM rooms") == 2)
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM pushes") == 4)
+    }
+}
