@@ -44,6 +44,20 @@ final class KickTable: Sendable {
         }
     }
 
+    /// Instead of all that there is.
+    func replace(with kicks: [(kick: Kick, paths: [StreamPath])], now: Int64) {
+        self.rows.withLock { $0 = Rows() }
+        self.apply(kicks, now: now)
+    }
+
+    func forget(_ gone: [RoomID]) {
+        guard !gone.isEmpty else { return }
+        self.rows.withLock { rows in
+            let held = gone.filter { rows.kicks.removeValue(forKey: $0) != nil }
+            if !held.isEmpty { rows.rooms = rows.rooms.filter { !held.contains($0.value) } }
+        }
+    }
+
     /// Until when, in milliseconds since 1970.
     func until(_ user: String, room: RoomID, now: Int64) -> Int64? {
         self.rows.withLock { rows in rows.kicks[room]?[user].flatMap { $0 > now ? $0 : nil } }

@@ -2,6 +2,14 @@ import GRDB
 
 /// The schema's history: each step is final once released.
 enum Migrations {
+    /// Of the newest schema: the number that its steps' names begin with.
+    static let version = 9
+
+    /// The schema that the store has; 0: none yet.
+    static func version(_ db: Database) throws -> Int {
+        try self.all.appliedIdentifiers(db).compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }.max() ?? 0
+    }
+
     static let all: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 rooms", foreignKeyChecks: .immediate) { db in try db.execute(sql: rooms) }
@@ -15,6 +23,10 @@ enum Migrations {
         migrator.registerMigration("6 snapshots", foreignKeyChecks: .immediate) { db in try db.execute(sql: snapshots) }
         migrator.registerMigration("7 talk members", foreignKeyChecks: .immediate) { db in try db.execute(sql: talkMembers) }
         migrator.registerMigration("8 kicks", foreignKeyChecks: .immediate) { db in try db.execute(sql: kicks) }
+        migrator.registerMigration("9 clock", foreignKeyChecks: .immediate) { db in
+            try db.execute(sql: clock)
+            try db.execute(sql: "PRAGMA user_version = \(Int32.random(in: 1...Int32.max))")
+        }
         return migrator
     }()
 
@@ -42,6 +54,32 @@ enum Migrations {
             set_at INTEGER NOT NULL,
             PRIMARY KEY (room_id, user)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Where room time stood; what the age of pending notices counts from, where the clock has moved it; indexes that find what is old in
+    /// whatever order it came. What a deleted room has left behind goes.
+    private static let clock = """
+        CREATE TABLE clock (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            boot_id TEXT,
+            steady_ms INTEGER NOT NULL,
+            room_ms INTEGER NOT NULL
+        ) STRICT;
+        ALTER TABLE outbox ADD COLUMN kept_from INTEGER;
+        CREATE INDEX events_at ON events(at);
+        CREATE INDEX outbox_at ON outbox(state, at);
+        CREATE INDEX recordings_deleted ON recordings(started_at) WHERE state = 'deleted';
+        \(orphans)
+        """
+
+    /// What belongs to rooms that are not there.
+    static let orphans = """
+        DELETE FROM talk_settings WHERE room_id NOT IN (SELECT id FROM rooms);
+        DELETE FROM talk_members WHERE room_id NOT IN (SELECT id FROM rooms);
+        DELETE FROM kicks WHERE room_id NOT IN (SELECT id FROM rooms);
+        DELETE FROM members WHERE room_id NOT IN (SELECT id FROM rooms);
+        DELETE FROM slots WHERE room_id NOT IN (SELECT id FROM rooms);
+        DELETE FROM room_words WHERE rowid NOT IN (SELECT row FROM rooms);
         """
 
     /// Who was thrown out of a room and may not come back yet.

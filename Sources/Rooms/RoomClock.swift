@@ -6,66 +6,219 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Milliseconds since 1970 that never go back: the wall clock at start, then the monotonic one.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Milliseconds since 1970 for all that the store keeps: the machine's steady clock and an offset, so that a leap of the wall clock moves
+/// no deadline. Any thread.
 ///
-/// A machine may get its time from the network only after the server's start. When the wall clock is ahead by ``stepMs`` it is
-/// believed, and what became due in between is due now, as after a restart. A wall clock that was set back is not followed.
-package struct RoomClock: Sendable {
-    package let now: @Sendable () -> Int64
+/// ```
+/// apart = wall − room time
+/// |apart| ≤ leapMs    followed by slewing, at most a tenth faster or slower: room time never stands still or goes back
+/// |apart| > leapMs    a leap: room time goes on as before; followed at once by ``adopt()`` when it has held for holdMs
+/// ```
+///
+/// Credentials are no business of this clock: their times are the wall clock's.
+package final class RoomClock: Sendable {
+    /// The clocks of a machine.
+    package struct Sources: Sendable {
+        /// Milliseconds since the machine's start, time asleep included.
+        let steadyMs: @Sendable () -> Int64
+        /// Milliseconds since 1970 that anybody may set.
+        let wallMs: @Sendable () -> Int64
+        /// The same for as long as the machine runs; nil when the system does not say.
+        let bootID: String?
 
-    static let stepMs: Int64 = 10_000
-
-    package init() {
-        let start = ContinuousClock.now
-        self.init(
-            monotonicMs: {
-                let elapsed = (ContinuousClock.now - start).components
-                return elapsed.seconds * 1_000 + elapsed.attoseconds / 1_000_000_000_000_000
-            },
-            wallMs: { Int64(Date().timeIntervalSince1970 * 1_000) })
-    }
-
-    init(monotonicMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
-        let base = Base(wallMs() - monotonicMs())
-        self.now = {
-            base.ms.withLock { base in
-                let (monotonic, wall) = (monotonicMs(), wallMs())
-                if wall - monotonic - base >= Self.stepMs { base = wall - monotonic }
-                return monotonic + base
-            }
+        package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64, bootID: String?) {
+            self.steadyMs = steadyMs
+            self.wallMs = wallMs
+            self.bootID = bootID
         }
     }
 
-    /// Of the monotonic clock's beginning, in milliseconds since 1970.
-    private final class Base: Sendable {
-        let ms: Mutex<Int64>
-        init(_ ms: Int64) { self.ms = Mutex(ms) }
+    /// What a look at the wall clock has found.
+    enum Finding: Equatable {
+        /// It has leapt by so many milliseconds. Found once for each leap.
+        case leapt(byMs: Int64)
+        /// The leap has held long enough for ``RoomClock/adopt()``.
+        case held
     }
 
-    package init(now: @escaping @Sendable () -> Int64) { self.now = now }
+    private struct Leap {
+        /// What the room time's offset is to be.
+        var offsetMs: Int64
+        /// Steady clock.
+        let sinceMs: Int64
+        var isTold = false
+    }
+
+    private struct State {
+        /// Room time less steady time.
+        var offsetMs: Int64
+        /// Steady clock, of the last look.
+        var seenMs: Int64
+        /// Steady milliseconds that slewing may still use.
+        var slewMs: Int64 = 0
+        var leap: Leap?
+    }
+
+    /// A difference from there on is a leap; a smaller one is slewed.
+    package static let leapMs: Int64 = 60_000
+    package static let defaultHoldMs: Int64 = 600_000
+    /// One millisecond of correction takes so many.
+    private static let slewCost: Int64 = 10
+    /// A look after a long pause corrects no more than this pays for.
+    private static let mostSlewMs: Int64 = 10_000
+
+    private let sources: Sources
+    /// How long a leap must hold.
+    let holdMs: Int64
+    /// Of tests: the clock says what they say.
+    private let fixed: (@Sendable () -> Int64)?
+    private let state: Mutex<State>
+
+    package convenience init(holdMs: Int64 = RoomClock.defaultHoldMs) { self.init(.system, holdMs: holdMs) }
+
+    /// Begins at the wall clock's time.
+    package init(_ sources: Sources, holdMs: Int64 = RoomClock.defaultHoldMs) {
+        self.sources = sources
+        self.holdMs = holdMs
+        self.fixed = nil
+        let steady = sources.steadyMs()
+        self.state = Mutex(State(offsetMs: sources.wallMs() - steady, seenMs: steady))
+    }
+
+    /// A clock that tests set.
+    package init(now: @escaping @Sendable () -> Int64) {
+        self.sources = Sources(steadyMs: { 0 }, wallMs: now, bootID: nil)
+        self.holdMs = Self.defaultHoldMs
+        self.fixed = now
+        self.state = Mutex(State(offsetMs: 0, seenMs: 0))
+    }
+
+    /// Goes on where an earlier run of the server was: by the time that the machine has run since, when it is the same run of the machine, and
+    /// otherwise by the wall clock; never before what the store has seen. Before the clock is used.
+    func resume(from mark: ClockMark?, newestMs: Int64?) {
+        guard self.fixed == nil else { return }
+        self.state.withLock { state in
+            let steady = self.sources.steadyMs()
+            var now = self.sources.wallMs()
+            if let mark, let boot = self.sources.bootID, mark.bootID == boot, mark.steadyMs <= steady {
+                now = mark.roomMs + (steady - mark.steadyMs)
+            }
+            if let newestMs { now = max(now, newestMs) }
+            state = State(offsetMs: now - steady, seenMs: steady)
+        }
+    }
+
+    /// Never goes back, but by ``adopt()``.
+    package func now() -> Int64 {
+        if let fixed { return fixed() }
+        return self.state.withLock { state in
+            let steady = self.look(&state)
+            return steady + state.offsetMs
+        }
+    }
+
+    /// What there is to be said of the wall clock; to be asked every second or so.
+    func finding() -> Finding? {
+        guard self.fixed == nil else { return nil }
+        return self.state.withLock { state in
+            let steady = self.look(&state)
+            guard let leap = state.leap else { return nil }
+            if !leap.isTold {
+                state.leap?.isTold = true
+                return .leapt(byMs: leap.offsetMs - state.offsetMs)
+            }
+            return steady - leap.sinceMs >= self.holdMs ? .held : nil
+        }
+    }
+
+    /// Follows a leap that has held: by how many milliseconds room time moves. Nil: there is none (any more).
+    func adopt() -> Int64? {
+        guard self.fixed == nil else { return nil }
+        return self.state.withLock { state in
+            let steady = self.look(&state)
+            guard let leap = state.leap, steady - leap.sinceMs >= self.holdMs else { return nil }
+            let by = leap.offsetMs - state.offsetMs
+            state.offsetMs = leap.offsetMs
+            state.leap = nil
+            return by
+        }
+    }
+
+    /// Milliseconds that never leap.
+    package var steadyMs: Int64 { self.fixed?() ?? self.sources.steadyMs() }
+
+    /// Where the clock stands, for the next start.
+    func mark() -> ClockMark {
+        if let fixed { return ClockMark(bootID: nil, steadyMs: 0, roomMs: fixed()) }
+        return self.state.withLock { state in
+            let steady = self.look(&state)
+            return ClockMark(bootID: self.sources.bootID, steadyMs: steady, roomMs: steady + state.offsetMs)
+        }
+    }
+
+    /// Compares the clocks. Returns the steady one.
+    private func look(_ state: inout State) -> Int64 {
+        let steady = max(self.sources.steadyMs(), state.seenMs)
+        state.slewMs = min(Self.mostSlewMs, state.slewMs + (steady - state.seenMs))
+        state.seenMs = steady
+        let offset = self.sources.wallMs() - steady
+        let apart = offset - state.offsetMs
+        guard apart.magnitude > UInt64(Self.leapMs) else {
+            state.leap = nil
+            let step = min(Int64(apart.magnitude), state.slewMs / Self.slewCost)
+            state.offsetMs += apart < 0 ? -step : step
+            state.slewMs = apart.magnitude == UInt64(step) ? 0 : state.slewMs - step * Self.slewCost
+            return steady
+        }
+        if let leap = state.leap, (offset - leap.offsetMs).magnitude <= UInt64(Self.leapMs) {
+            state.leap?.offsetMs = offset
+        } else {
+            // Another leap: it has to hold anew.
+            state.leap = Leap(offsetMs: offset, sinceMs: steady)
+        }
+        return steady
+    }
 }
 
-/// Milliseconds since 1970 as ISO 8601 in UTC, with milliseconds: "2026-11-21T10:00:00.000Z". Years 0 to 9999; what is
-/// outside, as callers may say, stops at their ends.
-func isoText(_ instant: Int64) -> String {
-    let ms = min(max(instant, -62_167_219_200_000), 253_402_300_799_999)
-    let day: Int64 = 86_400_000
-    let days = ms >= 0 ? ms / day : (ms - day + 1) / day
-    let inDay = ms - days * day
-    // Civil date from days since 1970: eras of 400 years that begin in March, so that leap days come last.
-    let shifted = days + 719_468
-    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-    let dayOfEra = shifted - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let monthFromMarch = (5 * dayOfYear + 2) / 153
-    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    func padded(_ value: Int64, _ width: Int) -> String {
-        let text = String(value)
-        return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
+/// Room time at a moment of the machine's run. A value, kept in the store.
+struct ClockMark: Equatable {
+    let bootID: String?
+    /// Milliseconds since the machine's start.
+    let steadyMs: Int64
+    let roomMs: Int64
+}
+
+extension RoomClock.Sources {
+    /// This machine's.
+    package static let system = RoomClock.Sources(
+        steadyMs: { Self.read(Self.steadyClock) }, wallMs: { Int64(Date().timeIntervalSince1970 * 1_000) },
+        bootID: Self.readBootID())
+
+    #if os(Linux)
+    /// Unlike CLOCK_MONOTONIC it counts the time for which the machine sleeps, as the wall clock does.
+    private static let steadyClock = CLOCK_BOOTTIME
+    #else
+    private static let steadyClock = CLOCK_MONOTONIC
+    #endif
+
+    private static func read(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
-    let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(dayOfYear - (153 * monthFromMarch + 2) / 5 + 1, 2))"
-    let time = "\(padded(inDay / 3_600_000, 2)):\(padded(inDay / 60_000 % 60, 2)):\(padded(inDay / 1_000 % 60, 2))"
-    return "\(date)T\(time).\(padded(inDay % 1_000, 3))Z"
+
+    /// Random, made by the kernel at its start.
+    private static func readBootID() -> String? {
+        guard let bytes = FileManager.default.contents(atPath: "/proc/sys/kernel/random/boot_id") else { return nil }
+        let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
+        return text.isEmpty ? nil : text
+    }
 }

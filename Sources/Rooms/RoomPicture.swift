@@ -106,6 +106,10 @@ extension RoomRegistry {
         }
     }
 
+    package nonisolated func snapshotCount() async throws(RegistryError) -> Int {
+        try await self.store.read { Int(try $0.number("SELECT count(*) FROM snapshots") ?? 0) }
+    }
+
     package nonisolated func snapshot(_ id: String) async throws(RegistryError) -> RoomPicture? {
         try await self.store.read { try $0.snapshot(id) }
     }

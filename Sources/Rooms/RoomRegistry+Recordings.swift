@@ -100,6 +100,9 @@ extension RoomRegistry {
         try await self.store.read { try $0.recordings(endedBefore: ms, limit: limit) }
     }
 
+    /// Finished and failed files.
+    package nonisolated func recordingCount() async throws(RegistryError) -> Int { try await self.store.read { try $0.recordingCount() } }
+
     /// Of all finished and failed files.
     package nonisolated func recordingBytes() async throws(RegistryError) -> Int64 { try await self.store.read { try $0.recordingBytes() } }
 }

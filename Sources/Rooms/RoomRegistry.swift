@@ -54,7 +54,9 @@ package actor RoomRegistry {
     private static let housekeepingMs: Int64 = 60_000
 
     nonisolated let store: RoomStore
-    let clock: RoomClock
+    package nonisolated let clock: RoomClock
+    nonisolated let probe = StoreProbe()
+    private let shares = HistoryShares()
     private let settings: Settings
     private let executor = QueueExecutor(label: "earshot.rooms")
     private let intake: Intake
@@ -62,6 +64,7 @@ package actor RoomRegistry {
     nonisolated let kickTable = KickTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
     private let counted = Mutex(Counters())
+    private let problemAtEnd = Mutex<String?>(nil)
     /// A report of viewers is on its way to the store: another one would say the same a little later.
     let isReporting = Atomic<Bool>(false)
 
@@ -82,7 +85,10 @@ package actor RoomRegistry {
     package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws {
         let path = RoomStore.path(in: directory)
         self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
-        self.store = try RoomStore(directory: directory)
+        self.store = try RoomStore(directory: directory, isAlone: settings.isExclusive)
+        try self.store.readNow { store in
+            clock.resume(from: try store.clockMark(), newestMs: try store.newestInstant())
+        }
         self.settings = settings
         self.intake = Intake(settings.intake)
         self.clock = clock
@@ -96,6 +102,12 @@ package actor RoomRegistry {
 
     /// Called with the outcomes of each commit, in order, on the registry's queue; must not block. Set once, before `start`.
     package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0 = body } }
+
+    /// What was amiss with the store's files, or done to them, at the start: a line each for the log.
+    package nonisolated var notices: [String] { self.store.notices }
+
+    /// Why the store's changes could not be brought into its own file at the end; nil: they are in it, or there was no end yet.
+    package nonisolated var endProblem: String? { self.problemAtEnd.withLock { $0 } }
 
     package nonisolated var counters: Counters { self.counted.withLock { $0 } }
 
@@ -120,6 +132,11 @@ package actor RoomRegistry {
     package func start() throws {
         let now = self.clock.now()
         do {
+            let mark = self.clock.mark()
+            try self.store.transaction { store in
+                try store.dropOrphans()
+                try store.save(mark)
+            }
             try self.inBatches(now) { work, last in try work.endLeftPushes(after: last, limit: Self.batch) }
             try self.inBatches(now) { work, last in try work.restartRooms(after: last, limit: Self.batch) }
             try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
@@ -138,7 +155,7 @@ package actor RoomRegistry {
                 let work = RoomWork(store: store, now: now, settings: self.settings)
                 return (try body(work, last), work)
             }
-            self.publish(work.outcomes, work.playChanges, work.kicks)
+            self.publish(work.outcomes, work.playChanges, work.kicks, gone: work.gone)
             guard let next else { return }
             last = next
         }
@@ -150,12 +167,16 @@ package actor RoomRegistry {
         self.isStopping = true
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let last = Operation(
-                kind: .call, now: self.clock.now(), run: { _ in { continuation.resume() } }, fail: { _ in continuation.resume() })
+                kind: .call, now: self.clock.now(),
+                run: { [clock = self.clock] work in
+                    try work.store.save(clock.mark())
+                    return { continuation.resume() }
+                }, fail: { _ in continuation.resume() })
             let (isFirst, schedule) = self.intake.stop(last)
             if !isFirst { continuation.resume() }
             if schedule { self.scheduleDrain() }
         }
-        self.store.close()
+        self.problemAtEnd.withLock { $0 = self.store.close() }
         self.lock = nil
     }
 
@@ -198,6 +219,11 @@ package actor RoomRegistry {
             case .stopped: continuation.resume(returning: .failure(RegistryError.storeFailed("the server is stopping")))
             }
         }
+    }
+
+    /// Runs a fact that is made while the order of operations is fixed.
+    nonisolated func submitFact(_ make: (Int64) -> Operation) {
+        if case .accepted(schedule: true) = self.intake.submit(.fact, clock: self.clock, make) { self.scheduleDrain() }
     }
 
     /// Runs a fact in its turn; `done` when it is on disk, or never will be.
@@ -263,6 +289,7 @@ package actor RoomRegistry {
         var playChanges: [PlayTable.Change] = []
         var kicks: [(kick: Kick, paths: [StreamPath])] = []
         let shortage = self.settings.disk.shortage
+        var gone: [RoomID] = []
         do {
             try self.store.transaction { store in
                 for operation in batch {
@@ -273,6 +300,7 @@ package actor RoomRegistry {
                         outcomes += work.outcomes
                         playChanges += work.playChanges
                         kicks += work.kicks
+                        gone += work.gone
                         for failure in work.failures { self.note(failure) { $0.lostFacts += 1 } }
                     } catch let lost as StoreAccess.TransactionLost {
                         throw lost.cause
@@ -295,7 +323,7 @@ package actor RoomRegistry {
             $0.commits += 1
             $0.operations += batch.count
         }
-        self.publish(outcomes, playChanges, kicks)
+        self.publish(outcomes, playChanges, kicks, gone: gone)
         for completion in completions { completion() }
         return []
     }
@@ -309,9 +337,10 @@ package actor RoomRegistry {
     }
 
     private func publish(
-        _ outcomes: [Outcome], _ playChanges: [PlayTable.Change], _ kicks: [(kick: Kick, paths: [StreamPath])]
+        _ outcomes: [Outcome], _ playChanges: [PlayTable.Change], _ kicks: [(kick: Kick, paths: [StreamPath])], gone: [RoomID]
     ) {
         self.playTable.apply(playChanges)
+        self.kickTable.forget(gone)
         self.kickTable.apply(kicks, now: self.clock.now())
         guard !outcomes.isEmpty else { return }
         let body = self.listener.withLock { $0 }
@@ -350,6 +379,14 @@ package actor RoomRegistry {
         }
     }
 
+    /// Room time has followed the wall clock.
+    func clockMoved(by ms: Int64, _ kicks: [(kick: Kick, paths: [StreamPath])]) {
+        self.housekeepingAt += ms
+        // The timer counts on by the former time; it fires early or is set anew.
+        self.armedFor = nil
+        self.kickTable.replace(with: kicks, now: self.clock.now())
+    }
+
     private func rearm() {
         self.armedFor = nil
         if self.isRunning { self.armTimer() }
@@ -366,7 +403,12 @@ package actor RoomRegistry {
         let now = self.clock.now()
         guard now >= self.housekeepingAt else { return }
         let historyMs = self.settings.historyMs
-        let more = try? await self.result { try $0.store.forget(now: $0.now, historyMs: historyMs, limit: Self.batch) }.get()
+        let (clock, shares) = (self.clock, self.shares)
+        let more = try? await self.result { work in
+            try work.store.save(clock.mark())
+            return try work.store.forget(
+                now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
+        }.get()
         // In small steps: others must get their turn.
         self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
     }

@@ -201,6 +201,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     /// The disk has less room than it is to keep: nothing new is made.
     case diskFull(freeBytes: Int64, minFreeBytes: Int64)
     case storeFailed(String)
+    /// The data directory was deleted or replaced under the server: what is written would be lost.
+    case storeGone
     case tooMany(what: String, limit: Int)
 }
 

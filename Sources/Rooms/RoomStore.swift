@@ -10,8 +10,13 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     package let problem: String
     package let advice: String
+    /// Nothing is wrong with the store: somebody else uses it, or the place is taken.
+    package var isConflict = false
     package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
 }
+
+/// The database's files are not where they were opened any more: deleted, moved or replaced.
+struct StoreGone: Error {}
 
 /// The database of rooms, streams, events, tokens and notices: the only place with SQL. One writer, at the registry's queue; readers run
 /// on queues of their own.
@@ -20,18 +25,31 @@ final class RoomStore: Sendable {
     /// How long a write waits for one of another process (the command line's token commands).
     private static let busySeconds = 5.0
 
+    /// Checked whole at each start up to this size. Bytes: a fraction of a second.
+    private static let quickCheckBytes: Int64 = 64 << 20
+
     let path: String
     private let pool: DatabasePool
+    /// What was amiss with the files, or done to them, at the start: a line each for the log.
+    let notices: [String]
+    /// The files that are open, by their names.
+    private let files: [(path: String, identity: FileIdentity?)]
 
     static func path(in directory: String) -> String {
         directory.hasSuffix("/") ? directory + self.fileName : "\(directory)/\(self.fileName)"
     }
 
-    /// Opens the store, makes it if there is none, and brings its schema up to date. Blocks.
-    init(directory: String) throws(StoreError) {
+    /// Opens the store, makes it if there is none, and brings its schema up to date. `isAlone`: no other process has it open, and its files
+    /// are looked at first. Blocks.
+    init(directory: String, isAlone: Bool = false) throws(StoreError) {
         let path = Self.path(in: directory)
         self.path = path
         do {
+            var notices: [String] = []
+            if isAlone {
+                notices = try StoreInspection(path: path, directory: directory).keep()
+                try Self.look(at: path)
+            }
             if !FileManager.default.fileExists(atPath: path) {
                 // SQLite gives its other files the permissions of this one.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -47,25 +65,70 @@ final class RoomStore: Sendable {
                 try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864")
             }
             guard try !pool.read({ db in try Migrations.all.hasBeenSuperseded(db) }) else {
-                throw StoreError(
-                    path: path, problem: "was written by a newer version of earshot",
-                    advice: "run that version, or put back a copy made before it")
+                throw Self.newer(path)
             }
+            if let copy = try Self.keepFormer(pool, path: path) { notices.append(copy) }
             try Migrations.all.migrate(pool)
+            if isAlone {
+                // From the start on, the file alone has the schema, and the id by which a log of another store is told.
+                // As far as it goes: somebody may be reading.
+                _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
+            }
             self.pool = pool
+            self.notices = notices
+            self.files = [path, path + "-wal"].map { ($0, FileIdentity(path: $0)) }
         } catch {
             throw Self.explain(error, path: path)
         }
     }
 
+    /// Refuses what is not to be opened, before anything is written.
+    private static func look(at path: String) throws {
+        guard let size = FileIdentity(path: path)?.size, size > 0 else { return }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(Self.busySeconds)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        try queue.read { db in
+            if try Migrations.all.hasBeenSuperseded(db) { throw Self.newer(path) }
+            if size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem)
+            }
+        }
+        try queue.close()
+    }
+
+    /// Copies a store with an older schema before that is changed. Returns what is to be said of it.
+    private static func keepFormer(_ pool: DatabasePool, path: String) throws -> String? {
+        let version = try pool.read { try Migrations.version($0) }
+        guard (1..<Migrations.version).contains(version) else { return nil }
+        let copy = "\(path).schema-\(version)"
+        if !FileManager.default.fileExists(atPath: copy) { try StoreCopy.make(of: pool, at: copy) }
+        return "the store's schema is brought from \(version) to \(Migrations.version); the store as it was is kept as \(copy)"
+    }
+
+    /// Throws ``StoreGone`` when what is written would reach no file that anybody finds again.
+    private func checkFiles() throws {
+        for (path, identity) in self.files where identity != nil && FileIdentity(path: path) != identity { throw StoreGone() }
+    }
+
     /// What an operator is told when the store cannot be used.
     func explain(_ error: any Error) -> StoreError { Self.explain(error, path: self.path) }
 
-    private static func explain(_ error: any Error, path: String) -> StoreError {
+    static func newer(_ path: String) -> StoreError {
+        StoreError(
+            path: path, problem: "was written by a newer version of earshot",
+            advice: "run that version, or put back a copy made before it")
+    }
+
+    static func explain(_ error: any Error, path: String) -> StoreError {
         switch error {
         case let error as StoreError: error
         case let error as StoreAccess.TransactionLost: self.explain(error.cause, path: path)
         case let error as DatabaseError: self.explain(error, path: path)
+        case let error as FileFailure: StoreError(path: path, problem: error.description, advice: "check disk space and permissions")
+        case is StoreGone:
+            StoreError(path: path, problem: "was deleted or replaced while it was open", advice: "put it back, or start the server anew")
         default: StoreError(path: path, problem: "cannot be read (\(error))", advice: "check which version of earshot wrote it")
         }
     }
@@ -76,7 +139,7 @@ final class RoomStore: Sendable {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             return StoreError(
                 path: path, problem: "is damaged or not a database (\(text))",
-                advice: "put back a backup, or move it and its -wal and -shm away to begin with an empty store")
+                advice: "put back a backup (`earshot store restore`), or move it and its -wal and -shm away to begin with an empty store")
         case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM:
             return StoreError(
                 path: path, problem: "cannot be opened (\(text))", advice: "check that its folder exists and may be written to")
@@ -89,12 +152,30 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Closes all connections; reads and writes fail from then on.
-    func close() { try? self.pool.close() }
+    /// Brings all changes into the store's own file, then closes all connections; reads and writes fail from then on. What went wrong, if
+    /// anything did: the next start does it then.
+    @discardableResult
+    func close(emptiesLog: Bool = true) -> String? {
+        var problem: String?
+        do {
+            if emptiesLog {
+                try self.pool.barrierWriteWithoutTransaction { db in
+                    // The server has few seconds for its end; a reader of another process may hold the log.
+                    try db.execute(sql: "PRAGMA busy_timeout = 500")
+                    _ = try db.checkpoint(.truncate)
+                }
+            }
+        } catch {
+            problem = "\(Self.registryError(error))"
+        }
+        do { try self.pool.close() } catch { problem = problem ?? "\(Self.registryError(error))" }
+        return problem
+    }
 
     /// A transaction: committed and on disk when this returns. At most one at a time; blocks.
     func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T {
         try self.pool.writeWithoutTransaction { db in
+            try self.checkFiles()
             try db.beginTransaction(.immediate)
             do {
                 let result = try body(StoreAccess(db))
@@ -135,6 +216,7 @@ final class RoomStore: Sendable {
         case let error as RegistryError: error
         case let error as FieldError: .invalid(error)
         case let error as DatabaseError: .storeFailed(self.describe(error))
+        case is StoreGone: .storeGone
         case is CancellationError: .storeFailed("cancelled")
         default: .storeFailed("\(error)")
         }

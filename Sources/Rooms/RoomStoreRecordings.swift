@@ -115,6 +115,10 @@ extension StoreAccess {
         ) { row in try Self.recording(&row) }
     }
 
+    func recordingCount() throws -> Int {
+        Int(try self.number("SELECT count(*) FROM recordings WHERE state IN ('finished', 'failed')") ?? 0)
+    }
+
     /// Of all files that are there.
     func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
 

@@ -207,7 +207,10 @@ extension StoreAccess {
     func delete(_ room: Room) throws {
         try self.run("DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)", [room.id.rawValue])
         try self.run("DELETE FROM slots WHERE room_id = ?", [room.id.rawValue])
-        if room.members > 0 { try self.run("DELETE FROM members WHERE room_id = ?", [room.id.rawValue]) }
+        // By hand: foreign keys are not enforced on this connection, as each would cost the media's facts a look.
+        for table in ["members", "talk_settings", "talk_members", "kicks"] {
+            try self.run("DELETE FROM \(table) WHERE room_id = ?", [room.id.rawValue])
+        }
         try self.run("DELETE FROM rooms WHERE id = ?", [room.id.rawValue])
     }
 

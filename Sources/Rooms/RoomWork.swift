@@ -14,6 +14,8 @@ final class RoomWork {
     private(set) var playChanges: [PlayTable.Change] = []
     /// For the registry's table of users who were thrown out.
     var kicks: [(kick: Kick, paths: [StreamPath])] = []
+    /// For the same: rooms that are gone.
+    private(set) var gone: [RoomID] = []
     /// What went wrong without failing the operation.
     var failures: [any Error] = []
     /// Bytes left on the disk when they are too few for anything new; nil otherwise.
@@ -30,12 +32,13 @@ final class RoomWork {
 
     /// Runs a part of the operation; when it throws, it is as if it had not been.
     func undoingFailure(_ body: () throws -> Void) throws {
-        let (outcomes, changes) = (self.outcomes.count, self.playChanges.count)
+        let (outcomes, changes, gone) = (self.outcomes.count, self.playChanges.count, self.gone.count)
         do {
             try self.store.savepoint(body)
         } catch {
             self.outcomes.removeSubrange(outcomes...)
             self.playChanges.removeSubrange(changes...)
+            self.gone.removeSubrange(gone...)
             throw error
         }
     }
@@ -126,6 +129,7 @@ final class RoomWork {
     func forget(_ room: inout Room, by actor: Actor) throws {
         try self.event(.roomDeleted, of: &room, self.data(of: room, .roomDeleted, from: room.state, by: actor))
         try self.store.delete(room)
+        self.gone.append(room.id)
         if room.state == .closed { for slot in room.slots { self.playChanges.append(.closed(slot.path, false)) } }
     }
 
@@ -161,6 +165,11 @@ final class RoomWork {
     /// Of a stream without a room.
     func event(_ kind: RoomEvent.Kind, of path: StreamPath, _ data: JSONText) throws {
         try self.event(kind, number: 0, roomID: nil, instance: 0, lane: path.description, data)
+    }
+
+    /// Of the server itself.
+    func event(_ kind: RoomEvent.Kind, _ data: JSONText) throws {
+        try self.event(kind, number: 0, roomID: nil, instance: 0, lane: "server", data)
     }
 
     private func event(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, lane: String, _ data: JSONText) throws {

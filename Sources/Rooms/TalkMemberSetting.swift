@@ -6,7 +6,7 @@ package struct TalkMemberSetting: Sendable, Equatable {
     /// Left out of all mixes.
     package var isMuted = false
     package var gainDB: Double = 0
-    /// Milliseconds of the wall clock: until when it may not come; nil: it may.
+    /// Milliseconds of room time: until when it may not come; nil: it may.
     package var bannedUntilMs: Int64?
 
     package init(user: String) { self.user = user }

@@ -29,13 +29,24 @@ enum TokenSecret {
 
 /// The API tokens in a data directory, with or without a server that runs on it. For the command line: every call blocks.
 package final class TokenStore: Sendable {
+    private let directory: String
     private let store: RoomStore
     private let clock = RoomClock()
 
     /// Opens (or makes) the store. Throws ``StoreError``.
-    package init(directory: String) throws { self.store = try RoomStore(directory: directory) }
+    package init(directory: String) throws {
+        self.directory = directory
+        // For the moment of opening: no server starts while the files are looked at. One that runs has looked at them.
+        let lock = StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: RoomStore.path(in: directory))
+        self.store = try RoomStore(directory: directory, isAlone: lock != nil)
+        withExtendedLifetime(lock) {}
+    }
 
-    package func close() { self.store.close() }
+    /// What was amiss with the store's files.
+    package var notices: [String] { self.store.notices }
+
+    /// A running server's changes are left to it.
+    package func close() { self.store.close(emptiesLog: !StoreLock.isHeld(directory: self.directory)) }
 
     package func create(name: String, role: TokenRole) throws(RegistryError) -> (token: APIToken, secret: String) {
         let secret = TokenSecret.random()

@@ -125,7 +125,10 @@ import Testing
     /// A clock that a test moves.
     final class Clock: Sendable {
         private let ms = Mutex<Int64>(1_795_255_200_000)
-        var clock: RoomClock { RoomClock(now: { self.ms.withLock { $0 } }) }
+        var office: TicketOffice {
+            let now: @Sendable () -> Int64 = { self.ms.withLock { $0 } }
+            return TicketOffice(steadyMs: now, wallMs: now)
+        }
         func advance(_ by: Int64) { self.ms.withLock { $0 += by } }
     }
 
@@ -133,7 +136,7 @@ import Testing
     private let holder = TicketOffice.Holder(tokenID: 1, role: .app, room: "cam1")
 
     @Test func aTicketIsGoodOnce() throws {
-        let office = TicketOffice(clock: self.clock.clock)
+        let office = self.clock.office
         let ticket = try #require(office.issue(to: self.holder))
         #expect(ticket.expiresAt == 1_795_255_260_000)
         // 128 bits at the least.
@@ -144,7 +147,7 @@ import Testing
     }
 
     @Test func aTicketIsGoodForAMinute() throws {
-        let office = TicketOffice(clock: self.clock.clock)
+        let office = self.clock.office
         let first = try #require(office.issue(to: self.holder))
         self.clock.advance(59_999)
         let second = try #require(office.issue(to: self.holder))
@@ -156,13 +159,13 @@ import Testing
     }
 
     @Test func theyDiffer() {
-        let office = TicketOffice(clock: self.clock.clock)
+        let office = self.clock.office
         let texts = (0..<500).compactMap { _ in office.issue(to: self.holder)?.text }
         #expect(Set(texts).count == 500)
     }
 
     @Test func theirNumberIsBounded() throws {
-        let office = TicketOffice(clock: self.clock.clock)
+        let office = self.clock.office
         var last: TicketOffice.Ticket?
         for _ in 0..<TicketOffice.limitPerToken { last = office.issue(to: self.holder) }
         #expect(last != nil)
@@ -182,7 +185,7 @@ import Testing
 
     /// Used tickets leave nothing behind.
     @Test func manyOneAfterAnother() throws {
-        let office = TicketOffice(clock: self.clock.clock)
+        let office = self.clock.office
         for _ in 0..<50_000 {
             let ticket = try #require(office.issue(to: self.holder))
             #expect(office.redeem(ticket.text) != nil)

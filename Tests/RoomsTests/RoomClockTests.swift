@@ -1,38 +1,135 @@
-import Synchronization
 import Testing
 
 @testable import Rooms
 
 @Suite struct RoomClockTests {
-    /// A wall clock and a monotonic one that tests set.
-    private final class Times: Sendable {
-        let monotonic = Atomic<Int64>(0)
-        let wall: Atomic<Int64>
-        init(wall: Int64) { self.wall = Atomic(wall) }
+    private static let start = TestRegistry.start
+    private static let week: Int64 = 7 * 86_400_000
 
-        func pass(_ ms: Int64, wall: Int64) {
-            self.monotonic.add(ms, ordering: .relaxed)
-            self.wall.add(wall, ordering: .relaxed)
+    @Test func ordinaryTimeIsTheWallClocks() {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        #expect(clock.now() == Self.start)
+        clocks.pass(123_456)
+        #expect(clock.now() == Self.start + 123_456)
+        #expect(clock.finding() == nil)
+    }
+
+    /// A minute and less is followed a millisecond in ten, and room time never stands still.
+    @Test(arguments: [45_000, 60_000, -45_000, -60_000, 7, -7] as [Int64])
+    func smallStepsAreSlewed(_ step: Int64) {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        clocks.leap(step)
+        var last = clock.now()
+        #expect(last == Self.start, "nothing at once")
+        for second in 1...601 {
+            clocks.pass(1_000)
+            let now = clock.now()
+            #expect((900...1_100).contains(now - last), "\(now - last) ms in second \(second)")
+            last = now
         }
+        #expect(last == clocks.wallMs)
+        #expect(clock.finding() == nil)
+    }
 
-        var clock: RoomClock {
-            RoomClock(
-                monotonicMs: { self.monotonic.load(ordering: .relaxed) }, wallMs: { self.wall.load(ordering: .relaxed) })
+    /// A look after long silence does not bring a jump.
+    @Test func aLateLookCorrectsLittle() {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        clocks.leap(50_000)
+        clocks.pass(3_600_000)
+        #expect(clock.now() == Self.start + 3_600_000 + 1_000)
+    }
+
+    @Test(arguments: [Self.week, -Self.week, 60_001, -60_001]) func aLeapIsFollowedWhenItHasHeld(_ leap: Int64) {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        clocks.leap(leap)
+        #expect(clock.now() == Self.start)
+        #expect(clock.finding() == .leapt(byMs: leap))
+        #expect(clock.finding() == nil, "told once")
+        clocks.pass(599_999)
+        #expect(clock.finding() == nil && clock.adopt() == nil)
+        #expect(clock.now() == Self.start + 599_999)
+        clocks.pass(1)
+        #expect(clock.finding() == .held)
+        #expect(clock.now() == Self.start + 600_000, "followed only by adopting")
+        #expect(clock.adopt() == leap)
+        #expect(clock.now() == clocks.wallMs)
+        #expect(clock.finding() == nil && clock.adopt() == nil)
+        // And back.
+        clocks.leap(-leap)
+        #expect(clock.finding() == .leapt(byMs: -leap))
+        clocks.pass(600_000)
+        #expect(clock.adopt() == -leap)
+        #expect(clock.now() == Self.start + 1_200_000)
+    }
+
+    @Test func tenSecondsOfAWeekDoNothing() {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        clocks.leap(Self.week)
+        #expect(clock.finding() == .leapt(byMs: Self.week))
+        clocks.pass(10_000)
+        clocks.leap(-Self.week)
+        #expect(clock.finding() == nil)
+        clocks.pass(3_600_000)
+        #expect(clock.finding() == nil && clock.adopt() == nil)
+        #expect(clock.now() == Self.start + 3_610_000)
+    }
+
+    /// A clock that goes on leaping is never believed.
+    @Test func anotherLeapHoldsAnew() {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        for leap in 1...20 {
+            clocks.leap(Self.week)
+            #expect(clock.finding() == .leapt(byMs: Self.week * Int64(leap)))
+            clocks.pass(500_000)
+            #expect(clock.finding() == nil && clock.adopt() == nil)
+        }
+        clocks.pass(100_000)
+        #expect(clock.adopt() == 20 * Self.week)
+    }
+
+    // MARK: - Start
+
+    @Test func theSameRunOfTheMachineGoesOnByItsClock() {
+        let before = TestClocks()
+        let mark = before.clock().mark()
+        // Stopped for an hour, in which somebody sets the clock.
+        let clocks = TestClocks(wall: Self.start + 3_600_000 + Self.week, steady: before.steadyMs + 3_600_000)
+        let clock = clocks.clock()
+        clock.resume(from: mark, newestMs: mark.roomMs)
+        #expect(clock.now() == Self.start + 3_600_000)
+        #expect(clock.finding() == .leapt(byMs: Self.week))
+        clocks.pass(600_000)
+        #expect(clock.adopt() == Self.week)
+    }
+
+    @Test func anotherRunOfTheMachineGoesByTheWallClock() {
+        let mark = TestClocks().clock().mark()
+        for boot in ["boot-2", nil] {
+            let clock = TestClocks(wall: Self.start + Self.week, steady: 60_000_000, boot: boot).clock()
+            clock.resume(from: mark, newestMs: mark.roomMs)
+            #expect(clock.now() == Self.start + Self.week)
+            #expect(clock.finding() == nil)
         }
     }
 
-    @Test func aClockThatIsSetAfterTheStartIsFollowedForwards() {
-        let times = Times(wall: 1_000)
-        let clock = times.clock
-        #expect(clock.now() == 1_000)
-        times.pass(50, wall: 50 + RoomClock.stepMs - 1)
-        #expect(clock.now() == 1_050, "a small difference is no step")
-        times.pass(50, wall: 1_795_255_200_000)
-        let set = clock.now()
-        #expect(set == times.wall.load(ordering: .relaxed))
-        // Set back: on from where it was.
-        times.pass(10, wall: -5_000_000)
-        #expect(clock.now() == set + 10)
+    /// A machine that has lost its time: what is stored is not in the future; the clock's real time is followed when it holds.
+    @Test func neverBeforeWhatIsStored() {
+        let clocks = TestClocks(wall: 1_000, boot: "boot-2")
+        let clock = clocks.clock()
+        clock.resume(from: nil, newestMs: Self.start)
+        #expect(clock.now() == Self.start)
+        #expect(clock.finding() == .leapt(byMs: 1_000 - Self.start))
+        // The time comes by the network.
+        clocks.leap(Self.start + 5_000)
+        clocks.pass(1_000)
+        #expect(clock.finding() == nil)
+        #expect((Self.start + 1_000...Self.start + 1_200).contains(clock.now()))
     }
 
     @Test func theRealOneIsRight() {
@@ -40,5 +137,32 @@ import Testing
         let first = clock.now()
         #expect(first > 1_700_000_000_000)
         #expect(clock.now() >= first)
+        #expect(clock.mark().bootID?.isEmpty == false)
+    }
+}
+
+@Suite struct RetentionShareTests {
+    private static let hour: Int64 = 3_600_000
+
+    @Test func aTenthAnHour() {
+        var share = RetentionShare()
+        let week = 7 * 24 * Self.hour
+        #expect(share.allowance(held: 95, retentionMs: week, steadyMs: 0) == 10)
+        share.spend(4)
+        #expect(share.allowance(held: 91, retentionMs: week, steadyMs: 1_000) == 6)
+        share.spend(6)
+        #expect(share.allowance(held: 85, retentionMs: week, steadyMs: Self.hour - 1) == 0)
+        #expect(share.allowance(held: 85, retentionMs: week, steadyMs: Self.hour) == 9)
+        // What is little goes too, in time.
+        #expect(share.allowance(held: 1, retentionMs: week, steadyMs: 3 * Self.hour) == 1)
+    }
+
+    /// Otherwise more would come than may go.
+    @Test func whatIsKeptForShortIsNotHeldBack() {
+        var share = RetentionShare()
+        #expect(share.allowance(held: 1_000, retentionMs: 4 * Self.hour, steadyMs: 0) == 500)
+        #expect(share.allowance(held: 1_000, retentionMs: 2 * Self.hour, steadyMs: 0) == 1_000)
+        #expect(share.allowance(held: 1_000, retentionMs: 1, steadyMs: 0) == 1_000)
+        #expect(share.allowance(held: .max / 2, retentionMs: 1, steadyMs: 0) == .max / 2)
     }
 }

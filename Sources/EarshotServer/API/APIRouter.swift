@@ -16,7 +16,8 @@ struct APIRouter {
         // Health checks answer everybody: they tell nothing but that the server is there.
         router.get("/healthz") { _, _ in "ok\n" }
         router.get("/readyz") { _, _ in
-            core.draining ? Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "draining\n"))) : "ready\n".plain
+            guard let problem = await core.readiness.problem(of: core) else { return "ready\n".plain }
+            return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
         }
         // Where Prometheus looks by itself.
         router.get("/metrics") { request, context in

@@ -89,6 +89,9 @@ extension ConfigSetting {
         .make(
             "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
             "How long events, pushes and delivered notices are kept."),
+        .make(
+            "rooms.clockHold", \.rooms.clockHoldMs, .duration(1_000...day),
+            "How long a leap of the machine's clock (over a minute) must hold before rooms and recordings follow it."),
         .policy("neverStarted", "From a room's creation to its first media."),
         .policy("grace", "How long a room waits for a publisher whose connection broke or was dropped."),
         .policy("cleanStop", "How long it waits for one that said it was done."),

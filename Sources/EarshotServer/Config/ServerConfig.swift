@@ -126,6 +126,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var duplicatePublishByApp: [String: DuplicatePublish] = [:]
         /// How long events, pushes and delivered notices are kept.
         package var historyMs: Int64 = 7 * 86_400_000
+        /// A leap of the machine's clock is followed when it has held so long.
+        package var clockHoldMs = RoomClock.defaultHoldMs
         package var policy = RoomPolicy()
         package init() {}
     }

@@ -14,7 +14,6 @@ struct EventsEndpoint: HTTPTakeover {
     private let tokens: TokenWatch
     private let authentication: Authentication
     private let sweepers: LoopSweepers
-    private let clock = RoomClock()
 
     init(core: ServerCore, sweepers: LoopSweepers) {
         self.core = core
@@ -94,7 +93,7 @@ struct EventsEndpoint: HTTPTakeover {
     private func handlers(_ start: EventsStart, _ place: EventHub.Place) -> [any ChannelHandler] {
         [
             EventsConnection(
-                start, place: place, hub: self.core.events, sweepers: self.sweepers, tokens: self.tokens, clock: self.clock,
+                start, place: place, hub: self.core.events, sweepers: self.sweepers, tokens: self.tokens, clock: self.core.rooms.clock,
                 events: StoredEvents(rooms: self.core.rooms, room: start.room), counters: self.core.counters)
         ]
     }

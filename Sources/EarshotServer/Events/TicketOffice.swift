@@ -27,6 +27,7 @@ package final class TicketOffice: Sendable {
 
     private struct Entry {
         let holder: Holder
+        /// Steady clock.
         let expiresAt: Int64
     }
 
@@ -43,29 +44,37 @@ package final class TicketOffice: Sendable {
     package static let limit = 10_000
     package static let limitPerToken = 1_000
 
-    private let clock: RoomClock
+    /// Milliseconds that never leap: a ticket's minute is over in a minute, whatever the wall clock does.
+    private let steadyMs: @Sendable () -> Int64
+    /// Milliseconds since 1970, for those who are told when.
+    private let wallMs: @Sendable () -> Int64
     private let state = Mutex(State())
 
-    package init(clock: RoomClock = RoomClock()) { self.clock = clock }
+    package convenience init() { self.init(steadyMs: { LoopSweeper.nowMs }, wallMs: { WallClock.ms }) }
+
+    package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
+        self.steadyMs = steadyMs
+        self.wallMs = wallMs
+    }
 
     /// Nil: too many are unused.
     package func issue(to holder: Holder) -> Ticket? {
-        let now = self.clock.now()
+        let now = self.steadyMs()
         let text = SecretText.random()
         return self.state.withLock { state in
             Self.dropExpired(&state, now)
             guard state.tickets.count < Self.limit, state.perToken[holder.tokenID, default: 0] < Self.limitPerToken else { return nil }
-            let ticket = Ticket(text: text, expiresAt: now + Self.lifetimeMs)
-            state.tickets[text] = Entry(holder: holder, expiresAt: ticket.expiresAt)
+            let expiresAt = now + Self.lifetimeMs
+            state.tickets[text] = Entry(holder: holder, expiresAt: expiresAt)
             state.perToken[holder.tokenID, default: 0] += 1
-            state.order.append((text, ticket.expiresAt))
-            return ticket
+            state.order.append((text, expiresAt))
+            return Ticket(text: text, expiresAt: self.wallMs() + Self.lifetimeMs)
         }
     }
 
     /// Whose it was; nil when it is not known, used or too old. It is good for nothing afterwards.
     package func redeem(_ text: String) -> Holder? {
-        let now = self.clock.now()
+        let now = self.steadyMs()
         return self.state.withLock { state in
             guard let entry = Self.remove(text, &state) else { return nil }
             return now < entry.expiresAt ? entry.holder : nil
@@ -74,7 +83,7 @@ package final class TicketOffice: Sendable {
 
     /// Unused and not expired.
     package var count: Int {
-        let now = self.clock.now()
+        let now = self.steadyMs()
         return self.state.withLock { state in
             Self.dropExpired(&state, now)
             return state.tickets.count

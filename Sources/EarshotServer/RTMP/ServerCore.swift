@@ -29,6 +29,7 @@ package final class ServerCore: Sendable {
     package let tickets = TicketOffice()
     /// How the targets of webhooks do, and the lines about them.
     let webhookLog: WebhookLog
+    let readiness = Readiness()
     package let log: Logger
     /// For the lines that end connections, for those that begin roles and for those of rooms: one kind must not hold another back.
     let closeFlood = FloodGate()

@@ -103,7 +103,7 @@ actor Recorder {
             self.writer.dropped = mailbox.dropped
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: WallClock.ms - batch.idleMs)
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.core.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.finish(.streamEnded)
             } else if batch.isStalled {

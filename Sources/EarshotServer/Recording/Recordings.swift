@@ -13,6 +13,7 @@ package final class Recordings: Sendable {
     private let rooms: RoomRegistry
     private let log: Logger
     private let state = Mutex(State())
+    private let share = Mutex(RetentionShare())
     /// What has come of streams whose recorders are about to begin.
     private let heads = RecordingHeads()
 
@@ -118,7 +119,7 @@ package final class Recordings: Sendable {
         let order =
             earlier
             ?? RecordingOrder(
-                task: RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot), startedAt: WallClock.ms)
+                task: RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot), startedAt: self.rooms.now)
         let finisher = self.finisher
         let means = RecordingWriter.Means(
             settings: self.settings, folder: self.folder, budget: self.budget, rooms: self.rooms, log: self.log,
@@ -222,7 +223,7 @@ package final class Recordings: Sendable {
             guard state.running[path] === recorder else { return nil }
             let next = state.next.removeValue(forKey: path)
             state.running[path] = nil
-            let failures = WallClock.ms - recorder.startedAt >= Self.soundMs ? 0 : state.failures[path] ?? 0
+            let failures = self.rooms.now - recorder.startedAt >= Self.soundMs ? 0 : state.failures[path] ?? 0
             state.failures[path] = nil
             guard end.isFailure, end != .unsupportedMedia else { return end == .streamEnded ? next : nil }
             state.failures[path] = failures + 1
@@ -421,14 +422,21 @@ package final class Recordings: Sendable {
         return old
     }
 
-    /// Deletes what is older than the settings allow.
+    /// Deletes what is older than the settings allow. `nowMs`: room time, as the recordings' own times are.
     func forget(nowMs: Int64) async {
         guard self.settings.retentionMs > 0 else { return }
         do {
             let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
-            for recording in old {
+            guard !old.isEmpty else { return }
+            // A clock that was wrong for long enough to be followed costs a part of the recordings, not all.
+            let held = try await self.rooms.recordingCount()
+            let allowed = self.share.withLock {
+                $0.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: LoopSweeper.nowMs)
+            }
+            for recording in old.prefix(allowed) {
                 do {
                     guard try await self.delete(recording) != nil else { continue }
+                    self.share.withLock { $0.spend(1) }
                     self.log.info("Recording deleted after its time", metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
                 } catch {
                     // One that cannot be removed does not keep the others.

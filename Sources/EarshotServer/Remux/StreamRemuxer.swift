@@ -131,7 +131,7 @@ actor StreamRemuxer {
         while let mailbox = self.mailbox, self.phase == .running {
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: WallClock.ms - batch.idleMs)
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.core.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.taker.end(nowMs: nowMs)
                 self.streamEnded()

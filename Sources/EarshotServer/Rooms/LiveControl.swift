@@ -79,7 +79,7 @@ extension ServerCore {
         return await withCheckedContinuation { done in
             stream.home.run { home in
                 let nowMs = home.nowMs
-                let wallMs = WallClock.ms
+                let wallMs = self.rooms.now
                 done.resume(returning: home.history(of: stream).map { StreamSecond($0, at: wallMs - (nowMs - $0.atMs)) })
             }
         }

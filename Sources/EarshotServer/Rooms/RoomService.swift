@@ -1,16 +1,25 @@
 import Logging
+import NIOCore
+import Relay
 import Rooms
 import ServiceLifecycle
 
-/// The room registry's life among the services: reports viewers while the server runs, and lets the last facts reach the store at its end.
+/// The room registry's life among the services: reports viewers and watches the clock while the server runs, and lets the last facts reach
+/// the store at its end.
 ///
 /// First in the group: so it stops last, when all connections have said how their pushes ended.
 struct RoomService: Service {
     let core: ServerCore
 
     private static let reportInterval = Duration.seconds(2)
+    private static let watchInterval = TimeAmount.seconds(1)
 
     func run() async throws {
+        let rooms = self.core.rooms
+        let watch = self.core.allLoops.first?.relay.eventLoop.scheduleRepeatedTask(
+            initialDelay: Self.watchInterval, delay: Self.watchInterval
+        ) { _ in rooms.watchClock() }
+        defer { watch?.cancel() }
         await cancelWhenGracefulShutdown {
             var watch = StoreWatch(log: self.core.log)
             while !Task.isCancelled {
@@ -21,6 +30,9 @@ struct RoomService: Service {
             }
         }
         await self.core.rooms.stop()
+        if let problem = self.core.rooms.endProblem {
+            self.core.log.warning("The store was not closed cleanly; the next start mends that", metadata: ["problem": "\(problem)"])
+        }
     }
 }
 

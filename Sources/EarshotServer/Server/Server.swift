@@ -48,7 +48,9 @@ package final class Server: Sendable {
         settings.webhooks = config.webhooks.targets
         try DataDirectory.prepare(config.data.directory)
         settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
-        let rooms = try RoomRegistry(directory: config.data.directory, settings: settings)
+        let rooms = try RoomRegistry(
+            directory: config.data.directory, settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
+        for notice in rooms.notices { log.warning("\(notice)") }
         let keys = try KeyRing.load(config: config)
         self.core = ServerCore(config: config, rooms: rooms, keys: keys, group: group, log: log)
         var listeners = [RTMPListener(core: self.core, address: config.rtmp.listen, certificate: nil, group: group)]

@@ -16,6 +16,8 @@ actor PeriodicSnapshots {
     private let files: SnapshotFiles
     private var streams: [String: Progress] = [:]
     private var forgetAtMs: Int64 = 0
+    /// What may go for its age alone; ``SnapshotBounds`` hold at once.
+    private var share = RetentionShare()
 
     private struct Progress {
         /// Steady clock.
@@ -85,7 +87,7 @@ actor PeriodicSnapshots {
         let bytes = Int64(jpeg.readableBytes)
         guard let size = JPEGSize(jpeg), self.settings.quotaBytes == 0 || bytes <= self.settings.quotaBytes else { return }
         let id = RecordingWriter.randomID()
-        let takenAt = WallClock.ms
+        let takenAt = self.core.rooms.now
         let file = RecordingFolder.file(of: grant.path, startedAt: takenAt, id: id, type: "jpg")
         let recordings = self.core.recordings
         let files = self.files
@@ -106,7 +108,12 @@ actor PeriodicSnapshots {
     private func forget() async {
         do {
             let old = self.core.rooms.now - self.settings.retentionMs
-            await self.remove(try await self.core.rooms.forgetSnapshots(takenBefore: old, limit: Self.forgetBatch))
+            let held = try await self.core.rooms.snapshotCount()
+            let allowed = self.share.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: LoopSweeper.nowMs)
+            guard allowed > 0 else { return }
+            let forgotten = try await self.core.rooms.forgetSnapshots(takenBefore: old, limit: min(Self.forgetBatch, allowed))
+            self.share.spend(forgotten.count)
+            await self.remove(forgotten)
         } catch {
             self.core.log.error("Old pictures could not be forgotten", metadata: ["error": "\(error)"])
         }

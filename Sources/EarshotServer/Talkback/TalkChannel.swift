@@ -231,13 +231,13 @@ final class TalkChannel: Sendable {
         self.state.withLock { $0.members.role(id) } ?? (owner == id.rawValue ? .host : .guest)
     }
 
-    /// What was set for a participant. Its ban is brought from the wall clock to ours.
+    /// What was set for a participant. Its ban is brought from room time to ours.
     func set(_ setting: TalkMemberSetting, of id: ParticipantID, by actor: Actor?) {
         self.change(by: actor) { state in
             let wasMuted = state.members.isMuted(id)
             state.members.setMuted(id, setting.isMuted)
             state.members.setGain(id, Float(pow(10, setting.gainDB / 20)))
-            state.members.forbid(id, untilMs: setting.bannedUntilMs.map { Self.nowMs + $0 - WallClock.ms })
+            state.members.forbid(id, untilMs: setting.bannedUntilMs.map { Self.nowMs + $0 - self.core.rooms.now })
             let nowMs = Self.nowMs
             let forgotten = state.floor.muted.filter { $0 != id && !state.members.isMuted($0) }
             let events = forgotten.flatMap { state.floor.apply(.unmuted($0), nowMs: nowMs) }

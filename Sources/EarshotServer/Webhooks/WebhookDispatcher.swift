@@ -56,7 +56,7 @@ final class WebhookDispatcher: Service, Sendable {
         let outbound = core.outbound
         self.init(
             config: core.config, rooms: core.rooms, sender: { [core] in WebhookRequest.Sender(core) }, eventLoop: eventLoop,
-            clock: RoomClock(), counters: core.counters, log: core.webhookLog,
+            clock: core.rooms.clock, counters: core.counters, log: core.webhookLog,
             post: { url, headers, body, timeout, lane in
                 await outbound.post(url: url, headers: headers, body: body, timeout: timeout, lane: lane)
             })

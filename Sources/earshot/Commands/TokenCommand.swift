@@ -133,6 +133,7 @@ extension DataDirectoryOption {
             }
             do {
                 let tokens = try TokenStore(directory: self.path)
+                for notice in tokens.notices { Console.complain("earshot: \(DisplayText.escaped(notice))") }
                 defer { tokens.close() }
                 try body(tokens)
             } catch let error as StoreError {

@@ -14,7 +14,11 @@ final class TestRegistry: Sendable {
     /// Milliseconds since 1970 of every test's beginning: 2026-11-21T10:00:00Z.
     static let start: Int64 = 1_795_255_200_000
 
-    init(directory: String? = nil, time: TestTime = TestTime(), _ change: (inout RoomRegistry.Settings) -> Void = { _ in }) throws {
+    /// With `clock`, time is that one's and not `time`'s.
+    init(
+        directory: String? = nil, time: TestTime = TestTime(), clock: RoomClock? = nil,
+        _ change: (inout RoomRegistry.Settings) -> Void = { _ in }
+    ) throws {
         let folder = directory ?? NSTemporaryDirectory() + "earshot-rooms-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         self.directory = folder
@@ -22,7 +26,7 @@ final class TestRegistry: Sendable {
         var settings = RoomRegistry.Settings()
         settings.isExclusive = false
         change(&settings)
-        self.registry = try RoomRegistry(directory: folder, settings: settings, clock: RoomClock(now: { time.now }))
+        self.registry = try RoomRegistry(directory: folder, settings: settings, clock: clock ?? RoomClock(now: { time.now }))
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }
 

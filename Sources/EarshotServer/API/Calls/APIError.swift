@@ -169,6 +169,8 @@ extension APIError {
         case .storeFailed:
             // What the store says is for the log.
             self = .unavailable("The room registry cannot be written or read now; nothing was changed.")
+        case .storeGone:
+            self = .unavailable("The server's data directory was deleted or replaced while it runs; nothing was changed.")
         case .tooMany("waiting calls", _):
             self = .unavailable("The room registry has too much to do now; nothing was changed.")
         case .tooMany(let what, let limit):

@@ -1,0 +1,50 @@
+/// Leaps of the wall clock.
+extension RoomRegistry {
+    /// Looks at the wall clock; to be called every second or two. A leap is told once; one that has held is followed: what room time has
+    /// measured moves with it, in one transaction, between any two other changes.
+    package nonisolated func watchClock() {
+        switch self.clock.finding() {
+        case nil: break
+        case .leapt(let byMs):
+            let holdMs = self.clock.holdMs
+            self.submit { try $0.clockLeapt(byMs: byMs, holdMs: holdMs) }
+        case .held: self.followClock()
+        }
+    }
+
+    private nonisolated func followClock() {
+        let clock = self.clock
+        self.submitFact { _ in
+            // While the order of operations is fixed: those before have the former time, those behind the new one.
+            let byMs = clock.adopt()
+            return Operation(
+                kind: .fact, now: clock.now(),
+                run: { [weak self] work in
+                    guard let byMs else { return {} }
+                    try work.clockAdopted(byMs: byMs, clock.mark())
+                    let kicks = try work.store.kicks(now: work.now)
+                    return { [weak self] in self?.assumeIsolated { $0.clockMoved(by: byMs, kicks) } }
+                },
+                fail: { _ in })
+        }
+    }
+}
+
+extension RoomWork {
+    func clockLeapt(byMs: Int64, holdMs: Int64) throws {
+        var data = JSONText()
+        data.add("byMs", byMs)
+        data.add("wallClock", isoText(self.now + byMs))
+        data.add("holdMs", holdMs)
+        try self.event(.clockLeapt, data)
+    }
+
+    func clockAdopted(byMs: Int64, _ mark: ClockMark) throws {
+        let rooms = try self.store.moveTimes(by: byMs)
+        try self.store.save(mark)
+        var data = JSONText()
+        data.add("byMs", byMs)
+        data.add("rooms", rooms)
+        try self.event(.clockAdopted, data)
+    }
+}

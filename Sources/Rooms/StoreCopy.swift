@@ -1,0 +1,73 @@
+import GRDB
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Whole copies of a store, made while it is in use. All calls block.
+enum StoreCopy {
+    /// Makes a file that stands for itself, without a log beside it: whole, checked and on disk, or not at all. Nobody but the owner may read it.
+    static func make(of source: any DatabaseReader, at path: String) throws {
+        let partial = "\(path).partial-\(getpid())"
+        defer { for end in ["", "-journal", "-wal", "-shm"] { unlink(partial + end) } }
+        guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+            throw FileFailure("make", partial)
+        }
+        let copy = try DatabaseQueue(path: partial)
+        try source.backup(to: copy)
+        try copy.writeWithoutTransaction { db in
+            // The mode is copied too, and would want a log.
+            _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+            if let problem = try String.fetchOne(db, sql: "PRAGMA integrity_check(1)"), problem != "ok" {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem)
+            }
+        }
+        try copy.close()
+        try self.sync(partial)
+        // Never over another file.
+        guard link(partial, path) == 0 else { throw FileFailure("make", path) }
+        try self.sync(folder(of: path))
+    }
+
+    /// Copies a small file of secrets.
+    static func copy(_ path: String, to copy: String) throws {
+        guard let bytes = FileManager.default.contents(atPath: path) else { throw FileFailure("read", path) }
+        guard FileManager.default.createFile(atPath: copy, contents: bytes, attributes: [.posixPermissions: 0o600]) else {
+            throw FileFailure("write", copy)
+        }
+        try self.sync(copy)
+    }
+
+    /// Files and folders.
+    static func sync(_ path: String) throws {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFailure("open", path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw FileFailure("write", path) }
+    }
+
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}
+
+/// What the system said to an operation on a file.
+struct FileFailure: Error, CustomStringConvertible {
+    let description: String
+
+    /// Right after the call that failed.
+    init(_ operation: String, _ path: String) {
+        self.description = "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+
+/// The machine's clock leaps under a running server: libfaketime sets the wall clock and leaves the monotonic ones alone.
+@Suite(.serialized) struct ClockLeapProcessTests {
+    /// Starts a program with a wall clock that ``set(_:)`` moves.
+    private struct FakeTime {
+        let file: URL
+
+        init(in directory: URL) throws {
+            self.file = directory.appendingPathComponent("faketime")
+            try self.set("+0")
+        }
+
+        /// From the right time on; not back behind it: the library would put off the timers of libdispatch by as much.
+        func set(_ offset: String) throws {
+            // Whole or not at all: the program reads it at each look at its clock.
+            try "\(offset)\n".write(to: self.file, atomically: true, encoding: .utf8)
+        }
+
+        func under() throws -> [String] {
+            let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"]
+            let library = folders.map { "\($0)/faketime/libfaketimeMT.so.1" }.first(where: FileManager.default.fileExists)
+            return [
+                "LD_PRELOAD=\(try library.orThrow())", "FAKETIME_TIMESTAMP_FILE=\(self.file.path)", "FAKETIME_NO_CACHE=1",
+                "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
+                // The library changes the environment of the first program that it is in; Swift does not find its arguments then.
+                "env",
+            ]
+        }
+    }
+
+    private struct API {
+        let server: EarshotProcess
+
+        func get(_ path: String) async throws -> JSON {
+            try await HTTPAnswer.get("\(self.server.http)/api/v1/\(path)", token: self.server.token).json()["data"]
+        }
+
+        func post(_ path: String, _ body: String? = nil) async throws -> HTTPAnswer {
+            try await HTTPAnswer.call(
+                "POST", "\(self.server.http)/api/v1/\(path)", body: body.map { Data($0.utf8) }, token: self.server.token)
+        }
+
+        func events(_ prefix: String = "clock.") async throws -> [String] {
+            try await self.get("events?limit=1000")["list"].list.compactMap { $0["kind"].string }.filter { $0.hasPrefix(prefix) }
+        }
+
+        func finished() async throws -> [String] {
+            try await self.get("recordings?limit=1000")["list"].list.filter { $0["state"].string == "finished" }.compactMap {
+                $0["recordingId"].string
+            }
+        }
+    }
+
+    private static func seconds(_ text: String?) throws -> Double {
+        let format = ISO8601DateFormatter()
+        format.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        return try format.date(from: text ?? "").orThrow().timeIntervalSince1970
+    }
+
+    private static func lines(_ server: EarshotProcess, _ word: String) -> [String] {
+        server.process.errorsSoFar.split(separator: "\n").map(String.init).filter { $0.contains(word) }
+    }
+
+    /// Records a few seconds of a stream of its own.
+    private static func record(_ name: String, _ file: String, _ server: EarshotProcess) async throws {
+        let api = API(server: server)
+        let before = try await api.finished().count
+        try await ClientProcess.during(FFmpeg.push(file, to: "\(server.rtmp)/live/\(name)")) { push in
+            _ = try await push.outcome(within: 30)
+        }
+        try await eventually("the recording of \(name)") { try await api.finished().count > before }
+    }
+
+    /// Ten seconds of a week ahead, as a time server's mistake brings them, and back.
+    @Test func tenSecondsOfAWeekDestroyNothing() async throws {
+        let file = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2)
+        try await Fixture.withDirectory { directory in
+            let time = try FakeTime(in: directory)
+            let config = directory.appendingPathComponent("earshot.yaml")
+            try """
+            recording: {apps: [live], retention: 24h}
+            rooms: {policy: {neverStarted: 1h, grace: 10m, cleanStop: 10m, maxDuration: 12h}}
+            """.write(to: config, atomically: true, encoding: .utf8)
+            try await EarshotProcess.serve(data: directory, ["--config", config.path], under: try time.under()) { server in
+                let api = API(server: server)
+                #expect(try await api.post("rooms", #"{"roomId":"waiting"}"#).status == 201)
+                try await Self.record("before", file, server)
+                let long = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 60)
+                try await ClientProcess.during(FFmpeg.push(long, to: "\(server.rtmp)/live/cam1")) { _ in
+                    try await eventually("the room to be live") { try await api.get("rooms/cam1")["state"].string == "live" }
+                    let created = try await api.get("rooms/cam1")["createdAt"].string
+                    try time.set("+7d")
+                    try await eventually("the leap to be told") { try await api.events() == ["clock.leapt"] }
+                    // The look for old recordings comes every 20 s.
+                    try await Task.sleep(for: .seconds(10))
+                    try await Self.record("during", file, server)
+                    try time.set("+0")
+                    try await Task.sleep(for: .seconds(12))
+                    try await Self.record("after", file, server)
+                    #expect(try await api.finished().count == 3)
+                    let room = try await api.get("rooms/cam1")
+                    #expect(room["state"].string == "live" && room["createdAt"].string == created)
+                    #expect(try await api.get("rooms/waiting")["state"].string == "created")
+                    #expect(try await api.events() == ["clock.leapt"])
+                    #expect(Self.lines(server, "clock").count == 1, "\(Self.lines(server, "clock"))")
+                    // Times are right.
+                    #expect(try await api.post("rooms/waiting/close").status == 200)
+                    let last = try await api.get("rooms/waiting/events?limit=100")["list"].list.last
+                    let closedAt = try Self.seconds(last?["at"].string)
+                    #expect(abs(closedAt - Date().timeIntervalSince1970) < 30)
+                    for recording in try await api.get("recordings?limit=1000")["list"].list {
+                        let startedAt = try Self.seconds(recording["startedAt"].string)
+                        #expect(abs(startedAt - Date().timeIntervalSince1970) < 300)
+                    }
+                }
+            }
+        }
+    }
+
+    /// A leap that holds is followed, with the rooms, and so is the way back; a restart goes on by the machine's time.
+    @Test func aLeapThatHoldsIsFollowed() async throws {
+        try await Fixture.withDirectory { directory in
+            let time = try FakeTime(in: directory)
+            let config = directory.appendingPathComponent("earshot.yaml")
+            try "rooms: {clockHold: 4s, policy: {neverStarted: 1h}}\n".write(to: config, atomically: true, encoding: .utf8)
+            let week = 7.0 * 86_400
+            try await EarshotProcess.serve(data: directory, ["--config", config.path], under: try time.under()) { server in
+                let api = API(server: server)
+                #expect(try await api.post("rooms", #"{"roomId":"cam1"}"#).status == 201)
+                func createdAt() async throws -> Double { try Self.seconds(try await api.get("rooms/cam1")["createdAt"].string) }
+                let before = try await createdAt()
+                #expect(abs(before - Date().timeIntervalSince1970) < 60)
+                try time.set("+7d")
+                try await eventually("the leap to be followed") { try await api.events() == ["clock.leapt", "clock.adopted"] }
+                let moved = try await createdAt()
+                #expect(abs(moved - before - week) < 2)
+                #expect(try await api.get("rooms/cam1")["state"].string == "created")
+                try time.set("+0")
+                try await eventually("the way back") {
+                    try await api.events() == ["clock.leapt", "clock.adopted", "clock.leapt", "clock.adopted"]
+                }
+                let back = try await createdAt()
+                #expect(abs(back - before) < 2)
+                #expect(Self.lines(server, "clock").count == 4, "\(Self.lines(server, "clock"))")
+                server.process.send(SIGTERM)
+                #expect(try await server.process.outcome(within: 20).status == 0)
+            }
+            // While it is stopped, the clock is set wrong.
+            try time.set("+7d")
+            try await EarshotProcess.serve(data: directory, ["--config", config.path], under: try time.under()) { server in
+                let api = API(server: server)
+                #expect(try await api.post("rooms", #"{"roomId":"cam2"}"#).status == 201)
+                let created = try Self.seconds(try await api.get("rooms/cam2")["createdAt"].string)
+                #expect(abs(created - Date().timeIntervalSince1970) < 60)
+                #expect(try await api.get("rooms/cam1")["state"].string == "created")
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+import Foundation
+import Testing
+
+@testable import Rooms
+
+/// A wall clock that leaps under a registry.
+@Suite struct RoomLeapTests {
+    private static let week: Int64 = 7 * 86_400_000
+    private static let holdMs: Int64 = 600_000
+
+    private static func run(_ body: (TestRegistry, TestClocks) async throws -> Void) async throws {
+        let clocks = TestClocks()
+        let test = try TestRegistry(clock: clocks.clock(holdMs: Self.holdMs)) {
+            $0.webhooks = [WebhookTarget(url: "http://192.0.2.9/hook", format: .earshot)]
+        }
+        defer { test.remove() }
+        try await test.registry.start()
+        try await body(test, clocks)
+    }
+
+    /// Lets time pass as a server does, second by second at first.
+    private static func live(_ test: TestRegistry, _ clocks: TestClocks, _ ms: Int64) async {
+        for step in [1_000, 1_000, ms - 2_000] where step > 0 {
+            clocks.pass(step)
+            test.registry.watchClock()
+            await test.settle()
+            await test.registry.runDue()
+        }
+    }
+
+    private static func clockKinds(_ test: TestRegistry) -> [String] {
+        test.kinds.map(\.rawValue).filter { $0.hasPrefix("clock.") }
+    }
+
+    @Test(arguments: [Self.week, -Self.week]) func aShortLeapChangesNothing(_ leap: Int64) async throws {
+        try await Self.run { test, clocks in
+            try await test.create("cam1")
+            try await test.goLive("live/cam1")
+            try await test.create("waiting")
+            try await test.create("over")
+            try await test.apply(.expire, "over")
+            let before = try await test.registry.room("cam1")
+            clocks.leap(leap)
+            await Self.live(test, clocks, 10_000)
+            #expect(try await test.registry.room("cam1") == before)
+            clocks.leap(-leap)
+            await Self.live(test, clocks, 10_000)
+            #expect(try await test.registry.room("cam1") == before)
+            #expect(try await test.registry.room("waiting").state == .created)
+            #expect(try await test.registry.room("over").state == .expired)
+            #expect(Self.clockKinds(test) == ["clock.leapt"], "one event")
+            let event = try #require(test.events.last { $0.kind == .clockLeapt })
+            let data = try fields(event)
+            #expect(data["byMs"] == "\(leap)" && data["holdMs"] == "\(Self.holdMs)")
+            // What happens now happens now.
+            try await test.apply(.close, "cam1")
+            #expect(test.events.last?.at == TestRegistry.start + 20_000)
+        }
+    }
+
+    @Test(arguments: [Self.week, -Self.week]) func aLeapThatHoldsMovesEverythingAtOnce(_ leap: Int64) async throws {
+        try await Self.run { test, clocks in
+            try await test.create("cam1")
+            try await test.create("waiting") { $0.policy.neverStartedMs = 3_600_000 }
+            try await test.create("banned") { $0.policy.neverStartedMs = 7 * 86_400_000 }
+            let bannedUntil = TestRegistry.start + 20 * 86_400_000
+            try await test.apply(.forbid(untilMs: bannedUntil, reason: "why"), "banned")
+            _ = try await test.registry.join("waiting", user: "u", nick: "")
+            try await test.registry.kick("waiting", user: "u", forMs: 3_600_000, by: Actor("test"))
+            try await test.create("over")
+            try await test.apply(.expire, "over")
+            let grant = try await test.goLive("live/cam1")
+            let live = try await test.registry.room("cam1")
+            clocks.leap(leap)
+            await Self.live(test, clocks, Self.holdMs)
+            // Until it has held, nothing moves.
+            #expect(try await test.registry.room("cam1") == live)
+            #expect(test.registry.now == TestRegistry.start + Self.holdMs)
+            await Self.live(test, clocks, 3_000)
+            #expect(test.registry.now == clocks.wallMs)
+            #expect(Self.clockKinds(test) == ["clock.leapt", "clock.adopted"])
+            let moved = try await test.registry.room("cam1")
+            #expect(moved.state == .live)
+            #expect(moved.createdAt == live.createdAt + leap && moved.liveSince == live.liveSince.map { $0 + leap })
+            #expect(moved.durationFrom == live.durationFrom.map { $0 + leap })
+            // Said by a caller: that time, whatever the clock was.
+            let banned = try await test.registry.room("banned")
+            #expect(banned.state == .forbidden && banned.forbiddenUntil == bannedUntil)
+            #expect(banned.slots[0].forbiddenUntil == bannedUntil)
+            #expect(try await test.registry.ban(of: StreamPath(app: "live", name: "banned"))?.resumeAt == bannedUntil)
+            #expect(try await test.registry.room("over").state == .expired)
+            // An hour's notice, not a week's: what is to come is as far away as it was.
+            let keptOut = try #require(test.registry.keptOut("u", of: "live/waiting"))
+            #expect(keptOut - test.registry.now == 3_600_000 - Self.holdMs - 3_000)
+            #expect(try test.sql(Int64.self, "SELECT due_at FROM outbox ORDER BY id LIMIT 1") == TestRegistry.start + leap)
+            #expect(try test.sql(Int.self, "SELECT count(*) FROM outbox WHERE state <> 'pending'") == 0)
+            await Self.live(test, clocks, 3_600_000 - Self.holdMs - 3_001)
+            #expect(try await test.registry.room("waiting").state == .created)
+            await Self.live(test, clocks, 3_000)
+            #expect(try await test.registry.room("waiting").reason == .neverStarted)
+            // Durations are those that passed.
+            test.registry.pushEnded(grant.sequence, .clientStopped)
+            await test.settle()
+            let end = try #require(test.events.last { $0.kind == .streamEnd })
+            #expect(try fields(end)["durationMs"] == "\(clocks.steadyMs - 50_000)")
+            #expect(end.at == clocks.wallMs)
+        }
+    }
+
+    @Test func aWrongClockThatWasBelievedIsFollowedBack() async throws {
+        try await Self.run { test, clocks in
+            try await test.create("cam1")
+            try await test.goLive("live/cam1")
+            let before = try await test.registry.room("cam1")
+            clocks.leap(Self.week)
+            await Self.live(test, clocks, Self.holdMs + 3_000)
+            clocks.leap(-Self.week)
+            await Self.live(test, clocks, Self.holdMs + 3_000)
+            let after = try await test.registry.room("cam1")
+            #expect(after.state == .live && after.createdAt == before.createdAt && after.liveSince == before.liveSince)
+            #expect(Self.clockKinds(test) == ["clock.leapt", "clock.adopted", "clock.leapt", "clock.adopted"])
+            try await test.apply(.close, "cam1")
+            #expect(test.events.last?.at == clocks.wallMs)
+            // The timer runs by the new time: no ban ends a week late.
+            let soon = test.registry.now + 60_000
+            _ = try await test.registry.forbid(StreamPath(app: "live", name: "x"), untilMs: soon, reason: "", by: Actor("t"))
+            await Self.live(test, clocks, 61_000)
+            #expect(try await test.registry.ban(of: StreamPath(app: "live", name: "x")) == nil)
+        }
+    }
+
+    /// Deadlines of a believed leap are moved by the same transaction, whatever waits beside it.
+    @Test func callsBesideTheLeap() async throws {
+        try await Self.run { test, clocks in
+            for number in 0..<50 { try await test.create("r\(number)") { $0.policy.neverStartedMs = 3_600_000 } }
+            clocks.leap(Self.week)
+            test.registry.watchClock()
+            clocks.pass(Self.holdMs)
+            await withTaskGroup(of: Void.self) { group in
+                for number in 50..<150 {
+                    group.addTask { _ = try? await test.create("r\(number)") { $0.policy.neverStartedMs = 3_600_000 } }
+                    if number == 100 { group.addTask { test.registry.watchClock() } }
+                }
+            }
+            await test.settle()
+            #expect(test.registry.now == clocks.wallMs)
+            await test.registry.runDue()
+            for number in 0..<150 {
+                let room = try await test.registry.room("r\(number)")
+                #expect(room.state == .created)
+                #expect((clocks.wallMs - Self.holdMs...clocks.wallMs).contains(room.createdAt), "\(number)")
+            }
+        }
+    }
+
+    // MARK: - Restarts
+
+    @Test func aRestartKeepsTheTime() async throws {
+        try await Self.run { test, clocks in
+            try await test.create("cam1") { $0.policy.neverStartedMs = 3_600_000 }
+            await test.registry.stop()
+            // While it is stopped: half an hour, and a wrong clock.
+            clocks.pass(1_800_000)
+            clocks.leap(Self.week)
+            let next = try TestRegistry(directory: test.directory, clock: clocks.clock(holdMs: Self.holdMs))
+            try await next.registry.start()
+            #expect(next.registry.now == TestRegistry.start + 1_800_000)
+            #expect(try await next.registry.room("cam1").state == .created)
+            await Self.live(next, clocks, Self.holdMs + 3_000)
+            #expect(next.registry.now == clocks.wallMs)
+            #expect(try await next.registry.room("cam1").state == .created)
+            await Self.live(next, clocks, 1_800_000)
+            #expect(try await next.registry.room("cam1").reason == .neverStarted)
+            await next.registry.stop()
+        }
+    }
+
+    @Test func aMachineWithoutTimeGoesOnFromWhatIsStored() async throws {
+        try await Self.run { test, clocks in
+            try await test.create("cam1")
+            await test.registry.stop()
+            let reborn = TestClocks(wall: 86_400_000, steady: 1_000, boot: "boot-2")
+            let next = try TestRegistry(directory: test.directory, clock: reborn.clock(holdMs: Self.holdMs))
+            try await next.registry.start()
+            #expect(next.registry.now >= TestRegistry.start)
+            #expect(try await next.registry.room("cam1").state == .created)
+            try await next.create("cam2")
+            #expect(next.events.last.map { $0.at >= TestRegistry.start } == true)
+            await next.registry.stop()
+        }
+    }
+
+    // MARK: - Housekeeping
+
+    /// Where the clock was set back, newer rows are older: they are found all the same.
+    @Test func oldRowsAreFoundInAnyOrder() async throws {
+        let test = try TestRegistry { $0.historyMs = 7_200_000 }
+        defer { test.remove() }
+        try await test.registry.start()
+        try await test.create("cam1") { $0.policy.neverStartedMs = 7 * 86_400_000 }
+        for _ in 0..<20 { try await test.apply(.renew(byMs: 1), "cam1") }
+        // The first ones are of a time to come.
+        try test.execute("UPDATE events SET at = at + 864000000 WHERE id <= 10")
+        await test.advance(7_200_001)
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 10)
+        #expect(try test.sql(Int64.self, "SELECT max(id) FROM events") == 10)
+    }
+
+    @Test func aBelievedLeapForgetsAPartOfTheHistory() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.registry.start()
+        try test.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+            INSERT INTO events (room_id, number, kind, instance, at, data) SELECT NULL, 0, 'room.created', 1, \(TestRegistry.start), '{}' FROM n
+            """)
+        await test.advance(8 * 86_400_000)
+        for _ in 0..<30 { await test.advance(101) }
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 18_000)
+        await test.advance(3_600_000)
+        for _ in 0..<30 { await test.advance(101) }
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 16_200)
+    }
+
+    @Test func whatBelongsToARoomGoesWithIt() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.registry.start()
+        func rows() throws -> [Int] {
+            try ["talk_settings", "talk_members", "kicks", "members", "slots", "room_words"].map {
+                try test.sql(Int.self, "SELECT count(*) FROM \($0)") ?? -1
+            }
+        }
+        for end in ["delete", "retention"] {
+            let id = try RoomID(checking: "cam-\(end)")
+            try await test.create("cam-\(end)") { $0.policy.retentionMs = 60_000 }
+            try await test.registry.changeTalkSettings(of: id, from: TalkSettings(), { $0.mode = .ptt }, stored: { _ in })
+            _ = try await test.registry.changeTalkMember("u", of: id, { $0.isMuted = true }, stored: { _ in })
+            _ = try await test.registry.join(id.rawValue, user: "u", nick: "")
+            try await test.registry.kick(id.rawValue, user: "u", forMs: 3_600_000, by: Actor("test"))
+            _ = try await test.registry.join(id.rawValue, user: "v", nick: "")
+            #expect(try rows() == [1, 1, 1, 1, 1, 1])
+            #expect(test.registry.keptOut("u", of: id) != nil)
+            if end == "delete" {
+                try await test.registry.delete(id.rawValue, by: Actor("test"))
+            } else {
+                try await test.apply(.close, id.rawValue)
+                await test.advance(60_001)
+            }
+            #expect(try rows() == [0, 0, 0, 0, 0, 0], "\(end)")
+            #expect(test.registry.keptOut("u", of: id) == nil)
+            // The next one of that name begins without them.
+            try await test.create("cam-\(end)")
+            #expect(try await test.registry.talkSettings(id) == nil)
+            #expect(try await test.registry.talkMembers(id) == [])
+            try await test.registry.delete(id.rawValue, by: Actor("test"))
+        }
+    }
+
+    @Test func orphansAreCleanedAtTheStart() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.registry.start()
+        try await test.create("cam1")
+        try test.execute(
+            """
+            PRAGMA foreign_keys = OFF;
+            INSERT INTO talk_members VALUES ('gone', 'u', 1, 0, NULL, 1), ('cam1', 'u', 1, 0, NULL, 1);
+            INSERT INTO kicks VALUES ('gone', 'u', 9000000000000);
+            """)
+        let next = try await test.restarted()
+        #expect(try await next.registry.talkMembers(try RoomID(checking: "gone")) == [])
+        #expect(try await next.registry.talkMembers(try RoomID(checking: "cam1")).count == 1)
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM kicks") == 0)
+    }
+}
