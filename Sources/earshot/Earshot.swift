@@ -19,7 +19,7 @@ struct Earshot: AsyncParsableCommand {
             \(ExitStatus.explanation)
             """,
         groupedSubcommands: [
-            CommandGroup(name: "The server:", subcommands: [Serve.self, Config.self, TokenCommand.self]),
+            CommandGroup(name: "The server:", subcommands: [Serve.self, Config.self, TokenCommand.self, StoreCommand.self]),
             CommandGroup(
                 name: "Talking to a running server:",
                 subcommands: [

@@ -6,6 +6,7 @@ internal import Foundation
 
 /// `keys.json` in the data directory: the keys that the server made for itself. All calls block; for start-up.
 struct KeyFile {
+    static let fileName = "keys.json"
     private let file: SecretFile
     private let directory: String
     private var path: String { self.file.path }
@@ -40,7 +41,7 @@ struct KeyFile {
 
     init(directory: String) {
         self.directory = directory
-        self.file = SecretFile("keys.json", in: directory, advice: Self.advice)
+        self.file = SecretFile(Self.fileName, in: directory, advice: Self.advice)
     }
 
     /// The file's keys; makes the file first when there is none. Of several servers that start at once on one directory, one makes it.

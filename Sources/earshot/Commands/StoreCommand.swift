@@ -1,0 +1,137 @@
+import ArgumentParser
+import EarshotServer
+import Rooms
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// `earshot store`: the database of rooms and what goes with it, in the data directory itself.
+struct StoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "store",
+        abstract: "Check, back up and restore the server's database and keys.",
+        discussion: """
+            These commands work on the server's data directory, so they are run on its machine, by the user that the server runs as. check and \
+            backup may run beside the server; restore needs it stopped. Recordings and pictures are files of their own, and are not part of a \
+            backup.
+
+            EXAMPLES
+              earshot store check
+              earshot store backup /var/backups/earshot-$(date +%F)
+              earshot store restore /var/backups/earshot-2026-11-22
+
+            \(ExitStatus.explanation)
+            """,
+        subcommands: [Check.self, Backup.self, Restore.self])
+
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Read the whole database and say what is wrong with it.",
+            discussion: "Changes nothing. Ends with 1 when something is wrong.")
+        @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
+        @OptionGroup var directory: DataDirectoryOption
+
+        func run() async throws {
+            try await self.directory.withStore { store in
+                let report = try store.check()
+                if self.json {
+                    try Console.print(Self.json(report).text())
+                } else {
+                    for line in Self.lines(report) { try Console.print(DisplayText.escaped(line)) }
+                }
+                guard report.problems.isEmpty else {
+                    let count = report.problems.count
+                    throw CommandFailure(.failed, "\(count) \(count == 1 ? "problem" : "problems") in \(DisplayText.escaped(report.path))")
+                }
+            }
+        }
+
+        private static func lines(_ report: StoreFolder.Report) -> [String] {
+            let use = report.isInUse ? "in use by a server" : "not in use"
+            let log = report.logBytes > 0 ? ", and \(report.logBytes) in its log" : ""
+            let older = report.schema < report.newestSchema ? "; the server's next start brings it to \(report.newestSchema)" : ""
+            return [
+                "store     \(report.path), \(report.bytes) bytes\(log), \(use)", "schema    \(report.schema)\(older)",
+                "holds     " + report.rows.map { "\($0.count) \($0.what)" }.joined(separator: ", "),
+            ] + (report.problems.isEmpty ? ["problems  none"] : report.problems.map { "problem   \($0)" })
+        }
+
+        private static func json(_ report: StoreFolder.Report) -> JSONValue {
+            [
+                "ok": .bool(report.problems.isEmpty), "path": .string(report.path), "bytes": .integer(report.bytes),
+                "logBytes": .integer(report.logBytes), "inUse": .bool(report.isInUse), "schema": .integer(Int64(report.schema)),
+                "newestSchema": .integer(Int64(report.newestSchema)),
+                "rows": .object(Dictionary(uniqueKeysWithValues: report.rows.map { ($0.what, JSONValue.integer($0.count)) })),
+                "problems": .array(report.problems.map { .string($0) }),
+            ]
+        }
+    }
+
+    struct Backup: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Copy database and keys into a new folder, beside a running server or without one.",
+            discussion: """
+                The copy is the database as it is at one moment, checked, with keys.json, relay.key and admin-token. The folder holds secrets \
+                and is its owner's alone. An existing one is never written to.
+                """)
+        @Argument(help: ArgumentHelp("The folder to make.", valueName: "BACKUP")) var backup: String
+        @OptionGroup var directory: DataDirectoryOption
+
+        func run() async throws {
+            let backup = Folder.name(self.backup)
+            try await self.directory.withStore { store in
+                try store.backup(to: backup)
+                try Console.print(DisplayText.escaped(backup))
+            }
+        }
+    }
+
+    struct Restore: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Put a backup in the place of the data directory's database and keys.",
+            discussion: """
+                The server must not run. What was there is kept, in a folder before-restore-… in the data directory. When the command is cut \
+                off, run it again: until it has ended the server does not start.
+                """)
+        @Argument(help: ArgumentHelp("A folder that `earshot store backup` has made.", valueName: "BACKUP")) var backup: String
+        @OptionGroup var directory: DataDirectoryOption
+
+        func run() async throws {
+            let backup = Folder.name(self.backup)
+            // The data directory may be gone with its disk.
+            try await self.directory.withStore(mustExist: false) { store in
+                let aside = try store.restore(from: backup)
+                if let aside { Console.complain("what was there is in \(DisplayText.escaped(aside))") }
+                try Console.print("restored from \(DisplayText.escaped(backup))")
+            }
+        }
+    }
+
+    private enum Folder {
+        static func name(_ text: String) -> String {
+            var name = text
+            while name.count > 1, name.hasSuffix("/") { name.removeLast() }
+            return name
+        }
+    }
+}
+
+extension DataDirectoryOption {
+    fileprivate func withStore(mustExist: Bool = true, _ body: (StoreFolder) throws -> Void) async throws {
+        Console.ignoreClosedPipes()
+        try await CommandFailure.reporting {
+            guard !mustExist || access(self.path, F_OK) == 0 else {
+                throw CommandFailure(
+                    .notFound, "cannot use the data directory \(self.path): \(Console.explain(errno))\nGive --data DIR.")
+            }
+            do {
+                try body(StoreFolder(directory: self.path, secrets: ServerSecrets.files))
+            } catch let error as StoreError {
+                throw CommandFailure(error.isConflict ? .conflict : .failed, DisplayText.escaped("\(error)"))
+            }
+        }
+    }
+}
