@@ -73,6 +73,7 @@ import Testing
             \(settings)
             rooms: {policy: {grace: 1s, cleanStop: 500ms, retention: 1s}}
             api: {rateLimit: 100000}
+            limits: {publishesPerAddress: 100000, roomsPerAddress: 100000}
             log: {level: warning}
             """.write(to: config, atomically: true, encoding: .utf8)
             try await EarshotProcess.serve(data: directory, ["--config", config.path], body)
