@@ -59,6 +59,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
     case unauthorized = 401
     case forbidden = 403
     case notFound = 404
+    case tooSlow = 408
     case conflict = 409
     case versionMismatch = 412
     case tooLarge = 413
@@ -67,6 +68,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
     case keyReused = 422
     case rateLimited = 429
     case unavailable = 503
+    case diskFull = 507
 
     var help: String {
         switch self {
@@ -74,6 +76,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
         case .unauthorized: "No token, or not a valid one."
         case .forbidden: "The token's role is too low, or the address may not call the API."
         case .notFound: "What the path names does not exist."
+        case .tooSlow: "The body came too slowly (the server's setting limits.httpBody)."
         case .conflict:
             "The state does not allow it (the error says which states do), something is taken, or the key's request is not done."
         case .versionMismatch: "The room is not of a version that If-Match names: look it up again."
@@ -83,6 +86,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
         case .keyReused: "The Idempotency-Key was used for another request."
         case .rateLimited: "Too many calls with this token, or too many failed ones from this address."
         case .unavailable: "The room registry cannot be reached now; nothing was changed."
+        case .diskFull: "The server's disk has less room than its setting data.minFree; nothing was made."
         }
     }
 }
@@ -189,7 +193,7 @@ extension APIRoute {
         var all = self.failures.union([.invalid, .forbidden, .rateLimited, .tooLarge])
         if self.role != nil { all.formUnion([.unauthorized, .unavailable]) }
         if !self.pathForm.inputs.isEmpty { all.insert(.notFound) }
-        if self.body != nil { all.insert(.notJSON) }
+        if self.body != nil { all.formUnion([.notJSON, .tooSlow]) }
         if self.method == .post { all.formUnion([.conflict, .keyReused]) }
         if self.isConditional || (self.isVersioned && self.method == .get) { all.insert(.versionMismatch) }
         return all.sorted { $0.rawValue < $1.rawValue }

@@ -10,7 +10,7 @@ extension APIRoute {
                 RoomInputs.id.erased, RoomInputs.app.erased, RoomInputs.slots.erased, RoomInputs.owner.erased, RoomInputs.title.erased,
                 RoomInputs.custom.erased, RoomInputs.isPublic.erased, RoomInputs.device.erased, RoomInputs.policy.erased,
             ],
-            answers: RoomAnswer.shape, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict]
+            answers: RoomAnswer.shape, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict, .diskFull]
         ) { call, keep in
             var new = NewRoom(policy: call.core.config.rooms.policy)
             new.id = call[RoomInputs.id]
