@@ -76,6 +76,8 @@ struct OverloadResult: Codable {
     var server: String
     /// Viewers.
     var capacity = 0
+    /// What ended the search for it; nil: there may not be more viewers.
+    var limitedBy: String?
     /// Milliseconds, at capacity.
     var capacityP99Ms: Double?
     var offers: [Offer] = []
@@ -101,7 +103,8 @@ struct OverloadResult: Codable {
 
     var text: String {
         var lines = [
-            "\(self.server): capacity \(self.capacity) viewers, p99 \(RunResult.optional(self.capacityP99Ms)) ms",
+            "\(self.server): capacity \(self.capacity) viewers (\(self.limitedBy ?? "all there may be")), p99 "
+                + "\(RunResult.optional(self.capacityP99Ms)) ms",
             "offered        served  of capacity  p50, ms  p99, ms  refused/s  turned away/s  cut  cut in all",
         ]
         for offer in self.offers {

@@ -173,7 +173,7 @@ final class ViewerLoop {
         self.plan([])
         var left = count
         for viewer in self.viewers where viewer.phase != .closed {
-            if viewer.hasJoined, left > 0 {
+            if viewer.hasJoined || viewer.check.messages > 0, left > 0 {
                 left -= 1
             } else {
                 if !viewer.hasJoined { self.joinerCount -= 1 }

@@ -35,6 +35,8 @@ package struct LoopLoad: Sendable, Equatable {
     /// or a spike would keep viewers out whom the loop could carry.
     private static let busyReturns = 0.6
     private static let overloadReturns = 0.9
+    /// Of `overloadMs`, from which on refusing newcomers does not suffice: to refuse them costs something too, and they may be very many.
+    private static let severe = 1.5
     private static let severeLimitMs: Int64 = 5_000
     private static let shedIntervalMs: Int64 = 1_000
     /// Connections on their way to a stream that a busy loop has at a time: few enough that a lap stays a lap, which the running streams
@@ -68,7 +70,7 @@ package struct LoopLoad: Sendable, Equatable {
                 self.level = .busy
             }
         }
-        self.severeMs = self.lagMs >= self.overloadMs * 2 ? min(self.severeMs + elapsedMs, Self.severeLimitMs) : 0
+        self.severeMs = self.lagMs >= self.overloadMs * Self.severe ? min(self.severeMs + elapsedMs, Self.severeLimitMs) : 0
         self.sinceShedMs = min(self.sinceShedMs + elapsedMs, Self.shedIntervalMs)
     }
 
@@ -84,7 +86,7 @@ package struct LoopLoad: Sendable, Equatable {
     }
 
     /// How many of so many viewers have to go now so that the others are served: one in a hundred, once a second, while the lag has been
-    /// twice what makes an overload for five seconds. 0 for fewer than a hundred, who are not what makes a loop late.
+    /// half above what makes an overload for five seconds. 0 for fewer than a hundred, who are not what makes a loop late.
     package mutating func shed(of viewers: Int) -> Int {
         guard self.severeMs >= Self.severeLimitMs, self.sinceShedMs >= Self.shedIntervalMs else { return 0 }
         self.sinceShedMs = 0

@@ -59,7 +59,7 @@ import Testing
         #expect(times.first ?? 0 >= 49 && shed.values.allSatisfy { $0 == 12 }, "\(shed)")
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= 10 }, "\(shed)")
         #expect(load.shed(of: 99) == 0)
-        load = Self.load(Array(repeating: 900, count: 100), of: load)
+        load = Self.load(Array(repeating: 700, count: 100), of: load)
         #expect(load.level == .overloaded && load.shed(of: 1_250) == 0)
     }
 
