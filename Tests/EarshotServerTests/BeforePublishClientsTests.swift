@@ -113,7 +113,7 @@ import Testing
                 try await eventually("the question") { hook.requests.count == 1 }
                 await publisher.send(bytes: Self.encoded((0..<3).map { Self.video($0, isKeyframe: true, bytes: 10_000) }))
                 _ = try await Self.bytesUntilItStops(reading: publisher, server)
-                await publisher.send(bytes: Self.encoded((3..<8).map { Self.video($0, isKeyframe: true, bytes: 10_000) }))
+                await publisher.send(bytes: Self.encoded((3..<6).map { Self.video($0, isKeyframe: true, bytes: 10_000) }))
                 try await publisher.closeOutput()
                 try await server.expectClosed(publisher, .inboundFlood)
                 #expect(server.lines.contains("remote=\(publisher.address) ", "(limits.bytesBeforePublish)"))
