@@ -10,7 +10,8 @@ extension RoomWork {
     func recordingEnded(_ id: String, _ outcome: RecordingOutcome) throws {
         guard var recording = try self.store.recording(id), recording.state == .recording else { return }
         recording.reason = outcome.end
-        recording.endedAt = outcome.endedAt
+        // Its beginning may have moved with the clock since the last frame.
+        recording.endedAt = max(outcome.endedAt, recording.startedAt)
         recording.durationMs = outcome.durationMs
         recording.bytes = outcome.bytes
         recording.droppedFrames = outcome.droppedFrames

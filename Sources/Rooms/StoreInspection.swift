@@ -71,13 +71,13 @@ struct StoreInspection {
                     path: self.path,
                     problem: "its write-ahead log was cut off: \(log.committed) of \(index.frames) pages are left, and the"
                         + " store has newer ones already",
-                    advice: "restore a backup; the files are as they were")
+                    advice: "restore a backup, or move the log away to go on with what is in the store itself; the files are as they were")
             }
             self.notices.append(
                 "the write-ahead log \(self.log) is damaged or cut off: of \(index.frames) pages of changes \(log.committed) are left,"
                     + " the newest changes are lost")
             self.keeping = .copied
-        } else if log.isTorn {
+        } else if log.isTorn, index == nil {
             self.notices.append(
                 "the write-ahead log \(self.log) ends in the middle of a change, after \(log.committed) pages; that change is dropped, as it"
                     + " is to be after a power cut")

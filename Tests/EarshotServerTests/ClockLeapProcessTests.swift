@@ -81,7 +81,7 @@ import Testing
             let config = directory.appendingPathComponent("earshot.yaml")
             try """
             recording: {apps: [live], retention: 24h}
-            rooms: {policy: {neverStarted: 1h, grace: 10m, cleanStop: 10m, maxDuration: 12h}}
+            rooms: {policy: {neverStarted: 1h, grace: 2s, cleanStop: 1s, maxDuration: 12h}}
             """.write(to: config, atomically: true, encoding: .utf8)
             try await EarshotProcess.serve(data: directory, ["--config", config.path], under: try time.under()) { server in
                 let api = API(server: server)
