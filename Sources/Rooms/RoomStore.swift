@@ -92,7 +92,8 @@ final class RoomStore: Sendable {
         try queue.read { db in
             if try Migrations.all.hasBeenSuperseded(db) { throw Self.newer(path) }
             if size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
-                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem)
+                // Of several lines; the log has one.
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem.split(separator: "\n").joined(separator: " "))
             }
         }
         try queue.close()

@@ -68,6 +68,7 @@ package struct StoreFolder: Sendable {
                     problems.append("its schema (\(schema)) is newer than this version of earshot knows (\(Migrations.version))")
                 }
                 problems += try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.mostProblems))").filter { $0 != "ok" }
+                    .map { $0.split(separator: "\n").joined(separator: " ") }
                 if schema >= Migrations.version { problems += try Self.strays(db) }
                 return Report(
                     path: self.path, bytes: FileIdentity(path: self.path)?.size ?? 0,

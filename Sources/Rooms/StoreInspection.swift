@@ -77,10 +77,11 @@ struct StoreInspection {
                 "the write-ahead log \(self.log) is damaged or cut off: of \(index.frames) pages of changes \(log.committed) are left,"
                     + " the newest changes are lost")
             self.keeping = .copied
-        } else if log.isTorn, index == nil {
+        } else if log.isTorn {
+            // The index tells no more than that once somebody has looked at the store: SQLite makes it anew from what is left.
             self.notices.append(
                 "the write-ahead log \(self.log) ends in the middle of a change, after \(log.committed) pages; that change is dropped, as it"
-                    + " is to be after a power cut")
+                    + " is to be after a kill or a power cut")
             self.keeping = .copied
         }
     }
