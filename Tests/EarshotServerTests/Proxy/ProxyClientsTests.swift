@@ -213,6 +213,30 @@ import Testing
         }
     }
 
+    /// So do those of HTTP.
+    @Test func httpLimitsGoByTheClient() async throws {
+        try await TestServer.run({
+            Self.trusting(&$0)
+            $0.limits.httpPerAddress = 1
+            $0.access.playFrom = CIDR.any
+            $0.http.firstWaitMs = 50_000
+        }) { server in
+            try await server.makeRoom("cam1")
+            var open: [SocketClient] = []
+            for (address, path) in [("203.0.113.9", "/live/cam1.flv"), ("203.0.113.10", "/live/cam1.flv")] {
+                let socket = try await SocketClient.open(server.addresses.http.port, from: Self.proxy)
+                try await socket.send(Self.v1(address) + Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8))
+                open.append(socket)
+            }
+            try await eventually("players") { server.server.core.counters.current.playsWaited == 2 }
+            let more = try await SocketClient.open(server.addresses.http.port, from: Self.proxy)
+            try await more.send(Self.v1("203.0.113.9") + Array("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8))
+            let answer = try await more.answer()
+            #expect(answer.head.hasPrefix("HTTP/1.1 503 ") && answer.body.contains("limits.httpPerAddress"), "\(answer)")
+            for socket in open + [more] { await socket.close() }
+        }
+    }
+
     /// HAProxy as README has it, with either version, in front of RTMP and HTTP.
     @Test(arguments: ["send-proxy", "send-proxy-v2"]) func behindHAProxy(_ way: String) async throws {
         try await TestServer.run(Self.trusting) { server in
