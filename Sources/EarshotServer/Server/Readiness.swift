@@ -26,6 +26,7 @@ final class Readiness: Sendable {
                 core.log.notice("Ready again")
             }
         }
-        return problem
+        // Told by ``StoreWatch``: what runs goes on, but nothing new can begin.
+        return problem ?? core.rooms.storeStatus.problem.map { "store: \($0)" }
     }
 }
