@@ -22,11 +22,12 @@ struct TencentSnapshotNotice: TencentCallback {
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
         let picture = self.picture
-        let url = "\(sender.http)\(APIService.prefix)/snapshots/\(picture.snapshotId)/file"
+        // There too the one is the place in the store, and the other the address.
+        let path = "\(APIService.prefix)/snapshots/\(picture.snapshotId)/file"
         return [
             ("event_type", 200), ("create_time", .integer(picture.takenMs / 1_000)), ("file_size", .integer(picture.bytes)),
-            ("width", .integer(Int64(picture.width))), ("height", .integer(Int64(picture.height))), ("pic_url", .string(url)),
-            ("pic_full_url", .string(url)),
+            ("width", .integer(Int64(picture.width))), ("height", .integer(Int64(picture.height))), ("pic_url", .string(path)),
+            ("pic_full_url", .string("\(sender.http)\(path)")),
         ]
     }
 }

@@ -234,7 +234,9 @@ import Testing
             #expect((0...2).contains { first in (0...2).contains { sound == Array(sent.dropFirst(first) + sent.dropFirst($0)) } })
             #expect(recorded.only("video").orderProblem == nil)
             let last = try await PacketList.of(file: server.recordingPath(parts[1]))
-            #expect(last.only("video").hashes == two.only("video").hashes)
+            // The first picture behind a change also has its parameter sets.
+            #expect(last.only("video").hashes.dropFirst() == two.only("video").hashes.dropFirst())
+            #expect(last.only("video").hashes.count == two.only("video").hashes.count)
             #expect(try await ProbedFile(server.recordingPath(parts[1])).startMs < 150)
         }
     }
