@@ -80,10 +80,11 @@ extension LoopFanout {
         for index in 0..<self.viewers.count {
             let viewer = self.viewers[index]
             guard !viewer.isDetached, !viewer.isPaused else { continue }
-            let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
-            guard ownMs > maxBehindMs else { continue }
+            // Nearly all are near the live edge, and their own part is no more than the whole.
             let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
-            slow.append(SlowViewer(viewer: viewer, behindMs: behindMs, ownMs: ownMs))
+            guard behindMs > maxBehindMs else { continue }
+            let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
+            if ownMs > maxBehindMs { slow.append(SlowViewer(viewer: viewer, behindMs: behindMs, ownMs: ownMs)) }
         }
         slow.sort { $0.ownMs > $1.ownMs }
         return slow.prefix(max(Self.fewestCuts, self.viewers.count / 100))
