@@ -50,15 +50,15 @@ package actor RoomRegistry {
     /// Operations in one transaction.
     static let batch = 256
     /// Between attempts to write facts that the store did not take.
-    private static let retrySeconds = 1.0
-    private static let housekeepingMs: Int64 = 60_000
+    static let retrySeconds = 1.0
+    static let housekeepingMs: Int64 = 60_000
 
     nonisolated let store: RoomStore
     package nonisolated let clock: RoomClock
     nonisolated let probe = StoreProbe()
-    private let shares = HistoryShares()
-    private let settings: Settings
-    private let executor = QueueExecutor(label: "earshot.rooms")
+    let shares = HistoryShares()
+    let settings: Settings
+    let executor = QueueExecutor(label: "earshot.rooms")
     private let intake: Intake
     private let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
@@ -68,16 +68,16 @@ package actor RoomRegistry {
     /// A report of viewers is on its way to the store: another one would say the same a little later.
     let isReporting = Atomic<Bool>(false)
 
-    private var isRunning = false
+    var isRunning = false
     private var isStopping = false
     private let failing = Atomic<Bool>(false)
     /// Of the last commit that failed.
     private var failure = RegistryError.storeFailed("")
-    private var isFailing: Bool { self.failing.load(ordering: .relaxed) }
+    var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
     /// The instant for which the timer is set.
-    private var armedFor: Int64?
-    private var housekeepingAt: Int64 = 0
+    var armedFor: Int64?
+    var housekeepingAt: Int64 = 0
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
@@ -345,71 +345,5 @@ package actor RoomRegistry {
         guard !outcomes.isEmpty else { return }
         let body = self.listener.withLock { $0 }
         body(outcomes)
-    }
-
-    // MARK: - Time
-
-    /// Sets the timer to the next deadline. There is one; an earlier deadline sets it anew.
-    private func armTimer() {
-        let now = self.clock.now()
-        if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
-        let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
-        // A store that takes nothing now is not asked again and again.
-        let next = max(min(deadline ?? .max, self.housekeepingAt), self.isFailing ? now + Int64(Self.retrySeconds * 1_000) : .min)
-        if let armed = self.armedFor, armed <= next { return }
-        self.armedFor = next
-        let delay = Double(max(0, next - now)) / 1_000
-        self.executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.assumeIsolated { $0.timerFired(next) } }
-    }
-
-    private func timerFired(_ instant: Int64) {
-        guard self.isRunning, self.armedFor == instant else { return }
-        let now = self.clock.now()
-        // The dispatch clock and the registry's need not agree to the millisecond; an injected one stands still.
-        guard now >= instant else {
-            self.armedFor = nil
-            self.executor.queue.asyncAfter(deadline: .now() + 0.05) { [weak self] in
-                self?.assumeIsolated { if $0.isRunning { $0.armTimer() } }
-            }
-            return
-        }
-        Task {
-            await self.runDue()
-            self.rearm()
-        }
-    }
-
-    /// Room time has followed the wall clock.
-    func clockMoved(by ms: Int64, _ kicks: [(kick: Kick, paths: [StreamPath])]) {
-        self.housekeepingAt += ms
-        // The timer counts on by the former time; it fires early or is set anew.
-        self.armedFor = nil
-        self.kickTable.replace(with: kicks, now: self.clock.now())
-    }
-
-    private func rearm() {
-        self.armedFor = nil
-        if self.isRunning { self.armTimer() }
-    }
-
-    /// Applies all deadlines that have passed by now, and forgets what is old. The timer does this; tests with a clock of their own do
-    /// it by hand.
-    package nonisolated func runDue() async {
-        while let more = try? await self.result({ try $0.runDue(limit: Self.batch) }).get(), more {}
-        await self.keepHouse()
-    }
-
-    private func keepHouse() async {
-        let now = self.clock.now()
-        guard now >= self.housekeepingAt else { return }
-        let historyMs = self.settings.historyMs
-        let (clock, shares) = (self.clock, self.shares)
-        let more = try? await self.result { work in
-            try work.store.save(clock.mark())
-            return try work.store.forget(
-                now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
-        }.get()
-        // In small steps: others must get their turn.
-        self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
     }
 }

@@ -9,15 +9,15 @@ package final class Recordings: Sendable {
     let folder: RecordingFolder
     let budget: RecordingBudget
     let finisher: RecordingFinisher
-    private let settings: ServerConfig.Recording
-    private let rooms: RoomRegistry
-    private let log: Logger
-    private let state = Mutex(State())
+    let settings: ServerConfig.Recording
+    let rooms: RoomRegistry
+    let log: Logger
+    let state = Mutex(State())
     private let share = Mutex(RetentionShare())
     /// What has come of streams whose recorders are about to begin.
-    private let heads = RecordingHeads()
+    let heads = RecordingHeads()
 
-    private struct State {
+    struct State {
         /// By stream.
         var running: [String: Recorder] = [:]
         /// Streams that the API has stopped being recorded: for as long as they live, policy does not begin again.
@@ -33,11 +33,11 @@ package final class Recordings: Sendable {
         var isStopping = false
     }
 
-    private struct Held {
+    struct Held {
         weak var stream: Relay.Stream?
     }
 
-    private struct Broken {
+    struct Broken {
         weak var stream: Relay.Stream?
         let roomID: RoomID?
         let slot: Int
@@ -209,7 +209,7 @@ package final class Recordings: Sendable {
     }
 
     /// It does not go on.
-    private func drop(_ order: RecordingOrder, _ end: RecordingEnd) async {
+    func drop(_ order: RecordingOrder, _ end: RecordingEnd) async {
         await withCheckedContinuation { done in
             self.rooms.recordingTaskEnded(order.task, end, wasStarted: order.isStarted) { done.resume() }
         }
@@ -237,157 +237,6 @@ package final class Recordings: Sendable {
         let whole = recorder.task.path
         Task {
             await self.beginByPolicy(whole, roomID: next.roomID, slot: next.slot, isByCall: next.isByCall, core: core, isRetry: false)
-        }
-    }
-
-    // MARK: Policy
-
-    /// A publisher was let in and has sent nothing yet: what it sends is kept if it is to be recorded. Any thread, in order with its frames.
-    func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant, core: ServerCore) {
-        let path = stream.path
-        let isWanted = self.isWanted(grant.path.app, grant.policy.record)
-        let isDue = self.state.withLock { state in
-            guard !state.isStopping, isWanted || state.orders[path] != nil else { return false }
-            // Who is at it goes on with what comes.
-            if let running = state.running[path], !running.isOver { return false }
-            return state.stopped[path]?.stream !== stream
-        }
-        if isDue { self.heads.add(stream, of: core.registry, ledger: core.memory.ledger) }
-    }
-
-    /// What happened to rooms: streams that are to be recorded begin, what waited for a room that is over does not go on. On the registry's
-    /// queue; does not block.
-    func heed(_ events: [RoomEvent], core: ServerCore) {
-        for event in events {
-            switch event.kind {
-            case .streamBegin:
-                // Written here.
-                guard let data = try? JSONParser.parse(event.data.utf8), case .string(let app)? = data["app"],
-                    case .string(let name)? = data["name"], case .integer(let slot)? = data["slot"]
-                else { continue }
-                let path = StreamPath(app: app, name: name)
-                Task { await self.streamBegan(path, roomID: event.roomID, slot: Int(slot), core: core) }
-            case .roomUpdated:
-                guard let id = event.roomID, let data = try? JSONParser.parse(event.data.utf8), case .array(let changed)? = data["changed"],
-                    changed.contains("policy.record")
-                else { continue }
-                Task { await self.policyChanged(of: id, core: core) }
-            case .roomExpired, .roomClosed, .roomDeleted:
-                guard let id = event.roomID else { continue }
-                let left = self.state.withLock { state in
-                    let left = state.orders.filter { $0.value.task.roomID == id }
-                    for path in left.keys { state.orders[path] = nil }
-                    return left.values
-                }
-                for order in left { Task { await self.drop(order, .streamEnded) } }
-            default: break
-            }
-        }
-    }
-
-    private func streamBegan(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore) async {
-        let goesOn = self.state.withLock { $0.orders[path.description] != nil }
-        if !goesOn { guard await self.isWanted(path.app, roomID) else { return } }
-        await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: false, core: core, isRetry: false)
-    }
-
-    private func isWanted(_ app: String, _ roomID: RoomID?) async -> Bool {
-        guard let roomID else { return self.isWanted(app, .apps) }
-        do {
-            return self.isWanted(app, try await self.rooms.room(roomID.rawValue).policy.record)
-        } catch {
-            self.log.error("A room's policy could not be read", metadata: ["room": "\(roomID)", "error": "\(error)"])
-            return self.isWanted(app, .apps)
-        }
-    }
-
-    private func isWanted(_ app: String, _ policy: RoomPolicy.Record) -> Bool {
-        switch policy {
-        case .always: true
-        case .never: false
-        case .apps: self.settings.apps.contains { $0 == "*" || $0 == app }
-        }
-    }
-
-    /// What it asks for now holds at once for streams that are live.
-    private func policyChanged(of id: RoomID, core: ServerCore) async {
-        do {
-            let room = try await self.rooms.room(id.rawValue)
-            for slot in room.slots {
-                let path = slot.path.description
-                if self.isWanted(slot.app, room.policy.record) {
-                    // An order of its own: an earlier stop does not hold any more.
-                    self.state.withLock { $0.stopped[path] = nil }
-                    guard slot.isActive else { continue }
-                    await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, core: core, isRetry: false)
-                } else {
-                    let recorder = self.state.withLock { state in
-                        if state.broken[path]?.isByCall == false { state.broken[path] = nil }
-                        return state.running[path].flatMap { $0.isOver || $0.isByCall ? nil : $0 }
-                    }
-                    await recorder?.stop(.stopped)
-                }
-            }
-        } catch {
-            self.log.error("A room's policy could not be read", metadata: ["room": "\(id)", "error": "\(error)"])
-        }
-    }
-
-    private func beginByPolicy(
-        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, core: ServerCore, isRetry: Bool
-    ) async {
-        // The same stream's publisher has returned, and its recording was stopped.
-        let isStopped = self.state.withLock { state -> Bool in
-            guard let held = state.stopped[path.description]?.stream else { return false }
-            return held === core.registry.find(path.description)
-        }
-        guard !isStopped else { return }
-        do throws(Refusal) {
-            _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true, core: core)
-        } catch {
-            if error == .isRecording, let stream = core.registry.find(path.description) {
-                // Perhaps of what was live before, behind a slow disk: then this one's turn comes with that one's end.
-                let isFree = self.state.withLock { state in
-                    guard state.running[path.description] != nil else { return true }
-                    state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)
-                    return false
-                }
-                if isFree, !isRetry {
-                    await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: isByCall, core: core, isRetry: true)
-                }
-                return
-            }
-            guard case .end(let end) = error, !isRetry else { return }
-            self.tellRefused(path, roomID: roomID, slot: slot, end)
-        }
-    }
-
-    /// Once for a stream, not with each attempt.
-    func tellRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
-        self.log.error("Not recording", metadata: ["stream": "\(path)", "reason": "\(end.rawValue)"])
-        let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
-        self.rooms.recordingTaskEnded(task, end, wasStarted: false)
-    }
-
-    /// Tries again what failed a while ago and is live still.
-    func retry(nowMs: Int64, core: ServerCore) async {
-        self.heads.dropStale(nowMs: nowMs)
-        let due = self.state.withLock { state -> [(StreamPath, Broken)] in
-            state.stopped = state.stopped.filter { $0.value.stream != nil }
-            var due: [(StreamPath, Broken)] = []
-            for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
-                state.broken[name] = nil
-                // Another stream of that name begins by policy, or by a call of its own.
-                guard let path = StreamPath(name), let stream = broken.stream, stream === core.registry.find(name) else {
-                    state.failures[name] = nil
-                    continue
-                }
-                due.append((path, broken))
-            }
-            return due
-        }
-        for (path, broken) in due {
-            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, core: core, isRetry: true)
         }
     }
 
