@@ -17,6 +17,8 @@ struct StreamCheck {
     private(set) var windowBytes = 0
     private(set) var latency = Histogram()
     private(set) var firstKeyframeNs: UInt64?
+    /// When the first frame came. Nanoseconds.
+    private var firstNs: UInt64?
 
     /// What is received from here on is measured, and nothing before.
     mutating func restart(_ nowNs: UInt64) {
@@ -37,6 +39,8 @@ struct StreamCheck {
     mutating func received(
         _ stamp: Stamp?, isVideo: Bool, isKeyframe: Bool, isIntact: Bool, length: Int, timestamp: UInt32, room: Int, nowNs: UInt64
     ) {
+        let firstNs = self.firstNs ?? nowNs
+        self.firstNs = firstNs
         self.messages += 1
         self.bytes += length
         if nowNs >= self.windowStartNs && nowNs < self.windowEndNs {
@@ -57,9 +61,9 @@ struct StreamCheck {
         } else {
             self.audio.received(stamp.sequence, timestamp: timestamp)
         }
-        // A frame sent before the window came from a cache or a backlog, which is not the latency of delivery. One that was sent within it
-        // counts however late it comes.
-        if stamp.sentNs >= self.windowStartNs && stamp.sentNs < self.windowEndNs {
+        // A frame sent before the window, or before the viewer was there, came from a cache or a backlog, which is not the latency of delivery.
+        // One that was sent within it counts however late it comes.
+        if stamp.sentNs >= max(self.windowStartNs, firstNs) && stamp.sentNs < self.windowEndNs {
             self.latency.record(microseconds: (nowNs &- stamp.sentNs) / 1000)
         }
     }
