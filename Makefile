@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test players soak demo bench budget sanitize release format lint clean
+.PHONY: help run test check players soak demo bench budget sanitize release format lint clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -15,6 +15,9 @@ run: ## build and start the server; it prints its addresses
 
 test: ## lint, build and run all tests
 	@exec scripts/test.sh $(ARGS)
+
+check: ## lint, build and the tests of the parts, for while you work
+	@exec scripts/check.sh
 
 players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump and Chromium with streams of every kind (an hour; twelve cases are part of `make test`)
 	@exec scripts/players.sh $(ARGS)

@@ -22,7 +22,10 @@ if [[ -z ${EARSHOT_BIN:-} || -z ${LOAD_BIN:-} ]]; then
     EARSHOT_BIN=${EARSHOT_BIN:-$bin/earshot}
     LOAD_BIN=${LOAD_BIN:-$bin/earshot-load}
 fi
-(($(nproc) >= 2)) && command -v taskset >/dev/null || { say "needs two cores and taskset"; exit 1; }
+if (($(nproc) < 2)) || ! command -v taskset >/dev/null; then
+    say "needs two cores and taskset"
+    exit 1
+fi
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx || true)
 module=${NGINX_RTMP_MODULE:-/usr/lib/nginx/modules/ngx_rtmp_module.so}
 

@@ -48,22 +48,6 @@ def say(text):
     print(text, flush=True)
 
 
-def run_again(suite, outcomes):
-    """Real players on a busy machine: one that came too late is asked once more. Returns the names of those that passed then; more than three
-    are no such thing."""
-    failed = [index for index, outcome in enumerate(outcomes) if outcome.wrong]
-    passed = []
-    if len(failed) > 3:
-        return passed
-    for index in failed:
-        outcome = suite.run(outcomes[index].case)
-        say("once more:\n" + row(outcome))
-        if not outcome.wrong:
-            outcomes[index] = outcome
-            passed.append(outcome.case.name)
-    return passed
-
-
 def main():
     options = arguments()
     cases = plan.ci_plan() if options.ci else plan.full_plan()
@@ -95,7 +79,6 @@ def main():
                 break
             outcomes.append(suite.run(case))
             say(row(outcomes[-1]))
-        again = run_again(suite, outcomes) if options.ci else []
     own = [outcome for outcome in outcomes if outcome.case.server == "earshot"]
     beside = beside_nginx(outcomes)
     if beside:
@@ -120,8 +103,6 @@ def main():
     elif bad:
         say(f"\nplayers: logs and pictures are in {folder}")
     also = f", {len(skipped)} skipped" if skipped else ""
-    if again:
-        say(f"players: passed only when run again: {', '.join(again)}")
     say(f"players: {passed} passed, {bad} failed{also} in {time.monotonic() - began:.0f} s")
     return 1 if bad else 0
 
