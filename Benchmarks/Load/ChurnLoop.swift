@@ -125,7 +125,7 @@ final class ChurnLoop {
             : UInt64(-log(Double.random(in: 1e-4..<1, using: &self.random)) * Double(self.plan.meanLifeNs))
         let viewer = try Viewer(
             target: self.target, name: self.plan.names[room], room: room, hasVideo: true,
-            receiveBufferBytes: stalls ? self.plan.stalledReceiveBufferBytes : nil)
+            receiveBufferBytes: stalls ? self.plan.stalledReceiveBufferBytes : nil, source: index)
         self.places[index] = Place(
             viewer: viewer, generation: self.places[index].generation &+ 1, stalls: stalls, actsNs: 0, endsNs: now + life)
         self.schedule(index, now)

@@ -41,6 +41,7 @@ struct Target {
     var port: UInt16
     var app: String
     var address: sockaddr_in
+    let isLoopback: Bool
     /// Viewers play here, by HTTP-FLV.
     var httpPort: UInt16?
 
@@ -59,8 +60,8 @@ struct Target {
         address.sin_port = port.bigEndian
         guard inet_pton(AF_INET, host, &address.sin_addr) == 1 else { throw .badURL(url) }
         // 127.0.0.0/8; s_addr is in network order.
-        let isLoopback = UInt32(bigEndian: address.sin_addr.s_addr) >> 24 == 127
-        guard isLoopback || allowRemote else { throw .notLoopback(host) }
+        self.isLoopback = UInt32(bigEndian: address.sin_addr.s_addr) >> 24 == 127
+        guard self.isLoopback || allowRemote else { throw .notLoopback(host) }
         self.host = host
         self.port = port
         self.app = String(parts[1])
@@ -71,9 +72,9 @@ struct Target {
 /// TCP sockets as plain descriptors.
 enum Socket {
     /// A socket that is connecting (`isBlocking` false) or connected.
-    /// `port`: another one than the target's.
+    /// `port`: another one than the target's. `source`: the address to come from is one of a few loopback addresses, by this number.
     static func open(
-        to target: Target, port: UInt16? = nil, isBlocking: Bool, receiveBufferBytes: Int? = nil
+        to target: Target, port: UInt16? = nil, source: Int? = nil, isBlocking: Bool, receiveBufferBytes: Int? = nil
     ) throws(LoadError) -> CInt {
         let kind = CInt(SOCK_STREAM.rawValue) | (isBlocking ? 0 : CInt(SOCK_NONBLOCK.rawValue))
         let descriptor = socket(AF_INET, kind | CInt(SOCK_CLOEXEC.rawValue), 0)
@@ -81,6 +82,7 @@ enum Socket {
         self.set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, 1)
         // Before connect: the window scale is settled in the handshake.
         if let receiveBufferBytes { self.set(descriptor, SOL_SOCKET, SO_RCVBUF, CInt(clamping: receiveBufferBytes)) }
+        if let source, target.isLoopback { self.bind(descriptor, to: source) }
         var address = target.address
         if let port { address.sin_port = port.bigEndian }
         let result = withUnsafePointer(to: &address) { pointer in
@@ -95,6 +97,27 @@ enum Socket {
         }
         return descriptor
     }
+
+    /// An address has 28,000 ports for connections to one server. With 20,000 taken, connect() searches for a free one for so long that the
+    /// generator's core does nothing else.
+    private static func bind(_ descriptor: CInt, to source: Int) {
+        // Only the address now, the port when connect() knows to where: ip(7).
+        self.set(descriptor, CInt(IPPROTO_IP), Self.bindWithoutPort, 1)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        // 127.0.1.1 and those after it.
+        address.sin_addr.s_addr = (0x7f00_0101 + UInt32(source % Self.sources)).bigEndian
+        // Refused: any address, as without it.
+        _ = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    private static let sources = 16
+    /// linux/in.h: IP_BIND_ADDRESS_NO_PORT, which Glibc's module does not always have.
+    private static let bindWithoutPort: CInt = 24
 
     private static func set(_ descriptor: CInt, _ level: CInt, _ option: CInt, _ value: CInt) {
         var value = value

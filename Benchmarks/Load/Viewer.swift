@@ -38,14 +38,17 @@ final class Viewer {
     /// How often the session is asked whether an acknowledgement is due, in bytes.
     private static let reportInterval: UInt64 = 256 << 10
 
-    init(target: Target, name: String, room: Int, hasVideo: Bool, receiveBufferBytes: Int?) throws(LoadError) {
+    /// `source`: see ``Socket``.
+    init(target: Target, name: String, room: Int, hasVideo: Bool, receiveBufferBytes: Int?, source: Int) throws(LoadError) {
         self.target = target
         self.name = name
         self.room = room
         self.hasVideo = hasVideo
         self.flv = target.httpPort == nil ? nil : FLVReader()
         self.startedNs = Clock.now()
-        self.descriptor = try Socket.open(to: target, port: target.httpPort, isBlocking: false, receiveBufferBytes: receiveBufferBytes)
+        self.descriptor = try Socket.open(
+            to: target, port: target.httpPort, source: source, isBlocking: false,
+            receiveBufferBytes: receiveBufferBytes)
     }
 
     func connected() {

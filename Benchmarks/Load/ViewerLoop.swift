@@ -137,7 +137,8 @@ final class ViewerLoop {
             self.nextReturning += 1
             let before = self.viewers[next.index]
             let viewer = try Viewer(
-                target: self.target, name: before.name, room: before.room, hasVideo: before.hasVideo, receiveBufferBytes: nil)
+                target: self.target, name: before.name, room: before.room, hasVideo: before.hasVideo, receiveBufferBytes: nil,
+                source: next.index)
             viewer.check.windowStartNs = self.windowStartNs
             self.viewers[next.index] = viewer
             try self.joiners.add(viewer.descriptor, token: UInt64(next.index), [.read, .write, .hangUp])
@@ -151,7 +152,8 @@ final class ViewerLoop {
             let plan = self.planned[self.nextPlanned]
             self.nextPlanned += 1
             let viewer = try Viewer(
-                target: self.target, name: plan.name, room: plan.room, hasVideo: plan.hasVideo, receiveBufferBytes: plan.receiveBufferBytes)
+                target: self.target, name: plan.name, room: plan.room, hasVideo: plan.hasVideo, receiveBufferBytes: plan.receiveBufferBytes,
+                source: self.viewers.count)
             viewer.check.windowStartNs = self.windowStartNs
             self.viewers.append(viewer)
             try self.joiners.add(viewer.descriptor, token: UInt64(self.viewers.count - 1), [.read, .write, .hangUp])
