@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test check players soak demo bench budget sanitize release format lint clean
+.PHONY: help run test check players torture fuzz mutants soak demo bench budget sanitize release format lint clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -21,6 +21,9 @@ check: ## lint, build and the tests of the parts, for while you work
 
 players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump and Chromium with streams of every kind (an hour; twelve cases are part of `make test`)
 	@exec scripts/players.sh $(ARGS)
+
+torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhook targets (hours; a minute of it is part of `make test`)
+	@exec scripts/torture.sh $(ARGS)
 
 soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 \

@@ -1,0 +1,129 @@
+"""Webhook targets that are slow, down, or lie: each gets every event at least once when it comes back, in order per room, and nobody is
+disturbed meanwhile."""
+
+import collections
+import os
+import threading
+import time
+
+from ledger import Ledger
+from media import Publisher, Viewer
+from server import Server
+from targets import WAYS, Target
+from tools import eventually
+
+SETTINGS = {
+    "webhooks.timeout": "1s",
+    "webhooks.retries": "1000",
+    "webhooks.retryInterval": "300ms",
+    "rooms.policy.neverStarted": "12h",
+    "recording.minFree": "0B",
+}
+# KiB that the server may grow by, and bytes of its log.
+GROWTH, LOG = 120 << 10, 200_000
+
+
+def run(context):
+    for number in context.each_round():
+        folder = context.path(f"round-{number}", "")
+        ways = ("good", *(WAYS[1:] if not context.is_short else context.random.sample(WAYS[1:], 7)))
+        targets = [Target(way, context.random.randrange(1 << 32)) for way in ways]
+        try:
+            _Round(context, folder, targets).run()
+        finally:
+            for target in targets:
+                target.close()
+        context.forget(folder)
+
+
+class _Round:
+    def __init__(self, context, folder, targets):
+        self.context, self.folder, self.targets = context, folder, targets
+        self.settings = {**SETTINGS, "webhooks.urls": ",".join(target.url for target in targets)}
+        self.ledger = Ledger(context)
+
+    def start(self):
+        return Server(self.context.earshot, os.path.join(self.folder, "data"), self.settings)
+
+    def run(self):
+        context = self.context
+        # One of the targets is there, then the server is killed, with most of it undelivered.
+        with self.start() as server:
+            with Publisher(context, f"{server.rtmp}/live/cam1", os.path.join(self.folder, "publisher.log")), Viewer(server.http_port, "cam1") as viewer:
+                if not context.expect(viewer.sees(20), f"no stream before anything was done: {server.tail()}"):
+                    return
+                self._trouble(server, viewer)
+            if context.random.random() < 0.5:
+                server.kill()
+            else:
+                context.expect(server.terminate() == 0, f"SIGTERM: {server.tail()}")
+        with self.start() as server:
+            for target in self.targets:
+                if not target.is_good:
+                    target.recover()
+            self._delivered(server)
+
+    def _trouble(self, server, viewer):
+        context = self.context
+        before = server.resident_kib()
+        good = self.targets[0]
+        viewer.watch()
+        stop = threading.Event()
+        threads = self.ledger.work(server, f"h{context.round}", stop, workers=2, most=12 if context.is_short else 60)
+        seconds = 3 if context.is_short else context.random.uniform(5, 25)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            context.expect(server.answers() == 200, "no health check meanwhile")
+            time.sleep(0.3)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        last = server.events()[-1]["id"]
+        prompt = eventually(10, lambda: any(event["id"] >= last for event in good.accepted()))
+        context.expect(prompt, f"a good target has not got event {last} for 10 s: {len(good.accepted())} have come")
+        context.expect(viewer.gap() < 4, f"a viewer had nothing for {viewer.gap():.1f} s")
+        context.expect(server.resident_kib() - before < GROWTH, f"the server has grown by {server.resident_kib() - before} KiB")
+        context.expect(server.log_bytes() < LOG, f"the log has {server.log_bytes()} bytes")
+
+    def _delivered(self, server):
+        """All to all, at last."""
+        context = self.context
+        end = time.monotonic() + 60
+        pending = None
+        while time.monotonic() < end:
+            pending = server.get("callbacks?state=pending&limit=1")["list"]
+            if not pending:
+                break
+            time.sleep(0.2)
+        context.expect(not pending, f"a notice is still pending after 60 s: {pending}")
+        events = server.events()
+        context.count("events", len(events))
+        for target in self.targets:
+            _judge(context, target, events)
+            context.count("requests", len(target.seen()))
+        abandoned = server.get("callbacks?state=failed&limit=10")["list"]
+        context.expect(not abandoned, f"notices were given up: {abandoned[:1]}")
+
+
+def _judge(context, target, events):
+    """Every event once at least, and a room's in order."""
+    accepted = target.accepted()
+    got = {event["id"] for event in accepted}
+    lost = [event["id"] for event in events if event["id"] not in got]
+    context.expect(not lost, f"target {target.way}: {len(lost)} of {len(events)} events never came, such as {lost[:3]}")
+    context.expect(not target.malformed, f"target {target.way}: not as documented: {target.malformed[:2]}")
+    by_id = {event["id"]: event for event in events}
+    last = collections.defaultdict(int)
+    for event in accepted:
+        if event["id"] not in by_id:
+            # Of a change that was not answered, and told all the same.
+            context.find(f"target {target.way} was told of event {event['id']}, which is not in the store")
+            continue
+        wrong = {name for name in ("kind", "roomId", "number", "at", "data") if event[name] != by_id[event["id"]][name]}
+        context.expect(not wrong, f"target {target.way}: event {event['id']} has another {wrong}")
+        room = event["roomId"]
+        if room is None:
+            continue
+        # Told again is told again; but never a later one before an earlier one.
+        context.expect(event["number"] <= last[room] + 1, f"target {target.way}: room {room} got number {event['number']} after {last[room]}")
+        last[room] = max(last[room], event["number"])

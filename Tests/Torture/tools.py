@@ -1,0 +1,123 @@
+"""What every kind of torture needs: its context, seeds, findings, and the shims."""
+
+import collections
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Processes and the RTMP publisher are those of the players suite.
+sys.path.append(os.path.join(HERE, "..", "Players"))
+
+_output = threading.Lock()
+
+
+def say(text):
+    with _output:
+        print(text, flush=True)
+
+
+class NotHere(Exception):
+    """This machine cannot run a kind; the text says what it lacks."""
+
+
+class Context:
+    """One kind's run: binaries, a folder of its own, a seed, and what it has found. Owned by the run; findings come from any thread."""
+
+    def __init__(self, name, options, folder, seed, rounds, is_short):
+        self.name = name
+        self.earshot = options.earshot
+        self.load = options.load
+        self.folder = folder
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.rounds = rounds
+        self.is_short = is_short
+        self.shims = os.path.join(options.folder, "shims")
+        self.sample = os.path.join(options.folder, "sample.flv")
+        self.round = 0
+        self.findings = []
+        # What was done, for the table: the name of a thing and how many of it.
+        self.done = collections.Counter()
+        self._lock = threading.Lock()
+        self._said_at = time.monotonic()
+
+    def find(self, text):
+        """Something is wrong. The run goes on, and fails."""
+        with self._lock:
+            self.findings.append(f"round {self.round}: {text}")
+        say(f"FOUND {self.name}, seed {self.seed}, round {self.round}: {text}")
+
+    def expect(self, condition, text):
+        if not condition:
+            self.find(text)
+        return condition
+
+    def count(self, what, number=1):
+        with self._lock:
+            self.done[what] += number
+
+    def each_round(self):
+        """Counts the rounds, and says twice a minute how far they have come. Ends early when findings pile up."""
+        for self.round in range(1, self.rounds + 1):
+            if len(self.findings) >= 20:
+                say(f"{self.name}: ends after {self.round - 1} of {self.rounds} rounds, with {len(self.findings)} findings")
+                self.round -= 1
+                return
+            if time.monotonic() - self._said_at > 30:
+                self._said_at = time.monotonic()
+                say(f"{self.name}: round {self.round} of {self.rounds}, {len(self.findings)} findings")
+            yield self.round
+
+    def path(self, *parts):
+        path = os.path.join(self.folder, *parts)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def forget(self, path):
+        """Deletes a folder of a round in which nothing was found."""
+        if not any(text.startswith(f"round {self.round}:") for text in self.findings):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def compile_shim(folder):
+    """The preloaded library, built once for a run."""
+    os.makedirs(folder, exist_ok=True)
+    source, target = os.path.join(HERE, "shims", "disk.c"), os.path.join(folder, "disk.so")
+    command = ["cc", "-O1", "-g", "-shared", "-fPIC", "-o", target, source, "-ldl", "-lpthread"]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        raise RuntimeError(f"cc failed: {outcome.stderr[-600:]}")
+    return target
+
+
+def preload_clock():
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"):
+        path = f"{folder}/faketime/libfaketimeMT.so.1"
+        if os.path.exists(path):
+            return path
+    raise NotHere("libfaketime is not installed")
+
+
+@contextlib.contextmanager
+def cleanly():
+    """Turns SIGTERM into an exception, so that all that was started is ended."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    yield
+
+
+def eventually(seconds, condition, every=0.05):
+    """Whether the condition came true in time."""
+    end = time.monotonic() + seconds
+    while True:
+        if condition():
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(every)
