@@ -78,8 +78,8 @@ class Ledger:
                 self.tokens[f"t{name}"] = time.monotonic_ns()
         return True
 
-    def work(self, server, prefix, stop, workers=2, most=200, may_refuse=False):
-        """Threads that ask until `stop` is set or the server is gone; join them."""
+    def work(self, server, prefix, stop, workers=2, most=200, may_refuse=False, pause=0.0):
+        """Threads that ask until `stop` is set or the server is gone; join them. `pause`: seconds between rooms."""
 
         def run(worker):
             for number in range(most):
@@ -89,6 +89,7 @@ class Ledger:
                     if not self.work_on_one(server, f"{prefix}-{worker}-{number}", number % 4 == 0, may_refuse):
                         # The store is in trouble.
                         stop.wait(0.05)
+                    stop.wait(pause)
                 except TimeoutError:
                     # A call must be answered, whatever happens: unless the server is stopped or was killed.
                     if server.is_running and not stop.is_set():
@@ -138,18 +139,30 @@ class Ledger:
                 find(f"room {name}: its last event is {there[-1]}, and it is {states.get(name)}")
             if not there and name in states:
                 find(f"room {name} is there, and its event is not")
-        self._compare_names(server, until_ns, find)
-        return len(events)
+        self._compare_names(server, events, until_ns, find)
+        return events
+
+    def compare_recordings(self, events, recordings, where=""):
+        """Each finished recording was told once."""
+        told = collections.Counter(event["data"]["recordingId"] for event in events if event["kind"] == "record.finished")
+        for item in recordings:
+            count = told[item["recordingId"]]
+            if item["state"] == "finished" and count != 1:
+                self.context.find(f"{where}recording {item['recordingId']} is finished, and that was told {count} times")
 
     @staticmethod
     def _states(server):
         return {room["roomId"]: room["state"] for room in server.pages("rooms?pageSize=200")}
 
-    def _compare_names(self, server, until_ns, find):
+    def _compare_names(self, server, events, until_ns, find):
         sure = lambda table: {name for name, at in table.items() if until_ns is None or at <= until_ns}
         lost = sure(self.bans) - self._banned(server)
         if lost:
             find(f"{len(lost)} bans are lost, such as {sorted(lost)[0]}")
+        told = {event["data"]["name"] for event in events if event["kind"] == "stream.forbidden"}
+        lost = sure(self.bans) - told
+        if lost:
+            find(f"{len(lost)} bans have no event, such as {sorted(lost)[0]}")
         tokens = [token["name"] for token in server.get("tokens")["list"]]
         if len(set(tokens)) != len(tokens):
             find("a token is there twice")

@@ -93,6 +93,7 @@ class _Life:
             return
         by_path = {os.path.join(self.folder, "recordings", item["file"]): item for item in recordings}
         self.context.count("recordings", len(self.left))
+        self.ledger.compare_recordings(server.events(), recordings)
         for path, (count, whole) in self.left.items():
             item = by_path.get(path)
             if not self.context.expect(item, f"{path} is in no list"):

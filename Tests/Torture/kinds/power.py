@@ -11,8 +11,7 @@ from server import Failed, Server, check_store
 SETTINGS = {
     "recording.apps": "live",
     "recording.fragment": "500ms",
-    "recording.fsync": "1s",
-    "recording.splitDuration": "2s",
+    "recording.splitDuration": "3s",
     "recording.minFree": "0B",
     "rooms.policy.neverStarted": "12h",
 }
@@ -61,12 +60,13 @@ class _Run:
     def _serve(self, start, ends_cleanly):
         log = os.path.join(self.folder, f"disk-{start}.log")
         environment = {"LD_PRELOAD": os.path.join(self.context.shims, "disk.so"), "TORTURE_ROOT": self.data, "TORTURE_LOG": log}
-        with Server(self.context.earshot, self.data, SETTINGS, environment) as server:
+        settings = {**SETTINGS, "recording.fsync": self.context.random.choice(("fragment", "fragment", "1s"))}
+        with Server(self.context.earshot, self.data, settings, environment) as server:
             self.first_ns = self.first_ns or server.started_ns
             stop = threading.Event()
             seconds = 3.5 if self.context.is_short else self.context.random.uniform(4, 8)
             with Publisher(self.context, f"{server.rtmp}/live/cam{start}", os.path.join(self.folder, "publisher.log")):
-                threads = self.ledger.work(server, f"s{start}", stop, workers=2, most=60 if self.context.is_short else 150)
+                threads = self.ledger.work(server, f"s{start}", stop, workers=2, most=1000, pause=self.context.random.choice((0.03, 0.1)))
                 for _ in range(int(seconds / 0.5)):
                     stop.wait(0.5)
                     self.ledger.note_finished(server)
@@ -128,6 +128,7 @@ class _Run:
             context.find(f"{where}{problem}")
         context.count("recordings", len(recordings))
         context.count("synced recordings", len(kept))
+        self.ledger.compare_recordings(server.events(), recordings, where)
         by_id = {item["recordingId"]: item for item in recordings}
         for name, (at, duration) in self.ledger.finished.items():
             if at > until_ns:
