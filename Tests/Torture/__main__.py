@@ -11,7 +11,7 @@ import traceback
 import zlib
 
 import kinds
-from tools import Context, NotHere, cleanly, compile_shim, say
+from tools import Context, NotHere, cleanly, compile_shim, interrupted, say
 
 # Beside each other in the short form: most of each is waiting.
 CI_LANES = 3
@@ -104,6 +104,9 @@ def main():
     options.folder_given = options.folder is not None
     folder = options.folder = os.path.abspath(options.folder or tempfile.mkdtemp(prefix="earshot-torture-"))
     os.makedirs(folder, exist_ok=True)
+    if os.listdir(folder):
+        say(f"torture: --folder must name a new or empty folder, and {folder} has something in it")
+        return 2
     say(f"torture: seed {options.seed}, in {folder}")
     began = time.monotonic()
     outcomes = []
@@ -116,10 +119,11 @@ def main():
         try:
             run_all([outcome for outcome in outcomes if outcome.context.name != kinds.ALONE], CI_LANES if options.ci else 1)
             run_all([outcome for outcome in outcomes if outcome.context.name == kinds.ALONE], 1)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit) as why:
             # What runs ends with this process.
+            interrupted.set()
             say(f"torture: interrupted; data directories and logs are in {folder}")
-            return 130
+            return 130 if isinstance(why, KeyboardInterrupt) else 143
     return report(options, outcomes, folder, time.monotonic() - began)
 
 

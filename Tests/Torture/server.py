@@ -177,8 +177,15 @@ class Server:
     # MARK: The process
 
     def resident_kib(self):
-        with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
-            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+        return self._status("VmRSS")
+
+    def highest_kib(self):
+        """The most memory that it ever had."""
+        return self._status("VmHWM")
+
+    def _status(self, name):
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as file:
+            return int(re.search(name + r":\s+(\d+)", file.read())[1])
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

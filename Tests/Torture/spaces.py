@@ -1,8 +1,6 @@
 """A small disk for one server: a tmpfs in a mount namespace of its own, which goes when its keeper does."""
 
 import os
-import subprocess
-import time
 
 from tools import NotHere, eventually
 

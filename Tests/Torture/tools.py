@@ -16,6 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "Players"))
 
 _output = threading.Lock()
+# Set when the run is interrupted: what is found while everything is being ended is nothing.
+interrupted = threading.Event()
 
 
 def say(text):
@@ -50,6 +52,8 @@ class Context:
 
     def find(self, text):
         """Something is wrong. The run goes on, and fails."""
+        if interrupted.is_set():
+            return
         with self._lock:
             self.findings.append(f"round {self.round}: {text}")
         say(f"FOUND {self.name}, seed {self.seed}, round {self.round}: {text}")

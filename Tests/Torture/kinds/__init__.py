@@ -6,11 +6,11 @@ import importlib
 ALONE = "hostile"
 # Module, rounds of the short form, rounds of the long form.
 PLAN = (
-    ("stall", 3, 300),
+    ("stall", 3, 150),
     ("kill", 10, 2000),
     ("descriptors", 1, 100),
     ("fulldisk", 1, 100),
-    ("faults", 2, 300),
+    ("faults", 2, 200),
     ("power", 8, 2000),
     ("clock", 12, 1000),
     ("hostile", 1, 20),

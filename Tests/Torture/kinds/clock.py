@@ -12,7 +12,7 @@ import time
 from ledger import Ledger
 from media import Publisher, Viewer, unplayable
 from server import Server, check_store
-from tools import eventually, preload_clock
+from tools import preload_clock
 
 SETTINGS = {
     "recording.apps": "live",

@@ -1,6 +1,7 @@
 """Hostile clients beside honest ones, in a control group of 512 MB: the server is not killed for its memory, and no honest viewer lacks a byte."""
 
 import atexit
+import contextlib
 import json
 import os
 import signal
@@ -8,13 +9,20 @@ import time
 
 from media import Publisher, Viewer
 from server import Server
-from tools import HERE, NotHere, eventually
+from tools import HERE, NotHere, eventually, say
 
 from processes import Process
 
 LIMIT = 512 << 20
-# All come from one address here.
-SETTINGS = {"limits.connectionsPerAddress": "20000", "limits.httpPerAddress": "20000", "limits.httpConnections": "4000", "limits.viewersPerStream": "5000"}
+SETTINGS = {
+    # All come from one address here.
+    "limits.connectionsPerAddress": "20000",
+    "limits.httpPerAddress": "20000",
+    "limits.httpConnections": "4000",
+    "limits.viewersPerStream": "5000",
+    # Of the media of streams and what connections have sent: as by default in such a group.
+    "limits.memory": "307MiB",
+}
 # Milliseconds that an honest viewer may be behind while the machine is busy with the attack itself.
 BEHIND = 4_500
 
@@ -24,10 +32,18 @@ def run(context):
         raise NotHere("earshot-load is not there (--load PATH)")
     for number in context.each_round():
         folder = context.path(f"round-{number}", "")
-        with MemoryGroup(LIMIT) as group:
-            with Server(context.earshot, os.path.join(folder, "data"), SETTINGS, under=group.under) as server:
+        with memory_group() as group:
+            with Server(context.earshot, os.path.join(folder, "data"), SETTINGS, under=group.under if group else ()) as server:
                 _round(context, server, group, folder)
         context.forget(folder)
+
+
+def memory_group():
+    try:
+        return MemoryGroup(LIMIT)
+    except NotHere as why:
+        say(f"hostile: {why}; the server's memory is looked at instead")
+        return contextlib.nullcontext()
 
 
 class MemoryGroup:
@@ -94,9 +110,6 @@ class MemoryGroup:
                 return int(count)
         return 0
 
-    def highest(self):
-        return int(self.read("memory.max_usage_in_bytes", "memory.peak") or 0)
-
 
 def _round(context, server, group, folder):
     viewers, clients, seconds = (50, 40, 8) if context.is_short else (1000, 150, 60)
@@ -137,8 +150,11 @@ def _watch(context, server, load, seconds):
 
 
 def _judge(context, server, group, report, load, attackers):
-    context.expect(group.kills() == 0, f"the system has killed in the control group {group.kills()} times")
-    context.count("MiB at most", group.highest() >> 20)
+    if group:
+        context.expect(group.kills() == 0, f"the system has killed in the control group {group.kills()} times")
+    highest = server.highest_kib() >> 10
+    context.expect(highest < LIMIT >> 20, f"the server had {highest} MiB")
+    context.done["MiB at most"] = max(context.done["MiB at most"], highest)
     text = attackers.text().strip().splitlines()[-1]
     try:
         done = json.loads(text)
