@@ -27,7 +27,7 @@ def arguments():
     parser.add_argument("--share", type=float, default=1, help="a part of the long form's rounds, such as 0.1")
     parser.add_argument("--seed", type=int, help="repeats a run's choices (default: another one each time)")
     parser.add_argument("--folder", help="where data directories and logs go (default: a new folder for temporary files)")
-    parser.add_argument("--keep", action="store_true", help="keep the folder of a run that found nothing, too")
+    parser.add_argument("--keep", action="store_true", help="keep all data directories and logs, also where nothing was found")
     return parser.parse_args()
 
 

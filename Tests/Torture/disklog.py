@@ -153,21 +153,25 @@ class Disk:
     def _below(self, path):
         return os.path.relpath(path, self.root)
 
-    def lose_power(self, random, folder):
-        """Writes into a new folder what the disk holds when the power fails now, in one of many ways."""
+    def lose_power(self, random, folder, mapped=()):
+        """Writes into a new folder what the disk holds when the power fails now, in one of many ways. `mapped` are files that are not written
+        but mapped, which the system has put on the disk whenever it liked: (path below the root, bytes)."""
         names = dict(self._durable)
         for change in self._pending[: random.randint(0, len(self._pending))]:
             self._rename(change, names)
         os.makedirs(folder, 0o700)
         survival = random.choice((0, 0.5, 0.5, 0.9, 1))
         for path, file in names.items():
-            # SQLite's index of its log is mapped and not written: as after a restart, there is none.
+            # SQLite's index of its log is mapped, and not written.
             if os.path.isdir(path) or path.endswith("-shm"):
                 continue
             target = os.path.join(folder, self._below(path))
             os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
             with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
                 out.write(self._content(file, random, survival))
+        for path, content in mapped:
+            with open(os.path.join(folder, path), "wb") as out:
+                out.write(content)
 
     def _content(self, file, random, survival):
         content = bytearray(file.durable)

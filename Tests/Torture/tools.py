@@ -41,6 +41,7 @@ class Context:
         self.random = random.Random(seed)
         self.rounds = rounds
         self.is_short = is_short
+        self.keeps_all = options.keep
         self.shims = os.path.join(options.folder, "shims")
         self.sample = os.path.join(options.folder, "sample.flv")
         self.round = 0
@@ -86,7 +87,7 @@ class Context:
 
     def forget(self, path):
         """Deletes a folder of a round in which nothing was found."""
-        if not any(text.startswith(f"round {self.round}:") for text in self.findings):
+        if not self.keeps_all and not any(text.startswith(f"round {self.round}:") for text in self.findings):
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -3,6 +3,7 @@
 import bisect
 import os
 import threading
+import time
 
 import disklog
 from ledger import Ledger
@@ -15,6 +16,8 @@ SETTINGS = {
     "recording.minFree": "0B",
     "rooms.policy.neverStarted": "12h",
 }
+# SQLite's index of its write-ahead log, which it maps.
+INDEX = "earshot.db-shm"
 # Moments at which the power of one run fails.
 CUTS = 40
 
@@ -38,6 +41,7 @@ class _Run:
         self.data = os.path.join(self.folder, "data")
         self.ledger = Ledger(context)
         self.first_ns = None
+        self.indexes = []
         logs = [self._serve(0, ends_cleanly=False), self._serve(1, ends_cleanly=True)]
         self.records = disklog.read(logs)
         # In order, so that the log is gone through once. The last record may be one.
@@ -67,9 +71,10 @@ class _Run:
             seconds = 3.5 if self.context.is_short else self.context.random.uniform(4, 8)
             with Publisher(self.context, f"{server.rtmp}/live/cam{start}", os.path.join(self.folder, "publisher.log")):
                 threads = self.ledger.work(server, f"s{start}", stop, workers=2, most=1000, pause=self.context.random.choice((0.03, 0.1)))
-                for _ in range(int(seconds / 0.5)):
-                    stop.wait(0.5)
+                for _ in range(int(seconds / 0.25)):
+                    stop.wait(0.25)
                     self.ledger.note_finished(server)
+                    self._note_index()
             stop.set()
             for thread in threads:
                 thread.join()
@@ -79,6 +84,17 @@ class _Run:
                 server.kill()
         return log
 
+    def _note_index(self):
+        """SQLite's index of its log as it is now: the disk may have it, or an older one, or none."""
+        with open(os.path.join(self.data, INDEX), "rb") as file:
+            self.indexes.append((time.monotonic_ns(), file.read()))
+
+    def _mapped(self, until_ns):
+        indexes = [content for at, content in self.indexes if at <= until_ns]
+        if not indexes or self.context.random.random() < 0.4:
+            return ()
+        return ((INDEX, self.context.random.choice(indexes[-6:])),)
+
     def lose_power(self, number):
         context = self.context
         moment = self.moments[self.cuts]
@@ -87,7 +103,7 @@ class _Run:
             self.disk.take(self.records[self.disk.position])
         until_ns = self.records[moment - 1].time if moment else 0
         folder = context.path(f"disk-{number}", "data")
-        self.disk.lose_power(context.random, folder)
+        self.disk.lose_power(context.random, folder, self._mapped(until_ns))
         kept = self._kept(number)
         where = f"power failed after record {moment} of {len(self.records)}: "
         try:
