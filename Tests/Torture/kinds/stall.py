@@ -68,6 +68,11 @@ def _round(context, server, folder, victim, seconds):
         context.expect(server.is_running, f"{what}: the server ended: {server.tail()}")
         context.expect(viewer.sees(30), f"{what}: the stream does not go on: {server.tail()}")
         context.expect(beside.sees(30), f"{what}: the other stream does not go on")
+        if victim == "server" and publisher.starts == 1:
+            # Its connection never broke, and it is not its fault that it is behind.
+            before = player.text().count("out_time_ms")
+            goes_on = eventually(20, lambda: player.text().count("out_time_ms") > before + 3)
+            context.expect(goes_on, f"{what}: a player does not go on: {player.text()[-200:]}, {server.tail()}")
         context.expect(server.answers() == 200, f"{what}: no health check afterwards")
         context.expect(viewer.backward == 0, f"{what}: time went backwards for a viewer")
         publisher.stop()
