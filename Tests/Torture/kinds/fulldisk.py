@@ -7,7 +7,7 @@ import time
 
 from ledger import Ledger
 from media import Publisher, Viewer, unplayable
-from server import Server, check_store
+from server import Failed, Server, check_store
 from spaces import SmallDisk
 from tools import eventually
 
@@ -64,6 +64,7 @@ class _Round:
                     self.disk.fill(0)
                 status = server.terminate()
                 context.expect(status == 0, f"SIGTERM ended the server with {status}: {server.tail()}")
+        self._start_on_full_disk()
         self.disk.empty()
         for problem in check_store(context.earshot, self.data, self.disk.under):
             context.find(f"store check: {problem}")
@@ -75,6 +76,20 @@ class _Round:
             if context.expect(recordings is not None, "recordings are not finished after 60 s"):
                 for problem in unplayable(self.outside, recordings):
                     context.find(problem)
+
+    def _start_on_full_disk(self):
+        """It serves, or says why not."""
+        self.disk.fill(0)
+        try:
+            with self.start() as server:
+                self.context.expect(server.answers() == 200, "a server that was started on a full disk answers no health check")
+                self.context.expect(server.answers("/readyz") == 503, "a server that was started on a full disk is ready")
+                self.context.count("starts on a full disk")
+        except Failed as why:
+            text = str(why)
+            says = "ended with 1" in text and any(word in text for word in ("disk", "space", "full"))
+            self.context.expect(says, f"a start on a full disk: {text}")
+            self.context.count("refused starts on a full disk")
 
     def _short_of_room(self, server, viewer):
         """Less than data.minFree."""

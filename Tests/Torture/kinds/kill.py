@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import shutil
+import signal
 import threading
 import time
 
@@ -9,6 +11,8 @@ from ledger import Ledger
 from media import Publisher, fragments, packets, packets_of, recorded_files
 from server import Server, check_store
 from tools import eventually
+
+from processes import Process
 
 SETTINGS = {"recording.apps": "live", "recording.fragment": "500ms", "recording.minFree": "0B", "rooms.policy.neverStarted": "12h"}
 # So many kills of one data directory.
@@ -49,6 +53,8 @@ class _Life:
         random = self.context.random
         # Every third kill waits for a recording to have begun.
         records = number % 3 == 0
+        if number % 4 == 1 and self.kills:
+            self._kill_early()
         moment = random.uniform(0.2, 2.5) if records else random.uniform(0.02, 0.5)
         with self._start() as server:
             stop = threading.Event()
@@ -59,6 +65,7 @@ class _Life:
                 if records:
                     begun = eventually(20, lambda: any(f"/cam{number}/" in path for path in recorded_files(self.folder)))
                     self.context.expect(begun, f"nothing of cam{number} is recorded after 20 s: {server.tail()}")
+                backup = self._begin_backup(number) if number % 5 == 2 else None
                 stop.wait(moment)
                 self.context.expect(server.is_running, f"the server ended by itself: {server.tail()}")
                 self.killed_at[f"cam{number}"] = time.time()
@@ -66,10 +73,40 @@ class _Life:
             stop.set()
             for thread in threads:
                 thread.join()
+        if backup:
+            self._look_at_backup(backup)
         self.kills += 1
         for problem in check_store(self.context.earshot, self.folder):
             self.context.find(f"store check after the kill: {problem}")
         self._look_at_files(number)
+
+    def _kill_early(self):
+        """While it starts: reads the store, finishes the last run's recordings."""
+        for _ in range(self.context.random.randint(1, 3)):
+            words = [self.context.earshot, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", self.folder]
+            early = Process(words, os.path.join(os.path.dirname(self.folder), "early.log"))
+            time.sleep(self.context.random.uniform(0.005, 0.6))
+            self.context.expect(early.is_running, f"a start after a kill ended: {early.text()[-500:]}")
+            early.stop(signal.SIGKILL)
+            self.context.count("killed starts")
+
+    def _begin_backup(self, number):
+        """Beside the running server, and its end."""
+        folder = os.path.join(os.path.dirname(self.folder), f"backup-{number}")
+        words = [self.context.earshot, "store", "backup", folder, "--data", self.folder]
+        return folder, Process(words, os.path.join(os.path.dirname(self.folder), "backup.log"))
+
+    def _look_at_backup(self, backup):
+        folder, process = backup
+        status = process.popen.wait(60)
+        there = os.path.exists(folder)
+        # It may have met the kill; whole or not at all.
+        self.context.expect(there == (status == 0), f"a backup ended with {status}, and its folder is {'there' if there else 'not there'}")
+        if there:
+            self.context.count("backups")
+            for problem in check_store(self.context.earshot, folder):
+                self.context.find(f"store check of the backup {folder}: {problem}")
+            shutil.rmtree(folder)
 
     def _look_at_files(self, number):
         """As the kill has left them."""
