@@ -6,6 +6,8 @@ import http.client
 import threading
 import time
 
+# The server takes 1,000; each worker may be at one.
+MOST_TOKENS = 900
 _ACTIONS = (("forbid", "room.forbidden"), ("resume", "room.unforbidden"), ("close", "room.closed"))
 _STATES = {"room.created": "created", "room.forbidden": "forbidden", "room.unforbidden": "created", "room.closed": "closed"}
 
@@ -72,7 +74,7 @@ class Ledger:
         if not self._answered(status, data, "a ban", may_refuse):
             return False
         self.bans[f"x{name}"] = time.monotonic_ns()
-        if with_token:
+        if with_token and len(self.tokens) < MOST_TOKENS:
             status, data = server.call("POST", "tokens", {"name": f"t{name}", "role": "app"})
             if self._answered(status, data, "a token", may_refuse):
                 self.tokens[f"t{name}"] = time.monotonic_ns()
