@@ -6,6 +6,7 @@ import time
 from collections import deque
 
 from history import compact, digest, instant, room_answer
+from readers import read_page
 from wire import Lost, NotSent
 
 USERS = ("ann", "ben", "cem", "dora")
@@ -329,12 +330,10 @@ class Actor(threading.Thread):
         self.call(Request("list", "GET", f"/api/v1/rooms?pageSize=200&sort=id{query}", asked={"states": states}))
 
     def room_events(self, room):
-        from readers import read_page
-
         self.drop()
         connection, run = self.shared.server.connect()
         try:
-            after = self.random.choice((0, 0, 50, 500))
+            after = max(0, self.shared.recorder.told - self.random.choice((20, 100, 1_000)))
             read_page(connection, run, self.shared.recorder, f"client-{self.number}", after, room, 1_000, is_chain=False, by_path=True)
         finally:
             connection.close()

@@ -175,11 +175,15 @@ def _forbid(op, room, events):
         # A longer ban that the stream has already is kept.
         change.set(until=asked, ban_reason=op.asked["reason"])
     if "until" not in op.asked and change.room.until is asked:
-        # The end is as far from the call as was asked; the call's time is known by now, where there is a feed.
-        change.set(until=later(change.now, op.asked["ms"]))
+        change.set(until=_end_of_ban(op, change))
     if before == "expired":
         change.set(waiting=change.now)
     return _finish(op, change)
+
+
+def _end_of_ban(op, change):
+    """So far from the call as was asked: from when it was read, which is a little before it has its turn."""
+    return (op.start + op.asked["ms"], change.now[1] + op.asked["ms"])
 
 
 def _resume(op, room, events):
@@ -209,7 +213,7 @@ def _ban(op, room, events):
             change.set(forbid_reason=reason)
         change.emit("stream.forbidden")
     if "until" not in op.asked:
-        change.set(until=later(change.now, op.asked["ms"]))
+        change.set(until=_end_of_ban(op, change))
     if op.status is not None:
         change.set(until=narrowed(change.room.until, op.answer["until"], "forbiddenUntil"))
         if op.answer["reason"] != reason:

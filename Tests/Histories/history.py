@@ -68,6 +68,11 @@ class Recorder:
     def now(self):
         return time.monotonic() * 1000 + self._offset
 
+    @property
+    def told(self):
+        """How many different events were told so far."""
+        return len(self._places)
+
     def look(self):
         """Notes how far the wall clock has come away from the steady one."""
         apart = time.time() * 1000 - self.now()

@@ -10,7 +10,7 @@ FOREVER = float("inf")
 # Between the server's clock and the recorder's: both read the same clocks, in whole milliseconds.
 TOLERANCE = 50.0
 # A deadline that has passed shows at the latest so long after it, while the server runs.
-LATEST = 20_000.0
+LATEST = 30_000.0
 
 OPEN = ("created", "live", "interrupted")
 NOT_ENDED = OPEN + ("forbidden",)
