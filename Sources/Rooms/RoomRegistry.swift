@@ -285,11 +285,8 @@ package actor RoomRegistry {
     private func commit(_ batch: [Operation]) -> [Operation] {
         guard !batch.isEmpty else { return [] }
         var completions: [@Sendable () -> Void] = []
-        var outcomes: [Outcome] = []
-        var playChanges: [PlayTable.Change] = []
-        var kicks: [(kick: Kick, paths: [StreamPath])] = []
+        var done = WorkResults()
         let shortage = self.settings.disk.shortage
-        var gone: [RoomID] = []
         do {
             try self.store.transaction { store in
                 for operation in batch {
@@ -297,17 +294,14 @@ package actor RoomRegistry {
                     do {
                         let completion = try store.savepoint { try operation.run(work) }
                         completions.append(completion)
-                        outcomes += work.outcomes
-                        playChanges += work.playChanges
-                        kicks += work.kicks
-                        gone += work.gone
-                        for failure in work.failures { self.note(failure) { $0.lostFacts += 1 } }
+                        done.add(work)
                     } catch let lost as StoreAccess.TransactionLost {
                         throw lost.cause
                     } catch {
                         if operation.kind.isFact { self.note(error) { $0.lostFacts += 1 } }
                         // Refusals too are answered after the commit: they may rest on what the batch wrote.
                         completions.append { operation.fail(error) }
+                        if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
                     }
                 }
             }
@@ -323,7 +317,8 @@ package actor RoomRegistry {
             $0.commits += 1
             $0.operations += batch.count
         }
-        self.publish(outcomes, playChanges, kicks, gone: gone)
+        for failure in done.failures { self.note(failure) { $0.lostFacts += 1 } }
+        self.publish(done.outcomes, done.playChanges, done.kicks, gone: done.gone)
         for completion in completions { completion() }
         return []
     }

@@ -1,5 +1,22 @@
 import GRDB
 
+/// What the operations of a batch leave to be done after its commit, in their order. A value.
+struct WorkResults {
+    private(set) var outcomes: [RoomRegistry.Outcome] = []
+    private(set) var playChanges: [PlayTable.Change] = []
+    private(set) var kicks: [(kick: Kick, paths: [StreamPath])] = []
+    private(set) var gone: [RoomID] = []
+    private(set) var failures: [any Error] = []
+
+    mutating func add(_ work: RoomWork) {
+        self.outcomes += work.outcomes
+        self.playChanges += work.playChanges
+        self.kicks += work.kicks
+        self.gone += work.gone
+        self.failures += work.failures
+    }
+}
+
 /// One operation of a batch: the rules applied to what the store holds. Lives inside the batch's transaction, on the registry's queue.
 ///
 /// Events of one operation come in a fixed order: a stream's begin or end before the change of its room that it causes, and an ended
@@ -16,6 +33,8 @@ final class RoomWork {
     var kicks: [(kick: Kick, paths: [StreamPath])] = []
     /// For the same: rooms that are gone.
     private(set) var gone: [RoomID] = []
+    /// Rooms whose overdue deadlines the operation has applied.
+    private(set) var caughtUp: [String] = []
     /// What went wrong without failing the operation.
     var failures: [any Error] = []
     /// Bytes left on the disk when they are too few for anything new; nil otherwise.
@@ -54,10 +73,29 @@ final class RoomWork {
         // Each tick that does something moves the deadline; the bound is for a rule that does not.
         for _ in 0..<16 {
             guard let deadline = RoomRules.nextDeadline(of: room), deadline <= self.now else { return true }
+            if self.caughtUp.last != room.id.rawValue { self.caughtUp.append(room.id.rawValue) }
             guard try self.step(.tick, on: &room, by: .time) else { return false }
         }
         try self.store.postpone(room.id.rawValue, to: self.now.later(by: 60_000))
         return true
+    }
+
+    /// The deadlines that this refused operation had applied before it was undone, applied anew; nil when there are none. The refusal rests on
+    /// them: who was told that a room has expired, or is gone, must not find it as it was before.
+    func keepingDeadlines() throws -> RoomWork? {
+        guard !self.caughtUp.isEmpty else { return nil }
+        let work = RoomWork(store: self.store, now: self.now, settings: self.settings, shortage: self.shortage)
+        do {
+            try self.store.savepoint {
+                for id in self.caughtUp { if var room = try self.store.room(id) { _ = try work.catchUp(&room) } }
+            }
+            return work
+        } catch let lost as StoreAccess.TransactionLost {
+            throw lost.cause
+        } catch {
+            // A room that cannot be read: the timer notes that, and puts its time off.
+            return nil
+        }
     }
 
     // MARK: - One input
