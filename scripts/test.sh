@@ -24,6 +24,8 @@ attempt "tests of the server" run_tests --filter EarshotServerTests --skip Loade
 attempt "loaded server" run_tests --filter LoadedServerTests
 # And these have every message be sent when it is due.
 attempt "talk by the clock" run_tests --filter LoadedServerTalkTests
+attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot" 9>&-
+attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address
