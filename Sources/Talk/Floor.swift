@@ -36,10 +36,13 @@ package struct FloorSettings: Sendable, Equatable {
         self.mode = mode
         self.maxOpen = min(max(maxOpen, 1), 64)
         self.maxHoldMs = min(max(maxHoldMs, 1_000), 3_600_000)
-        self.idleMs = min(max(idleMs, 100), 60_000)
+        self.idleMs = min(max(idleMs, Self.idleRange.lowerBound), Self.idleRange.upperBound)
         self.preempts = preempts
         self.maxQueue = min(max(maxQueue, 0), 256)
     }
+
+    /// Milliseconds.
+    package static let idleRange: ClosedRange<Int64> = 100...60_000
 
     /// How many hold the floor at most.
     package var capacity: Int { self.mode == .ptt ? 1 : self.maxOpen }

@@ -55,6 +55,12 @@ package struct FloorRules: Sendable {
         return self.events
     }
 
+    /// For so long up to now nobody could be heard, whoever sent: it counts as nobody's silence.
+    package mutating func stoodStill(ms: Int64) {
+        let ms = min(max(ms, 0), TalkFormat.bounded(.max))
+        for index in self.holders.indices { self.holders[index].heardMs += ms }
+    }
+
     /// Who may not speak. Callers that forget a mute unmute here too.
     package var muted: Set<ParticipantID> { self.mutedOnes }
 
@@ -155,7 +161,7 @@ package struct FloorRules: Sendable {
 
     private mutating func heard(_ id: ParticipantID) {
         if let index = self.holders.firstIndex(where: { $0.id == id }) {
-            self.holders[index].heardMs = self.nowMs
+            self.holders[index].heardMs = max(self.holders[index].heardMs, self.nowMs)
         } else if let publisher = self.publishers[id], publisher.asksWithPacket {
             self.request(id, publisher.role)
         }

@@ -180,6 +180,25 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         #expect(rules.standing(of: cat) == .none && rules.holds(ann) && !rules.holds(ben))
     }
 
+    /// A server that could not hear anybody takes the floor from nobody for that; what came before and comes after still counts.
+    @Test func aStallIsNobodysSilence() {
+        var rules = FloorRules(settings: FloorSettings(mode: .ptt))
+        _ = rules.apply(.published(ann, .guest), nowMs: 0)
+        rules.stoodStill(ms: 9_000)
+        #expect(rules.nextDeadlineMs == 11_000)
+        // Made up for at a time that has passed: it is heard no earlier than it counts already.
+        _ = rules.apply(.heard(ann), nowMs: 500)
+        #expect(rules.apply(.tick, nowMs: 10_999).isEmpty && rules.holds(ann))
+        #expect(rules.apply(.tick, nowMs: 11_000).map(\.line) == ["released ann idle 11000"])
+        // Holding is holding, whoever stands still.
+        _ = rules.apply(.published(ben, .guest), nowMs: 20_000)
+        rules.stoodStill(ms: 40_000)
+        #expect(rules.nextDeadlineMs == 50_000)
+        rules.stoodStill(ms: -5)
+        rules.stoodStill(ms: .max)
+        #expect(rules.nextDeadlineMs == 50_000)
+    }
+
     @Test func settingsAreBroughtIntoRange() {
         let settings = FloorSettings(mode: .ptt, maxOpen: -1, maxHoldMs: 0, idleMs: .max, maxQueue: .max)
         #expect(settings.maxOpen == 1 && settings.maxHoldMs == 1_000 && settings.idleMs == 60_000 && settings.maxQueue == 256)

@@ -1,5 +1,6 @@
 internal import Logging
 internal import Rooms
+internal import Talk
 
 /// One setting of a server. The table `all` drives reading (file, environment, flags), checking and printing.
 package struct ConfigSetting: Sendable {
@@ -220,6 +221,9 @@ extension ConfigSetting {
         .make("talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange), "How long the floor may be held, in mode ptt."),
         .make("talk.preempts", \.talk.settings.preempts, .onOff, "Whether a higher role takes the floor at once, in mode ptt."),
         .make("talk.ducks", \.talk.settings.ducks, .onOff, "Whether who speaks hears the others less loud."),
+        .make(
+            "talk.idle", \.talk.idleMs, .duration(FloorSettings.idleRange),
+            "How long the floor stays with somebody who sends nothing, in mode ptt."),
         .make("talk.always", \.talk.always, .onOff, "Open the channel in rooms that have not been live yet, too."),
         .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix."),
         .make(

@@ -41,7 +41,9 @@ final class TalkChannel: Sendable {
         log[metadataKey: "room"] = "\(roomID)"
         self.engine = TalkEngine(log: log)
         self.state = Mutex(
-            TalkChannelState(settings: settings, members: TalkMembers(limits: settings.limits), floor: FloorRules(settings: settings.floor))
+            TalkChannelState(
+                settings: settings, members: TalkMembers(limits: settings.limits),
+                floor: FloorRules(settings: settings.floor(idleMs: core.config.talk.idleMs)))
         )
     }
 
@@ -129,6 +131,7 @@ final class TalkChannel: Sendable {
         state.emptySinceMs = nil
         guard !state.isTicking else { return }
         state.isTicking = true
+        state.tickedMs = nil
         self.clock.add(self)
     }
 
@@ -197,6 +200,7 @@ final class TalkChannel: Sendable {
     @discardableResult
     private func change(by actor: Actor? = nil, _ body: (inout TalkChannelState) -> [FloorEvent]) -> [FloorEvent] {
         self.state.withLock { state -> [FloorEvent] in
+            state.noteStall(nowMs: Self.nowMs)
             let events = body(&state)
             self.settle(events, by: actor, &state)
             return events
@@ -294,7 +298,7 @@ final class TalkChannel: Sendable {
             guard state.settings != settings else { return [] }
             state.settings = settings
             state.members.limits = settings.limits
-            return state.floor.apply(.settings(settings.floor), nowMs: Self.nowMs)
+            return state.floor.apply(.settings(settings.floor(idleMs: self.core.config.talk.idleMs)), nowMs: Self.nowMs)
         }
     }
 
@@ -322,6 +326,7 @@ final class TalkChannel: Sendable {
         var unused: [DerivedStream] = []
         var plan = TalkEngine.Plan()
         self.change { state in
+            state.tickedMs = max(state.tickedMs ?? nowMs, nowMs)
             unused = self.chooseOutputs(&state, nowMs)
             plan = state.plan(bitRate: self.core.config.talk.bitRate)
             plan.isMadeUp = isMadeUp

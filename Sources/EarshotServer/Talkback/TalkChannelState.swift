@@ -20,6 +20,8 @@ struct TalkChannelState {
     var held: Set<StreamPath> = []
     var isTicking = false
     var isClosed = false
+    /// When the newest tick was due; nil: there was none since it ticks.
+    var tickedMs: Int64?
     var emptySinceMs: Int64?
     var toldMs: Int64 = 0
     var toldText = ""
@@ -27,6 +29,16 @@ struct TalkChannelState {
 
     /// What a recording has beside it.
     static var recorded: TalkOutputs.Key { TalkOutputs.Key(target: .mix, codec: .aac) }
+
+    /// Ticks that are late by less are made up for; beyond that the server stood still.
+    private static let stallMs: Int64 = 1_100
+
+    /// Comes before anything that goes by the floor's times: while the server stood still it could hear nobody, and takes no floor for that.
+    mutating func noteStall(nowMs: Int64) {
+        guard self.isTicking, let tickedMs = self.tickedMs, nowMs - tickedMs > Self.stallMs else { return }
+        self.floor.stoodStill(ms: nowMs - tickedMs)
+        self.tickedMs = nowMs
+    }
 
     /// What a tick is to do.
     func plan(bitRate: Int) -> TalkEngine.Plan {

@@ -5,9 +5,10 @@ import Talk
 extension TalkSettings {
     var limits: TalkLimits { TalkLimits(talkers: self.talkers, listeners: self.listeners) }
 
-    var floor: FloorSettings {
+    func floor(idleMs: Int64) -> FloorSettings {
         FloorSettings(
-            mode: self.mode == .ptt ? .ptt : .open, maxOpen: self.maxOpen, maxHoldMs: self.maxHoldMs, preempts: self.preempts)
+            mode: self.mode == .ptt ? .ptt : .open, maxOpen: self.maxOpen, maxHoldMs: self.maxHoldMs, idleMs: idleMs,
+            preempts: self.preempts)
     }
 }
 
