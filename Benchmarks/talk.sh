@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What talk costs on one core: rooms of four talkers each (ffmpeg sends recorded tones in real time), listeners by rtmpdump. CPU of the
-# server, encodes, underruns. See README.md in this folder.
+# server, encodes, underruns. Before that, how long a voice takes through a server. See README.md in this folder.
 #
+#   DELAY=0              leaves that out, which needs a debug build with the tests
 #   SECONDS_MEASURED=20  of each part; the last one, of many rooms, takes LONG seconds (60; 600 for the ten minutes)
 #   EARSHOT_BIN          binary to use instead of a release build
 set -euo pipefail
@@ -13,6 +14,17 @@ for tool in ffmpeg rtmpdump python3; do
 done
 seconds=${SECONDS_MEASURED:-20} long=${LONG:-60}
 EARSHOT_BIN=${EARSHOT_BIN:-$(scripts/build.sh release earshot)/earshot}
+# By the client that the tests have, alone: clicks, timed from the message that brings one to the message that takes it on.
+if [[ ${DELAY:-1} != 0 ]]; then
+    say "delay of clicks"
+    (
+        . scripts/build-env.sh
+        enter_scratch debug
+        swift build --build-tests --scratch-path "$SCRATCH" >&2 9>&-
+        EARSHOT_MEASURE=1 swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --filter TalkDelayMeasurement 9>&- 2>&1 |
+            tee /dev/stderr | grep '^delay with'
+    )
+fi
 on_server_core=() on_load_core=()
 if (($(nproc) >= 2)) && command -v taskset >/dev/null; then
     on_server_core=(taskset -c 0)

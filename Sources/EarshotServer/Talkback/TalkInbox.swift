@@ -23,11 +23,16 @@ final class TalkInbox: StreamTap {
     /// A tick fetches one or two; after the longest stall that a recording outlives there are 1,400 of AAC.
     private static let limit = 2_048
 
+    private let nowUs: @Sendable () -> Int64
+
+    /// `nowUs`: the clock that ticks go by.
+    init(nowUs: @escaping @Sendable () -> Int64 = { TalkClock.nowUs }) { self.nowUs = nowUs }
+
     /// Frames that wait.
     var count: Int { self.box.withLock { $0.items.count } }
 
     func take(_ items: [TapItem]) {
-        let nowUs = TalkClock.nowUs
+        let nowUs = self.nowUs()
         self.box.withLock { box in
             for item in items { box.items.append(Item(item: item, arrivalUs: nowUs)) }
             let excess = box.items.count - Self.limit

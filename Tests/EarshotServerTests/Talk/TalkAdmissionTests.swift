@@ -3,14 +3,13 @@ import Foundation
 import NIOCore
 import RTMP
 import Rooms
-import SignalCheck
 import Testing
 
 /// Who gets into a talk channel, and what becomes of those who misbehave there.
 @Suite struct TalkAdmissionTests {
     /// One connection for all: a device pushes its camera, speaks, and hears the others, as one client behind NAT.
-    @Test(.timeLimit(.minutes(1))) func oneConnectionForCameraAndTalk() async throws {
-        try await TestServer.run { server in
+    @Test(.timeLimit(.minutes(5))) func oneConnectionForCameraAndTalk() async throws {
+        try await TestServer.run(TalkRoom.patient) { server in
             let device = try await RawClient.publishing(server.addresses.rtmp.port, "r1")
             device.send(.video, SyntheticTag.videoHeader)
             device.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
@@ -21,13 +20,15 @@ import Testing
             try await device.publish("talk/r1/device", on: up)
             let ann = try await room.talker("ann")
             let ear = try await room.listener("mix-ann")
-            async let hers: Void = Microphone(ann).speak(seconds: 3, Tone.sine(500))
-            async let its: Void = Microphone(device, on: up).speak(seconds: 3, Tone.sine(1_200))
-            try await hers
-            try await its
-            let (there, here) = (try Heard(device, on: down), try Heard(ear))
-            #expect(there.levels(of: 500).suffix(15).allSatisfy { $0 > -20 } && there.levels(of: 1_200).allSatisfy { $0 < -55 })
-            #expect(here.levels(of: 1_200).suffix(15).allSatisfy { $0 > -20 } && here.levels(of: 500).allSatisfy { $0 < -55 })
+            try await Microphone(ann).speaking(Tone.sine(500)) {
+                try await Microphone(device, on: up).speaking(Tone.sine(1_200)) {
+                    try await eventually("a second and a half of the other, for both") {
+                        try Heard(device, on: down).voiced(500).count { $0 } >= 15 && Heard(ear).voiced(1_200).count { $0 } >= 15
+                    }
+                }
+            }
+            #expect(try Heard(device, on: down).levels(of: 1_200).allSatisfy { $0 < -55 })
+            #expect(try Heard(ear).levels(of: 500).allSatisfy { $0 < -55 })
             #expect(try await room.member("device")["role"].string == "host")
             // What goes wrong in talk does not cost the camera its connection.
             #expect(try await room.post("members/device/kick", "{}").status == 200)
@@ -41,7 +42,7 @@ import Testing
     }
 
     /// Talk outlasts a camera that is away, and may come before it; what is forbidden is forbidden to talk in.
-    @Test(.timeLimit(.minutes(1))) func talkInEveryState() async throws {
+    @Test(.timeLimit(.minutes(5))) func talkInEveryState() async throws {
         try await TalkRoom.run({ $0.talk.always = true }) { room in
             #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
             let early = try await room.client()
@@ -50,10 +51,11 @@ import Testing
             // Without a goodbye, as a network loses it.
             try await room.camera.reset()
             try await room.server.wait("rooms/r1") { $0["state"].string == "interrupted" }
-            async let speech: Void = Microphone(ann).speak(seconds: 2, Tone.sine(500))
-            let ear = try await room.listener("mix")
-            try await eventually("ann's voice") { try Heard(ear).levels(of: 500).last ?? -100 > -20 }
-            try await speech
+            let ear = try await Microphone(ann).speaking(Tone.sine(500)) {
+                let ear = try await room.listener("mix")
+                try await eventually("ann's voice") { try Heard(ear).voiced(500).contains(true) }
+                return ear
+            }
             #expect(try await room.server.call("POST", "rooms/r1/forbid", "{}").status == 200)
             for client in [ann, ear] {
                 try await client.waitUntilClosed()
@@ -69,7 +71,7 @@ import Testing
     }
 
     /// The room's state rules: no room, no live room, the room's end.
-    @Test(.timeLimit(.minutes(1))) func theRoomRules() async throws {
+    @Test(.timeLimit(.minutes(5))) func theRoomRules() async throws {
         try await TalkRoom.run { room in
             #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
             for (name, reason) in [("nowhere/ann", "no_room"), ("early/ann", "room_closed"), ("r1/mix", "bad_name"), ("r1", "bad_name")] {
@@ -92,7 +94,7 @@ import Testing
     }
 
     /// Thirty arrive at once: eight are let in, the others are told why. And listeners beyond their number.
-    @Test(.timeLimit(.minutes(1))) func limits() async throws {
+    @Test(.timeLimit(.minutes(5))) func limits() async throws {
         try await TalkRoom.run({ $0.talk.settings.listeners = 3 }) { room in
             let clients = try await withThrowingTaskGroup(of: RawClient.self) { group in
                 for index in 0..<30 {
@@ -123,7 +125,7 @@ import Testing
     }
 
     /// The same credential takes its place over; another is refused. Tokens are for one name in one room.
-    @Test(.timeLimit(.minutes(1))) func credentials() async throws {
+    @Test(.timeLimit(.minutes(5))) func credentials() async throws {
         try await TalkRoom.run(
             {
                 $0.access.publishFrom = []
@@ -164,7 +166,7 @@ import Testing
     }
 
     /// A camera's push is good for the talk of its room on the same connection; a voice is one participant's only.
-    @Test(.timeLimit(.minutes(1))) func aVoiceIsNoPassForAnother() async throws {
+    @Test(.timeLimit(.minutes(5))) func aVoiceIsNoPassForAnother() async throws {
         let closed: (inout ServerConfig) -> Void = {
             $0.access.publishFrom = []
             $0.access.playFrom = []
@@ -209,40 +211,50 @@ import Testing
     }
 
     /// What a talker should not send: pictures, rubbish, headers that lie, bursts, backward clocks. The others are heard all the while.
-    @Test(.timeLimit(.minutes(1))) func badInput() async throws {
+    @Test(.timeLimit(.minutes(5))) func badInput() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
             let good = try await room.talker("good")
-            async let speech: Void = Microphone(good).speak(seconds: 5, Tone.sine(500))
-            let bad = try await room.talker("bad")
-            for number in 0..<50 {
-                bad.send(.video, SyntheticTag.video(number, isKeyframe: true, bytes: 3_000), timestamp: UInt32(number * 20))
+            try await Microphone(good).speaking(Tone.sine(500)) {
+                let bad = try await room.talker("bad")
+                for number in 0..<50 {
+                    bad.send(.video, SyntheticTag.video(number, isKeyframe: true, bytes: 3_000), timestamp: UInt32(number * 20))
+                }
+                for number in 0..<50 { bad.send(.audio, SyntheticTag.audio(number, bytes: 200), timestamp: UInt32(number * 20)) }
+                bad.send(.audio, [0xAF, 0, 0xFF, 0xFF, 0xFF, 0xFF])
+                bad.send(.audio, [0xAF, 0, 0x11, 0x88])
+                var number = 0
+                func rubbish(_ count: Int) {
+                    for _ in 0..<count {
+                        let timestamp = [UInt32(number) &* 99_999_999, 0, .max - UInt32(number), UInt32(number * 21)][number % 4]
+                        bad.send(.audio, SyntheticTag.audio(number, bytes: 180), timestamp: timestamp)
+                        number += 1
+                    }
+                }
+                rubbish(400)
+                for number in 0..<20 { bad.send(.dataAMF0, [2, 0, 1, 0x61], timestamp: UInt32(number)) }
+                // Of a burst that comes in one piece most is left out undecoded, and counted as that.
+                try await eventually("pictures, data and all of the rubbish to be counted") {
+                    let member = try await room.member("bad")
+                    let counted = (member["damagedFrames"].int ?? 0) + (member["droppedFrames"].int ?? 0)
+                    return member["otherFrames"].int ?? 0 >= 70 && member["damagedFrames"].int ?? 0 >= 20 && counted > 300
+                }
+                // More of it, as fast as it may be decoded, until the other has been heard for a while beside it.
+                let count = try Heard(ear).voiced(500).count
+                try await eventually("more than a hundred damaged frames, and the good voice beside them") {
+                    rubbish(3)
+                    return try await room.member("bad")["damagedFrames"].int ?? 0 > 100
+                        && Heard(ear).voiced(500).dropFirst(count).count { $0 } > 25
+                }
+                await bad.close()
             }
-            for number in 0..<50 { bad.send(.audio, SyntheticTag.audio(number, bytes: 200), timestamp: UInt32(number * 20)) }
-            bad.send(.audio, [0xAF, 0, 0xFF, 0xFF, 0xFF, 0xFF])
-            bad.send(.audio, [0xAF, 0, 0x11, 0x88])
-            for number in 0..<400 {
-                let timestamp = [UInt32(number) &* 99_999_999, 0, .max - UInt32(number), UInt32(number * 21)][number % 4]
-                bad.send(.audio, SyntheticTag.audio(number, bytes: 180), timestamp: timestamp)
-            }
-            for number in 0..<20 { bad.send(.dataAMF0, [2, 0, 1, 0x61], timestamp: UInt32(number)) }
-            try await eventually("pictures, data and rubbish to be counted") {
-                let member = try await room.member("bad")
-                return member["otherFrames"].int ?? 0 >= 70 && member["damagedFrames"].int ?? 0 > 100
-            }
-            try await speech
-            let heard = try Heard(ear)
-            let tenths = stride(from: 0, to: heard.samples.count - 4_800, by: 4_800).map {
-                Signal.level(Array(heard.samples[$0..<($0 + 4_800)]), frequency: 500)
-            }
-            #expect(tenths.count { $0 > -25 } > 35, "\(tenths)")
-            #expect(heard.steps.allSatisfy { (21...22).contains($0) })
-            for client in [good, bad, ear] { await client.close() }
+            try room.expectEven(ear)
+            for client in [good, ear] { await client.close() }
         }
     }
 
     /// Who stops listening misses what was said meanwhile, and hears what is said now when it listens again.
-    @Test(.timeLimit(.minutes(1))) func aListenerThatStopsReading() async throws {
+    @Test(.timeLimit(.minutes(5))) func aListenerThatStopsReading() async throws {
         try await TalkRoom.run { room in
             var slow = RawClient.Options()
             slow.receiveBuffer = 2_048
@@ -251,36 +263,34 @@ import Testing
             let ear = try await room.listener("mix")
             let ann = try await room.talker("ann")
             // Noise, which takes all bits that there are: silence would fit into the kernel's buffers for minutes.
-            async let speech: Void = Microphone(ann).speak(seconds: 12) { index in
-                Float(truncatingIfNeeded: index &* 2_654_435_761)
+            try await Microphone(ann).speaking({ Float(truncatingIfNeeded: $0 &* 2_654_435_761) }) {
+                try await eventually("sound") { try Heard(stalled).samples.count > 24_000 }
+                try await stalled.stopReading()
+                let before = ear.media().count
+                try await eventually("four seconds for who goes on reading") { ear.media().count > before + 188 }
+                try await stalled.startReading()
+                try await eventually("what is said now, and what was missed") { try Heard(stalled).steps.contains { $0 > 500 } }
             }
-            try await eventually("sound") { try Heard(stalled).samples.count > 24_000 }
-            try await stalled.stopReading()
-            // Shorter than what a viewer is given up for.
-            try await Task.sleep(for: .seconds(4))
-            try await stalled.startReading()
-            try await speech
-            let steps = try Heard(stalled).steps
-            #expect(try Heard(ear).steps.allSatisfy { (21...22).contains($0) })
-            #expect(!stalled.isClosed && steps.contains { $0 > 500 }, "\(steps.max() ?? 0)")
+            try room.expectEven(ear)
+            #expect(!stalled.isClosed)
             for client in [ann, ear, stalled] { await client.close() }
         }
     }
 
     /// Who speaks is told on the event feed while it happens, and kept nowhere.
-    @Test(.timeLimit(.minutes(1))) func levelsOnTheFeed() async throws {
+    @Test(.timeLimit(.minutes(5))) func levelsOnTheFeed() async throws {
         try await TalkRoom.run { room in
             let feed = try await WebSocketClient.open(room.server.addresses.http.port, "/events", token: room.server.token)
             let ann = try await room.talker("ann")
-            async let speech: Void = Microphone(ann).speak(seconds: 3, Tone.sine(500))
-            try await eventually("who speaks, and how loud") {
-                try feed.messages.contains { message in
-                    let ann = message["members"].list.first { $0["userId"].string == "ann" }
-                    return message["type"].string == "talk.members" && message["roomId"].string == "r1" && ann?["speaking"].bool == true
-                        && (-17 ... -13).contains(ann?["levelDb"].int ?? 0)
+            try await Microphone(ann).speaking(Tone.sine(500)) {
+                try await eventually("who speaks, and how loud") {
+                    try feed.messages.contains { message in
+                        let ann = message["members"].list.first { $0["userId"].string == "ann" }
+                        return message["type"].string == "talk.members" && message["roomId"].string == "r1"
+                            && ann?["speaking"].bool == true && (-17 ... -13).contains(ann?["levelDb"].int ?? 0)
+                    }
                 }
             }
-            try await speech
             await ann.close()
             await feed.close()
         }

@@ -20,7 +20,7 @@ import Testing
     }
 
     /// Who is thrown out while its stream is being claimed is not heard when it is; and who is on air while another takes over goes, too.
-    @Test(.timeLimit(.minutes(1))) func aKickFindsWhoIsComing() async throws {
+    @Test(.timeLimit(.minutes(5))) func aKickFindsWhoIsComing() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
             let (ben, device) = (try ParticipantID("ben"), try ParticipantID("device"))
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// What the store has last is what the channel has, however calls cross.
-    @Test(.timeLimit(.minutes(1))) func callsAtOnceEndInOneOrder() async throws {
+    @Test(.timeLimit(.minutes(5))) func callsAtOnceEndInOneOrder() async throws {
         try await TalkRoom.run { room in
             let ann = try await room.talker("ann")
             let channel = try await Self.channel(room)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// Rules that are changed at once are all kept, by the store and by the channel.
-    @Test(.timeLimit(.minutes(1))) func rulesChangedAtOnce() async throws {
+    @Test(.timeLimit(.minutes(5))) func rulesChangedAtOnce() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
             for round in 0..<10 {
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// What changes between a new channel's first look and its second is not lost: also what was lifted.
-    @Test(.timeLimit(.minutes(1))) func whatWasLiftedWhileItBegan() async throws {
+    @Test(.timeLimit(.minutes(5))) func whatWasLiftedWhileItBegan() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
             var (ann, ben, cat) = (TalkMemberSetting(user: "ann"), TalkMemberSetting(user: "ben"), TalkMemberSetting(user: "cat"))
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// Who is thrown out for a time gets the floor neither by asking nor from its holder; nobody does in a channel that is over.
-    @Test(.timeLimit(.minutes(1))) func bannedOnesGetNoFloor() async throws {
+    @Test(.timeLimit(.minutes(5))) func bannedOnesGetNoFloor() async throws {
         try await TalkRoom.run { room in
             let talker = try await room.talker("ann")
             #expect(try await room.post("members/eve/kick", #"{"seconds":600}"#).status == 200)
@@ -140,7 +140,7 @@ import Testing
     }
 
     /// Mutes that are forgotten because there are so many hold nobody's voice back.
-    @Test(.timeLimit(.minutes(1))) func forgottenMutesAreForgottenByTheFloor() async throws {
+    @Test(.timeLimit(.minutes(5))) func forgottenMutesAreForgottenByTheFloor() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
             for number in 0..<1_200 {
@@ -157,7 +157,7 @@ import Testing
     }
 
     /// The trail names who called for what the call itself did, and nobody for what the clock and the queue made of it.
-    @Test(.timeLimit(.minutes(1))) func theTrailTellsWhoCalled() async throws {
+    @Test(.timeLimit(.minutes(5))) func theTrailTellsWhoCalled() async throws {
         try await TalkRoom.run({ $0.talk.settings.maxOpen = 1 }) { room in
             func floor(_ body: String) async throws { #expect(try await room.post("floor", body).status == 200) }
             func change(_ body: String) async throws { #expect(try await room.server.call("PATCH", "rooms/r1/talk", body).status == 200) }

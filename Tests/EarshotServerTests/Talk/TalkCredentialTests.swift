@@ -33,7 +33,7 @@ import Testing
     }
 
     /// The app's query is in every name's; it does not keep the push's credential from being good for its talk.
-    @Test(.timeLimit(.minutes(1))) func aPushsCredentialInTheApp() async throws {
+    @Test(.timeLimit(.minutes(5))) func aPushsCredentialInTheApp() async throws {
         try await Self.room { room, query in
             let camera = room.camera
             try await camera.play("talk/r1/mix-me", on: camera.createStream())
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// By the push's credential the device speaks under one name: it does not come back as another, nor sit on somebody's.
-    @Test(.timeLimit(.minutes(1))) func aCameraHasOneName() async throws {
+    @Test(.timeLimit(.minutes(5))) func aCameraHasOneName() async throws {
         try await Self.room { room, _ in
             let camera = room.camera
             let voice = try await camera.createStream()
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// An older signature does not take over, and leaves nothing behind: not its role, nor a count that keeps out who may.
-    @Test(.timeLimit(.minutes(1))) func aRefusedTakeoverHasNoEffect() async throws {
+    @Test(.timeLimit(.minutes(5))) func aRefusedTakeoverHasNoEffect() async throws {
         try await Self.room { room, _ in
             func signed(_ seconds: Int64) -> String {
                 let time = TxSecret.text(ofSeconds: WallClock.seconds + seconds)

@@ -8,32 +8,40 @@ import Testing
 
 /// Who may speak: the floor by publishing and by call, and its audit trail.
 @Suite struct TalkFloorTests {
+    /// Push to talk, where nobody loses the floor because this machine is slow.
+    static let unhurried: @Sendable (inout ServerConfig) -> Void = {
+        $0.talk.settings.mode = .ptt
+        $0.talk.settings.maxHoldMs = 600_000
+        $0.talk.idleMs = 60_000
+    }
+
     /// Push to talk with clients that know nothing of it: publish asks, unpublish gives back. The second is muted, not thrown out.
-    @Test(.timeLimit(.minutes(1))) func publishingAsksForTheFloor() async throws {
-        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+    @Test(.timeLimit(.minutes(5))) func publishingAsksForTheFloor() async throws {
+        try await TalkRoom.run(Self.unhurried) { room in
             let ear = try await room.listener("mix")
             let ann = try await room.talker("ann")
-            async let first: Void = Microphone(ann).speak(seconds: 2, Tone.sine(500))
-            try await eventually("ann to have the floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
-            let ben = try await room.talker("ben")
-            async let second: Void = Microphone(ben).speak(seconds: 4, Tone.sine(1_200))
-            try await eventually("ben to wait, unheard") {
-                let member = try await room.member("ben")
-                return member["hasFloor"].bool == false && member["mutedFrames"].int ?? 0 > 10
+            try await Microphone(ann).speaking(Tone.sine(500)) {
+                try await eventually("ann to have the floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
+                let ben = try await room.talker("ben")
+                try await Microphone(ben).speaking(Tone.sine(1_200)) {
+                    try await eventually("ben to wait, unheard") {
+                        let member = try await room.member("ben")
+                        return member["hasFloor"].bool == false && member["mutedFrames"].int ?? 0 > 10
+                    }
+                    #expect(try await room.talk()["waiting"].list.map(\.string) == ["ben"])
+                    try await eventually("two seconds of ann") { try Heard(ear).voiced(500).count { $0 } >= 20 }
+                    await ann.close()
+                    try await eventually("ben's turn") { try await room.talk()["holders"].list.map(\.string) == ["ben"] }
+                    try await eventually("ben to be heard") { try await room.member("ben")["speaking"].bool == true }
+                    try await eventually("two seconds of ben") { try Heard(ear).voiced(1_200).count { $0 } >= 20 }
+                    await ben.close()
+                }
             }
-            #expect(try await room.talk()["waiting"].list.map(\.string) == ["ben"])
-            try await first
-            await ann.close()
-            try await eventually("ben's turn") { try await room.talk()["holders"].list.map(\.string) == ["ben"] }
-            try await eventually("ben to be heard") { try await room.member("ben")["speaking"].bool == true }
-            try await second
             let heard = try Heard(ear).samples
             // While ann spoke nothing of ben was in the mix, and the other way round.
             let windows = stride(from: 0, to: heard.count - 4_800, by: 4_800).map { Array(heard[$0..<($0 + 4_800)]) }
             let both = windows.filter { Signal.level($0, frequency: 500) > -40 && Signal.level($0, frequency: 1_200) > -40 }
             #expect(both.isEmpty)
-            #expect(Signal.level(Array(heard.suffix(24_000)), frequency: 1_200) > -20)
-            await ben.close()
             try await eventually("the last release") { try await room.floorEvents().last == "released ben unpublished" }
             #expect(
                 try await room.floorEvents() == [
@@ -48,8 +56,8 @@ import Testing
     }
 
     /// By call: request, queue, hand-over, revocation; and what cannot be is refused in words.
-    @Test(.timeLimit(.minutes(1))) func theFloorByCall() async throws {
-        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+    @Test(.timeLimit(.minutes(5))) func theFloorByCall() async throws {
+        try await TalkRoom.run(Self.unhurried) { room in
             func floor(_ body: String) async throws -> HTTPAnswer { try await room.post("floor", body) }
             #expect(try await floor(#"{"action":"request","userId":"ann"}"#).json()["data"]["state"].string == "holding")
             let waiting = try await floor(#"{"action":"request","userId":"ben"}"#).json()["data"]
@@ -75,29 +83,37 @@ import Testing
             #expect(try await floor(#"{"action":"handOver","userId":"ann"}"#).status == 400)
             #expect(try await floor(#"{"action":"request","userId":"mix"}"#).status == 400)
             #expect(try await room.server.call("POST", "rooms/none/talk/floor", #"{"action":"request","userId":"a"}"#).status == 404)
-            // Nobody sends anything: the floor is given back after two seconds.
-            #expect(try await floor(#"{"action":"request","userId":"dan"}"#).status == 200)
-            try await eventually("dan's silence to count") { try await room.floorEvents().last == "released dan idle" }
+        }
+    }
+
+    /// Nobody sends anything: the floor is given back after two seconds.
+    @Test(.timeLimit(.minutes(5))) func silenceGivesTheFloorBack() async throws {
+        try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
+            #expect(try await room.post("floor", #"{"action":"request","userId":"dan"}"#).status == 200)
+            try await eventually("dan's silence to count") { try await room.floorEvents() == ["granted dan free", "released dan idle"] }
+            let held = try await room.server.api("rooms/r1/events?limit=1000")["list"].list.compactMap { $0["data"]["heldMs"].int }
+            #expect(held.count == 1 && held.allSatisfy { $0 >= 2_000 }, "\(held)")
         }
     }
 
     /// Whose floor was lost for want of packets asks again by sending: a stock client cannot do otherwise.
-    @Test(.timeLimit(.minutes(1))) func speakingAgainAsksAgain() async throws {
+    @Test(.timeLimit(.minutes(5))) func speakingAgainAsksAgain() async throws {
         try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
             let ear = try await room.listener("mix")
             let ann = try await room.talker("ann")
             try await Microphone(ann).speak(seconds: 0.5, Tone.sine(500))
             try await eventually("ann's silence to count") { try await room.floorEvents().last == "released ann idle" }
             #expect(try await room.talk()["holders"].list.isEmpty)
-            try await Microphone(ann).speak(seconds: 1.5, Tone.sine(900))
-            try await eventually("ann to be heard again") { try Heard(ear).levels(of: 900).suffix(5).allSatisfy { $0 > -20 } }
-            #expect(try await room.floorEvents() == ["granted ann free", "released ann idle", "granted ann free"])
+            try await Microphone(ann).speaking(Tone.sine(900)) {
+                try await eventually("ann to be heard again") { try Heard(ear).voiced(900).count { $0 } >= 5 }
+                #expect(try await room.floorEvents() == ["granted ann free", "released ann idle", "granted ann free"])
+            }
             for client in [ann, ear] { await client.close() }
         }
     }
 
     /// Throwing somebody out does not give the voice back that was taken.
-    @Test(.timeLimit(.minutes(1))) func aKickKeepsTheMute() async throws {
+    @Test(.timeLimit(.minutes(5))) func aKickKeepsTheMute() async throws {
         try await TalkRoom.run { room in
             let ann = try await room.talker("ann")
             #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
@@ -114,32 +130,33 @@ import Testing
     }
 
     /// Who speaks hears the others 18 dB down, for as long as it speaks; who listens hears them as they are.
-    @Test(.timeLimit(.minutes(1))) func speakersAreDucked() async throws {
+    @Test(.timeLimit(.minutes(5))) func speakersAreDucked() async throws {
         try await TalkRoom.run { room in
             let changed = try await room.server.call("PATCH", "rooms/r1/talk", #"{"ducks":true}"#)
             #expect(changed.status == 200, "\(changed.text)")
             let ears = try await [room.listener("mix-ben"), room.listener("mix-cat")]
             let ann = try await room.talker("ann")
-            async let voice: Void = Microphone(ann).speak(seconds: 12, Tone.sine(500))
             func level(_ ear: RawClient) throws -> Double {
                 let levels = try Tone.levels(Heard(ear, newest: 40).last(0.5), 500)
                 return levels.isEmpty ? -200 : levels[levels.count / 2]
             }
             let full = -12.0
-            try await eventually("ann, in full") { try abs(level(ears[0]) - full) < 1 }
-            let ben = try await room.talker("ben")
-            async let other: Void = Microphone(ben).speak(seconds: 3, Tone.sine(1_200))
-            try await eventually("ann to be ducked for ben") { try abs(level(ears[0]) - (full - 18)) < 1 }
-            try await eventually("ann in full for who does not speak") { try abs(level(ears[1]) - full) < 1 }
-            try await other
-            try await eventually("ann in full again") { try abs(level(ears[0]) - full) < 1 }
-            try await voice
-            for client in ears + [ann, ben] { await client.close() }
+            try await Microphone(ann).speaking(Tone.sine(500)) {
+                try await eventually("ann, in full") { try abs(level(ears[0]) - full) < 1 }
+                let ben = try await room.talker("ben")
+                try await Microphone(ben).speaking(Tone.sine(1_200)) {
+                    try await eventually("ann to be ducked for ben") { try abs(level(ears[0]) - (full - 18)) < 1 }
+                    try await eventually("ann in full for who does not speak") { try abs(level(ears[1]) - full) < 1 }
+                }
+                try await eventually("ann in full again") { try abs(level(ears[0]) - full) < 1 }
+                await ben.close()
+            }
+            for client in ears + [ann] { await client.close() }
         }
     }
 
     /// Rules are kept with the room; they change while people talk.
-    @Test(.timeLimit(.minutes(1))) func rulesChange() async throws {
+    @Test(.timeLimit(.minutes(5))) func rulesChange() async throws {
         try await TalkRoom.run { room in
             let clients = try await [room.talker("ann"), room.talker("ben")]
             try await eventually("two open microphones") { try await room.talk()["holders"].count == 2 }
@@ -155,20 +172,20 @@ import Testing
     }
 
     /// Muted ones are not heard, those thrown out are gone and stay out; what else their connection does goes on.
-    @Test(.timeLimit(.minutes(1))) func muteAndKick() async throws {
+    @Test(.timeLimit(.minutes(5))) func muteAndKick() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
             let ann = try await room.talker("ann")
-            async let speech: Void = Microphone(ann).speak(seconds: 8, Tone.sine(500))
-            try await eventually("ann's voice") { try await room.member("ann")["speaking"].bool == true }
-            #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
-            try await eventually("silence") { try Heard(ear, newest: 30).last(0.3).allSatisfy { $0 == 0 } }
-            #expect(try await room.member("ann")["muted"].bool == true)
-            #expect(try await room.post("members/ann/mute", #"{"muted":false,"gainDb":6}"#).status == 200)
-            try await eventually("ann, louder") { try Heard(ear, newest: 30).levels(of: 500).last ?? -100 > -9 }
-            #expect(try await room.post("members/ann/kick", #"{"seconds":60}"#).status == 200)
-            try await ann.waitUntilClosed()
-            try await speech
+            try await Microphone(ann).speaking(Tone.sine(500)) {
+                try await eventually("ann's voice") { try await room.member("ann")["speaking"].bool == true }
+                #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
+                try await eventually("silence") { try Heard(ear, newest: 30).last(0.3).allSatisfy { $0 == 0 } }
+                #expect(try await room.member("ann")["muted"].bool == true)
+                #expect(try await room.post("members/ann/mute", #"{"muted":false,"gainDb":6}"#).status == 200)
+                try await eventually("ann, louder") { try Heard(ear, newest: 30).levels(of: 500).last ?? -100 > -9 }
+                #expect(try await room.post("members/ann/kick", #"{"seconds":60}"#).status == 200)
+                try await ann.waitUntilClosed()
+            }
             #expect(ann.statuses.last?.description.contains("[kicked]") == true, "\(ann.statuses)")
             let again = try await room.client()
             try await again.createStreamAndTryToPublish("r1/ann")

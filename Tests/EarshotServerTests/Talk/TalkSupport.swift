@@ -5,6 +5,7 @@ import Media
 import NIOCore
 import RTMP
 import SignalCheck
+import Testing
 
 /// A talk channel to test with: a server with a live room.
 struct TalkRoom: Sendable {
@@ -19,7 +20,10 @@ struct TalkRoom: Sendable {
         _ configure: (inout ServerConfig) -> Void = { _ in },
         camera: @Sendable (TestServer) async throws -> String = { _ in "r1" }, _ body: @Sendable (TalkRoom) async throws -> Void
     ) async throws {
-        try await TestServer.run(configure) { server in
+        try await TestServer.run({
+            Self.patient(&$0)
+            configure(&$0)
+        }) { server in
             let camera = try await RawClient.publishing(server.addresses.rtmp.port, try await camera(server))
             camera.send(.video, SyntheticTag.videoHeader)
             camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
@@ -29,6 +33,9 @@ struct TalkRoom: Sendable {
             await camera.close()
         }
     }
+
+    /// Viewers that a busy machine keeps from reading for seconds are not cut.
+    static func patient(_ config: inout ServerConfig) { config.relay.maxBehindMs = 600_000 }
 
     func talk() async throws -> JSON { try await self.server.api("rooms/r1/talk") }
 
@@ -42,6 +49,17 @@ struct TalkRoom: Sendable {
         return events.filter { $0["kind"].string?.hasPrefix("talk.floor.") == true }.map {
             "\($0["kind"].string?.dropFirst("talk.floor.".count) ?? "") \($0["data"]["userId"].string ?? "?") \($0["data"]["reason"].string ?? "?")"
         }
+    }
+
+    /// Times that the server stood still for over a second: what is listened to lacks that time.
+    var stalls: Int { self.server.lines.all.count { $0.contains("The server stood still") } }
+
+    /// Checks that a mix's messages follow one another evenly, by their timestamps; but for the times at which the server stood still.
+    func expectEven(
+        _ client: RawClient, on streamID: UInt32 = 1, _ steps: ClosedRange<Int> = 21...22, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let gaps = try Heard(client, on: streamID).steps.filter { !steps.contains($0) }
+        #expect(gaps.count <= self.stalls, "\(gaps) ms; the server stood still \(self.stalls) times", sourceLocation: sourceLocation)
     }
 
     func post(_ path: String, _ body: String) async throws -> HTTPAnswer {
@@ -66,58 +84,6 @@ struct TalkRoom: Sendable {
         let client = try await self.client()
         try await client.publish("r1/\(name)", on: client.createStream())
         return client
-    }
-}
-
-/// Sends a signal as a phone would: in AAC-LC or Opus, each run when its samples have been recorded. The signal is what the sample at an
-/// index is.
-final class Microphone: Sendable {
-    struct Sent: Sendable {
-        /// Of the signal: where the run begins.
-        let position: Int64
-        let at: ContinuousClock.Instant
-        /// After it was due.
-        let lateMs: Double
-    }
-
-    let sent = LockedList<Sent>()
-    private let client: RawClient
-    private let streamID: UInt32
-    private let codec: AudioEncoder.Codec
-
-    init(_ client: RawClient, on streamID: UInt32 = 1, codec: AudioEncoder.Codec = .aac) {
-        self.client = client
-        self.streamID = streamID
-        self.codec = codec
-    }
-
-    /// `jitterMs`: each run is sent up to so much later than it could be. `isPaced`: not all at once. `losing`: runs that are not sent.
-    func speak(
-        seconds: Double, jitterMs: Double = 0, seed: UInt64 = 1, isPaced: Bool = true, losing: @Sendable (Int64) -> Bool = { _ in false },
-        _ signal: @Sendable (Int) -> Float
-    ) async throws {
-        let encoder = try AudioEncoder(codec: self.codec, sampleRate: 48_000, channels: 1, bitRate: 64_000)
-        self.client.send(.audio, Array(encoder.sequenceMessage.readableBytesView), on: self.streamID)
-        var random = seed
-        let start = ContinuousClock.now
-        var last = start
-        for block in 0..<Int(seconds * 48_000 / 1_024) {
-            let samples = (0..<1_024).map { signal(block * 1_024 + $0) }
-            for run in try encoder.encode(PCM(sampleRate: 48_000, planes: [samples])) {
-                random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                let delay = jitterMs * Double(random >> 40) / Double(1 << 24)
-                let recorded = Double((block + 1) * 1_024) / 48_000
-                let due = max(last, start + .seconds(recorded + delay / 1_000))
-                last = due
-                if losing(run.position / 1_024) { continue }
-                if isPaced { try await Task.sleep(until: due, tolerance: .zero, clock: .continuous) }
-                let timestamp = UInt32(max(0, run.position) * 1_000 / 48_000)
-                let now = ContinuousClock.now
-                self.sent.append(Sent(position: run.position, at: now, lateMs: (now - due) / .milliseconds(1)))
-                self.client.send(
-                    .audio, Array(encoder.message(run).readableBytesView), timestamp: timestamp, on: self.streamID)
-            }
-        }
     }
 }
 
@@ -155,6 +121,9 @@ struct Heard: Sendable {
         }
     }
 
+    /// Windows of a tenth of a second, oldest first, and whether a tone is heard in each: at the level of ``Tone/sine(_:_:)`` less 8 dB.
+    func voiced(_ frequency: Double) -> [Bool] { Tone.windows(self.samples, frequency).map { $0 > -20 } }
+
     /// From message to message, in ms.
     var steps: [Int] { zip(self.messages.dropFirst(), self.messages).map { Int($0.timestamp) - Int($1.timestamp) } }
 
@@ -174,9 +143,19 @@ enum Tone {
     /// The tone's level in each tenth of a second, in dBFS, in rising order. A buffer that finds its depth bends a tone by up to a
     /// hundredth: it counts as the same.
     static func levels(_ samples: [Float], _ frequency: Double) -> [Double] {
-        stride(from: 0, through: samples.count - 4_800, by: 4_800).map { start in
-            let window = Array(samples[start..<(start + 4_800)])
+        Self.windows(samples, frequency).sorted()
+    }
+
+    /// The same in the order of time, of windows of so many samples.
+    static func windows(_ samples: [Float], _ frequency: Double, of count: Int = 4_800) -> [Double] {
+        stride(from: 0, through: samples.count - count, by: count).map { start in
+            let window = Array(samples[start..<(start + count)])
             return [0.99, 1, 1.01].map { Signal.level(window, frequency: frequency * $0) }.max() ?? -200
-        }.sorted()
+        }
+    }
+
+    /// Seconds in which a tone is heard, to a hundredth.
+    static func seconds(_ samples: [Float], _ frequency: Double) -> Double {
+        Double(Self.windows(samples, frequency, of: 480).count { $0 > -20 }) / 100
     }
 }

@@ -1,0 +1,103 @@
+import Foundation
+import Synchronization
+
+/// Performs steps one after the other, each when it is due, on a thread of its own. The tasks of tests share a few threads with everything
+/// else in the process, and a task that waits there for its turn sends late and in bursts.
+///
+/// It records how late it was, so that a failure shows whose fault it is. A step that is more than `patience` late postpones all later ones:
+/// a device that stood still does not make up for it in a burst either.
+///
+/// Any thread.
+final class PacedSender: Sendable {
+    struct Step {
+        /// After the start.
+        let due: Duration
+        /// Gets the instant at which it was due, postponements included.
+        let perform: (_ due: ContinuousClock.Instant) -> Void
+    }
+
+    /// How well the sender kept time.
+    struct Lateness: Sendable, CustomStringConvertible {
+        var steps = 0
+        var latest = Duration.zero
+        /// Times that the later steps were postponed, and by how much in all.
+        var pauses = 0
+        var postponed = Duration.zero
+
+        var latestMs: Double { self.latest / .milliseconds(1) }
+
+        var description: String {
+            "the sender took \(self.steps) steps, the latest \(Int(self.latestMs)) ms late; \(self.pauses) pauses of "
+                + "\(Int(self.postponed / .milliseconds(1))) ms in all"
+        }
+    }
+
+    private struct State {
+        var lateness = Lateness()
+        var isStopping = false
+        var outcome: Result<Lateness, any Error>?
+        var waiters: [CheckedContinuation<Lateness, any Error>] = []
+    }
+
+    private static let patience = Duration.milliseconds(150)
+    private let state = Mutex(State())
+
+    /// Starts at once. `make` runs on the thread and returns what gives the steps in order; nil ends it.
+    init(_ make: @escaping @Sendable () throws -> () throws -> Step?) {
+        Thread.detachNewThread {
+            self.finish(Result { try self.run(try make()) })
+        }
+    }
+
+    /// No step begins after this.
+    func stop() { self.state.withLock { $0.isStopping = true } }
+
+    /// Waits for the last step.
+    @discardableResult
+    func ended() async throws -> Lateness {
+        try await withCheckedThrowingContinuation { continuation in
+            let outcome = self.state.withLock { state in
+                if state.outcome == nil { state.waiters.append(continuation) }
+                return state.outcome
+            }
+            if let outcome { continuation.resume(with: outcome) }
+        }
+    }
+
+    private func run(_ next: () throws -> Step?) throws -> Lateness {
+        let start = ContinuousClock.now
+        while let step = try next() {
+            let due = start + step.due + self.state.withLock { $0.lateness.postponed }
+            guard self.sleep(until: due) else { break }
+            let late = max(.zero, ContinuousClock.now - due)
+            let postponed = late > Self.patience ? late : .zero
+            self.state.withLock { state in
+                state.lateness.steps += 1
+                state.lateness.latest = max(state.lateness.latest, late)
+                state.lateness.postponed += postponed
+                if postponed > .zero { state.lateness.pauses += 1 }
+            }
+            step.perform(due + postponed)
+        }
+        return self.state.withLock { $0.lateness }
+    }
+
+    /// False: stopped.
+    private func sleep(until due: ContinuousClock.Instant) -> Bool {
+        while !self.state.withLock({ $0.isStopping }) {
+            let left = (due - .now) / .seconds(1)
+            guard left > 0 else { return true }
+            Thread.sleep(forTimeInterval: min(left, 0.1))
+        }
+        return false
+    }
+
+    private func finish(_ outcome: Result<Lateness, any Error>) {
+        let waiters = self.state.withLock { state in
+            state.outcome = outcome
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(with: outcome) }
+    }
+}
