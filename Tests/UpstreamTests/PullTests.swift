@@ -63,16 +63,18 @@ import Testing
     }
 
     @Test func stateIsStoppedOnceTheThreadIsGone() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Nginx.run { nginx in
             let url = "\(nginx.url)/live/cam1"
+            // Nothing but the call ends it.
+            var options = UpstreamOptions.forTests
+            options.silenceMs = 600_000
+            let used = options
             try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
-                try await pulling(url) { task, record in
+                try await pulling(url, used) { task, record in
                     try await eventually("frames") { record.frames.count > 10 }
-                    let begin = ContinuousClock.now
                     task.stop()
                     try await eventually("the end") { task.state == .stopped }
-                    #expect(ContinuousClock.now - begin < .seconds(2))
                     #expect(record.ends == [.cancelled])
                     let count = record.frames.count
                     // And again from the start.
@@ -85,7 +87,7 @@ import Testing
     }
 
     @Test func comesBackWhenTheServerDoes() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 40)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         let port = try await FreePort.take()
         let url = "rtmp://127.0.0.1:\(port)/live/cam1"
         try await pulling(url) { task, record in
@@ -121,7 +123,7 @@ import Testing
     }
 
     @Test func publishersEndIsNamed() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
         try await Nginx.run { nginx in
             let url = "\(nginx.url)/ends/cam1"
             // idle_streams off: nothing to play before somebody publishes.

@@ -11,8 +11,6 @@ import Testing
     private static var once: UpstreamOptions {
         var options = UpstreamOptions.forTests
         options.reconnect.maxAttempts = 1
-        options.handshakeTimeoutMs = 500
-        options.silenceMs = 500
         return options
     }
 
@@ -42,8 +40,10 @@ import Testing
     @Test func lookupThatHangs() async throws {
         var options = Self.once
         options.connectTimeoutMs = 200
+        let end = DispatchSemaphore(value: 0)
+        defer { end.signal() }
         options.lookup = { _ in
-            Thread.sleep(forTimeInterval: 1)
+            end.wait()
             return .success([[127, 0, 0, 1]])
         }
         let error = try await Self.failure("rtmp://slow.test/live/cam1", options)
@@ -52,15 +52,18 @@ import Testing
 
     @Test func stoppedWhileTheLookupHangs() async throws {
         var options = UpstreamOptions.forTests
-        options.lookup = { _ in
-            Thread.sleep(forTimeInterval: 2)
+        let (asked, end) = (SharedList<String>(), DispatchSemaphore(value: 0))
+        defer { end.signal() }
+        options.lookup = { host in
+            asked.append(host)
+            end.wait()
             return .success([[127, 0, 0, 1]])
         }
+        // The lookup ends with the test, and the link before it.
         try await pulling("rtmp://slow.test/live/cam1", options) { task, _ in
-            let begin = ContinuousClock.now
+            try await eventually("the lookup") { !asked.all.isEmpty }
             task.stop()
             try await eventually("the end") { task.state == .stopped }
-            #expect(ContinuousClock.now - begin < .seconds(1))
         }
     }
 
@@ -101,7 +104,7 @@ import Testing
     }
 
     @Test func ipv6Loopback() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Nginx.run { nginx in
             let url = "rtmp://[::1]:\(nginx.port)/live/cam1"
             try await ClientProcess.during(FFmpeg.push(source, to: "\(nginx.url)/live/cam1")) { _ in
@@ -167,7 +170,7 @@ import Testing
     }
 
     @Test func takenName() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Nginx.run { nginx in
             let url = "\(nginx.url)/live/cam1"
             try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
@@ -222,36 +225,42 @@ import Testing
 
     // MARK: Silence
 
+    /// The link gives up what never comes. What has to come before it gets more time where this machine was too slow for it.
+    private static func expectSilence(_ server: ScriptedRTMP, pushes: Bool = false, waitingFor what: String) async throws {
+        var error: UpstreamError?
+        for ms in [500, 5_000, 60_000] {
+            var options = Self.once
+            options.handshakeTimeoutMs = ms
+            error = try await Self.failure(server.url, pushes: pushes, options)
+            if error == .silent(waitingFor: what, ms: ms) { return }
+            guard case .silent = error else { break }
+        }
+        Issue.record("\(String(describing: error)) in place of \(what)")
+    }
+
     @Test func acceptsAndNeverReads() async throws {
         var script = ScriptedRTMP.Script()
         script.isDeaf = true
-        try await ScriptedRTMP.run(script) { server in
-            let error = try await Self.failure(server.url)
-            #expect(error == .silent(waitingFor: "the RTMP handshake", ms: 500))
-        }
+        try await ScriptedRTMP.run(script) { try await Self.expectSilence($0, waitingFor: "the RTMP handshake") }
     }
 
     @Test func silentAfterTheHandshake() async throws {
         var script = ScriptedRTMP.Script()
         script.answer = { _, _ in [] }
-        try await ScriptedRTMP.run(script) { server in
-            let error = try await Self.failure(server.url)
-            #expect(error == .silent(waitingFor: "the answer to connect", ms: 500))
-        }
+        try await ScriptedRTMP.run(script) { try await Self.expectSilence($0, waitingFor: "the answer to connect") }
     }
 
     @Test func silentAfterPublish() async throws {
         var script = ScriptedRTMP.Script()
         script.answer = { command, _ in command.name == "publish" ? [] : nil }
-        try await ScriptedRTMP.run(script) { server in
-            let error = try await Self.failure(server.url, pushes: true)
-            #expect(error == .silent(waitingFor: "the answer to publish", ms: 500))
-        }
+        try await ScriptedRTMP.run(script) { try await Self.expectSilence($0, pushes: true, waitingFor: "the answer to publish") }
     }
 
     @Test func playsNothing() async throws {
         try await ScriptedRTMP.run { server in
-            let error = try await Self.failure(server.url)
+            var options = Self.once
+            options.silenceMs = 500
+            let error = try await Self.failure(server.url, options)
             #expect(error == .noMedia(ms: 500))
         }
     }

@@ -93,7 +93,7 @@ struct TLSFront: Sendable {
         let port = try await FreePort.take(host: host)
         let arguments = ["python3", "-c", Self.script, "\(port)", "\(target)", pair.certificate, pair.key, host, old ? "old" : "new"]
         return try await ClientProcess.during(arguments) { process in
-            try await eventually("the TLS front", within: 15) {
+            try await eventually("the TLS front") {
                 guard process.isRunning else { throw TimedOut(description: "python: \(process.errorsSoFar)") }
                 return String(decoding: process.outputSoFar, as: UTF8.self).contains("listening")
             }

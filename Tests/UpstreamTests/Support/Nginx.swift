@@ -10,7 +10,7 @@ struct Nginx: Sendable {
 
     /// Waits until so many players have been let in.
     func players(_ count: Int) async throws {
-        try await eventually("\(count) players at nginx", within: 15) {
+        try await eventually("\(count) players at nginx") {
             try String(contentsOfFile: self.log, encoding: .utf8).split(separator: "\n").count { $0.contains("play: name=") } >= count
         }
     }
@@ -58,7 +58,7 @@ struct Nginx: Sendable {
         let process = try ClientProcess(["nginx", "-p", directory.path, "-c", file.path, "-e", "\(directory.path)/early.log"])
         let nginx = Nginx(port: port, process: process, log: "\(directory.path)/error.log")
         do {
-            try await eventually("nginx", within: 10) {
+            try await eventually("nginx") {
                 guard process.isRunning else { throw TimedOut(description: "nginx ended: \(process.errorsSoFar)") }
                 return await Self.answers(port)
             }
