@@ -54,6 +54,9 @@ final class Intake: Sendable {
 
     enum Answer { case accepted(schedule: Bool), full, stopped }
 
+    /// Operations that wait, and those being carried out.
+    var waiting: Int { self.state.withLock { $0.operations.count - $0.head + $0.taken } }
+
     /// Facts that wait, their bytes, and how many were dropped since the start.
     var facts: (waiting: Int, bytes: Int, dropped: Int) { self.state.withLock { ($0.facts, $0.factBytes, $0.dropped) } }
 

@@ -59,7 +59,7 @@ package actor RoomRegistry {
     let shares = HistoryShares()
     let settings: Settings
     let executor = QueueExecutor(label: "earshot.rooms")
-    private let intake: Intake
+    nonisolated let intake: Intake
     private let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })

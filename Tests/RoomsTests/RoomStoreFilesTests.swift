@@ -219,7 +219,7 @@ import Testing
         defer { test.remove() }
         try await test.registry.start()
         try await test.create("before")
-        #expect(await test.registry.storeProblem() == nil)
+        #expect(try await self.eventually { await test.registry.storeProblem() == nil })
         let away = test.directory + "-away"
         try FileManager.default.moveItem(atPath: test.directory, toPath: away)
         defer { try? FileManager.default.removeItem(atPath: away) }
@@ -241,7 +241,7 @@ import Testing
     /// Answers are good for a second.
     private func eventually(_ condition: () async -> Bool) async throws -> Bool {
         let begin = ContinuousClock.now
-        while begin.duration(to: .now) < .seconds(20) {
+        while begin.duration(to: .now) < .seconds(60) {
             if await condition() { return true }
             try await Task.sleep(for: .milliseconds(100))
         }
@@ -258,9 +258,11 @@ import Testing
             for _ in 0..<500 { group.addTask { await test.registry.storeProblem() } }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(problems.count == 500 && problems.allSatisfy { $0 == nil })
+        // A machine that stands still for two seconds keeps the answer back for as long.
+        #expect(problems.count == 500 && problems.allSatisfy { $0 == nil || $0?.contains("not answered") == true })
         // A busy machine may take more than a second over them.
         #expect(test.registry.counters.operations - before < 20)
+        #expect(try await self.eventually { await test.registry.storeProblem() == nil })
     }
 
     @Test func aStoreThatIsBusyIsNotReady() async throws {
@@ -269,9 +271,11 @@ import Testing
         try await test.registry.start()
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
+        configuration.busyMode = .timeout(60)
         let other = try DatabaseQueue(path: test.directory + "/earshot.db", configuration: configuration)
         try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
-        #expect(await test.registry.storeProblem()?.contains("not answered") == true)
+        // A moment before it was another's an answer may have been good.
+        #expect(try await self.eventually { await test.registry.storeProblem()?.contains("not answered") == true })
         try await other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
         #expect(try await self.eventually { await test.registry.storeProblem() == nil })
     }
