@@ -18,7 +18,10 @@ import Testing
                 let early = try await relay.with(sink) { $0.writes }
                 let windows = Int((ContinuousClock.now - begin) / .milliseconds(80)) + 1
                 #expect(isGathered ? early <= windows : early == frames.count, "\(path): \(early) writes in \(windows) windows")
-                for _ in 0..<500 where try await relay.received(sink).count < frames.count { try await Task.sleep(for: .milliseconds(10)) }
+                let end = ContinuousClock.now + .seconds(30)
+                while try await relay.received(sink).count < frames.count, ContinuousClock.now < end {
+                    try await Task.sleep(for: .milliseconds(10))
+                }
                 #expect(try await relay.received(sink) == frames.received())
             }
         }

@@ -141,8 +141,7 @@ import Testing
             _ = try await relay.claim(stream, delegate: publisher)
             relay.clock.advance(200_000)
             relay.home.start()
-            let deadline = ContinuousClock.now + .seconds(10)
-            while publisher.ended.isEmpty, ContinuousClock.now < deadline { try await relay.settle() }
+            try await relay.eventually { !publisher.ended.isEmpty }
             #expect(publisher.ended == [.mediaIdle])
             relay.home.stop()
             try await relay.settle()

@@ -153,7 +153,8 @@ struct RelayHarness: Sendable {
 
     /// Settles again and again until it is so; records an issue when that takes long.
     func eventually(_ condition: () -> Bool) async throws {
-        for _ in 0..<1_000 {
+        let end = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < end {
             if condition() { return }
             try await self.settle()
         }

@@ -59,7 +59,7 @@ import Testing
                     let size =
                         expected.reduce(0) { $0 + TestEncoder.headerLength + $1.payload.readableBytes }
                         + ids.count * (try Self.answer(0).readableBytes)
-                    while peer.bytes.count < size, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+                    while peer.bytes.count < size, peer.read(64 << 10, waitMs: 60_000) > 0 {}
                     let messages = try peer.bytes.messages()
                     #expect(messages.filter { $0.kind != .data } == expected.map { $0.with(streamID: viewer.streamID) }, "viewer \(index)")
                     #expect(messages.filter { $0.kind == .data }.map(\.id) == ids, "viewer \(index)")
@@ -100,11 +100,12 @@ import Testing
             try await relay.settle()
             #expect(stream.viewerCount == 1)
             let size = TestEncoder.headerLength + frames[0].payload.readableBytes
-            while peer.bytes.count < size, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+            while peer.bytes.count < size, peer.read(64 << 10, waitMs: 60_000) > 0 {}
             try await relay.settle()
             let last = try Make.audio(1_000, at: 80)
             try await relay.publish([last], to: live)
-            while peer.read(64 << 10, waitMs: 100) > 0 {}
+            // The loop has written it by now, and whatever else it would have written wrongly.
+            while peer.read(64 << 10) > 0 {}
             #expect(try peer.bytes.messages() == [frames[0], last].received(), "what it was too late for is left out")
             try await relay.on(relay.home) { _ in stalled.context?.close(promise: nil) }
             try await relay.settle()
@@ -126,10 +127,9 @@ import Testing
                 connection.stop()
                 connection.say(answer)
                 connection.writer?.isEnding = true
-                connection.closeWhenSent()
+                connection.closeWhenSent(within: .minutes(5))
             }
-            // For the connection's last two seconds.
-            while !peer.hasEnded, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+            while !peer.hasEnded, peer.read(64 << 10, waitMs: 60_000) > 0 {}
             #expect(peer.hasEnded)
             let messages = try peer.bytes.messages()
             #expect(Array(messages.prefix(2)) == frames.received() && messages.dropFirst(2).map(\.id) == [7])
@@ -142,7 +142,7 @@ import Testing
             let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: isDirect)
             try await relay.on(relay.home) { _ in connection.closeWhenSent() }
             try await relay.settle()
-            #expect(peer.read(1, waitMs: 5_000) == 0 && peer.hasEnded)
+            #expect(peer.read(1, waitMs: 60_000) == 0 && peer.hasEnded)
             #expect(try await relay.on(relay.home) { _ in connection.context == nil })
         }
     }
@@ -180,11 +180,12 @@ import Testing
             #expect(lines.0 >= 0 && lines.1 < 0)
             let frames = [try Make.audio(1, at: 0), try Make.audio(2, at: 20)]
             try await relay.publish([frames[0]], to: live)
-            while peer.bytes.count < 300 << 10, peer.read(64 << 10, waitMs: 5_000) > 0 {}
+            while peer.bytes.count < 300 << 10, peer.read(64 << 10, waitMs: 60_000) > 0 {}
             try await relay.settle()
             #expect(try await relay.on(relay.home) { _ in (connection.line?.descriptor ?? -1) >= 0 })
             try await relay.publish([frames[1]], to: live)
-            while peer.read(64 << 10, waitMs: 100) > 0 {}
+            // The loop has written it by now.
+            while peer.read(64 << 10) > 0 {}
             #expect(peer.bytes.prefix(300 << 10).allSatisfy { $0 == 1 })
             #expect(try Array(peer.bytes.dropFirst(300 << 10)).messages() == frames.received())
             try await relay.on(relay.home) { _ in connection.context?.close(promise: nil) }

@@ -9,15 +9,15 @@ protocol ClosingConnection: AnyObject {
 }
 
 extension ClosingConnection {
-    /// Closes the connection when its last words are out, or after a moment.
-    func closeWhenSent() {
+    /// Closes the connection when its last words are out, or after `limit`.
+    func closeWhenSent(within limit: TimeAmount = .seconds(2)) {
         guard let context = self.context else { return }
         // On the next turn: the caller may be in the middle of the stream's viewers.
         context.eventLoop.assumeIsolated().execute {
             guard let context = self.context else { return }
             self.writer?.whenSent { self.context?.close(promise: nil) }
             // A client that reads nothing must not keep its connection by that.
-            context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(2)) { self.context?.close(promise: nil) }
+            context.eventLoop.assumeIsolated().scheduleTask(in: limit) { self.context?.close(promise: nil) }
         }
     }
 }
