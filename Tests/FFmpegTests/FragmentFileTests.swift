@@ -62,6 +62,8 @@ import Testing
                 try muxer.write(sample)
             }
         }
+        // However late it is killed, it is not done before.
+        Thread.sleep(forTimeInterval: 300)
     }
 
     /// What a process of its own does, to which the system allows files of 64 KiB only: a write that gets in by half, and then more.
@@ -103,8 +105,7 @@ import Testing
             let path = scratch.path("\(kill).mp4")
             _ = FileManager.default.createFile(atPath: path + ".count", contents: nil)
             let status = try await Self.killWriter(path, clip.path, after: UInt32.random(in: 0...60_000, using: &random))
-            // On a busy machine a writer may be done before its moment comes.
-            if status == -SIGKILL { killed += 1 } else { #expect(status == 0) }
+            if status == -SIGKILL { killed += 1 }
             // What the writer had been told is there; and then the last fragment, whole or not.
             let told = try Data(contentsOf: URL(fileURLWithPath: path + ".count")).map(Int.init)
             let packets = try await Probe.packets(path, warnings: false)
@@ -115,7 +116,7 @@ import Testing
             if finished.lostBytes > 0 { cut += 1 }
             for name in [path, path + ".count", path + ".done"] { try FileManager.default.removeItem(atPath: name) }
         }
-        #expect(killed > kills / 2)
+        #expect(killed == kills)
         print("\(cut) of \(killed) files ended in half a fragment")
     }
 
@@ -133,7 +134,7 @@ import Testing
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         process.terminationHandler = { _ in end.finish() }
         try process.run()
-        let giveUp = ContinuousClock.now + .seconds(20)
+        let giveUp = ContinuousClock.now + .seconds(120)
         var status = stat()
         while stat(path + ".count", &status) == 0, status.st_size == 0, process.isRunning, ContinuousClock.now < giveUp {
             try await Task.sleep(for: .milliseconds(1))

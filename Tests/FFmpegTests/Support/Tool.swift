@@ -15,7 +15,7 @@ enum Tool {
     }
 
     /// Runs to the end; killed after `seconds`.
-    static func run(_ arguments: [String], seconds: Double = 60) async throws -> Outcome {
+    static func run(_ arguments: [String], seconds: Double = 180) async throws -> Outcome {
         let files = try Scratch()
         let (out, err) = (files.path("out"), files.path("err"))
         for path in [out, err] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
