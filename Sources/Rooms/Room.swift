@@ -139,7 +139,8 @@ package struct Room: Sendable, Equatable {
     package var interruptedAt: Int64?
     /// When the interruption ends the room.
     package var interruptionEnds: Int64?
-    /// The present interruption does not end the room before, whatever its streams do: a renewal's promise.
+    /// The present interruption does not end the room before, whatever its streams do: a renewal's promise. Of a closed room: the end of its
+    /// retention, when the clock was set since.
     package var keptUntil: Int64?
     package var endedAt: Int64?
     /// Last heartbeat of anyone, of this instance.

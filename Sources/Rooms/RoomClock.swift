@@ -43,8 +43,8 @@ package final class RoomClock: Sendable {
 
     /// What a look at the wall clock has found.
     enum Finding: Equatable {
-        /// It has leapt by so many milliseconds. Found once for each leap.
-        case leapt(byMs: Int64)
+        /// It has leapt by so many milliseconds, and is followed at that room time if it stays so. Found once for each leap.
+        case leapt(byMs: Int64, adoptsAt: Int64)
         /// The leap has held long enough for ``RoomClock/adopt()``.
         case held
     }
@@ -133,7 +133,8 @@ package final class RoomClock: Sendable {
             guard let leap = state.leap else { return nil }
             if !leap.isTold {
                 state.leap?.isTold = true
-                return .leapt(byMs: leap.offsetMs - state.offsetMs)
+                // Room time is not slewed during a leap.
+                return .leapt(byMs: leap.offsetMs - state.offsetMs, adoptsAt: leap.sinceMs + self.holdMs + state.offsetMs)
             }
             return steady - leap.sinceMs >= self.holdMs ? .held : nil
         }

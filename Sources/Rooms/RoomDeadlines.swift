@@ -33,6 +33,12 @@ extension RoomRules {
         }
     }
 
+    /// When an ended room is forgotten.
+    static func retentionEnd(of room: Room) -> Int64 {
+        if room.state == .closed, let kept = room.keptUntil { return kept }
+        return (room.endedAt ?? room.createdAt).later(by: room.policy.retentionMs)
+    }
+
     /// The earliest instant at which ``RoomInput/tick`` does something, in milliseconds since 1970; nil while nothing will ever happen by itself.
     package static func nextDeadline(of room: Room) -> Int64? { self.deadlines(of: room).map(\.at).min() }
 
@@ -84,7 +90,7 @@ extension RoomRules {
         var deadlines: [(at: Int64, what: What)] = []
         if let first = bansEnd.min() { deadlines.append((first, .bansEnd)) }
         if room.state.isTerminal {
-            deadlines.append(((room.endedAt ?? room.createdAt).later(by: policy.retentionMs), .forget))
+            deadlines.append((self.retentionEnd(of: room), .forget))
             return deadlines
         }
         if let seen = room.ownerSeenAt, room.ownerAwaySince == nil { deadlines.append((seen.later(by: silence), .ownerAway)) }

@@ -46,9 +46,9 @@ package struct RoomEvent: Sendable, Equatable {
         case floorDenied = "talk.floor.denied"
         case floorRevoked = "talk.floor.revoked"
         case floorReleased = "talk.floor.released"
-        /// The machine's clock was set by more than a minute: room time goes on as it was until that has held.
+        /// The machine's clock was set by more than a minute: room time goes on as it was until that has held, and follows at `adoptsAt`.
         case clockLeapt = "clock.leapt"
-        /// Room time has followed a leap of the clock that held, and rooms' own times with it.
+        /// Never made: only stores of earlier versions hold it.
         case clockAdopted = "clock.adopted"
 
         /// Exactly one of these belongs to each change of a room's state.

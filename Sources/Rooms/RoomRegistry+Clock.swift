@@ -1,13 +1,13 @@
 /// Leaps of the wall clock.
 extension RoomRegistry {
     /// Looks at the wall clock; to be called every second or two. A leap is told once; one that has held is followed: what room time has
-    /// measured moves with it, in one transaction, between any two other changes.
+    /// measured moves with it, in one transaction, between any two other changes, without an event of its own: the leap's names the instant.
     package nonisolated func watchClock() {
         switch self.clock.finding() {
         case nil: break
-        case .leapt(let byMs):
+        case .leapt(let byMs, let adoptsAt):
             let holdMs = self.clock.holdMs
-            self.submit { try $0.clockLeapt(byMs: byMs, holdMs: holdMs) }
+            self.submit { try $0.clockLeapt(byMs: byMs, holdMs: holdMs, adoptsAt: adoptsAt) }
         case .held: self.followClock()
         }
     }
@@ -31,20 +31,18 @@ extension RoomRegistry {
 }
 
 extension RoomWork {
-    func clockLeapt(byMs: Int64, holdMs: Int64) throws {
+    func clockLeapt(byMs: Int64, holdMs: Int64, adoptsAt: Int64) throws {
         var data = JSONText()
         data.add("byMs", byMs)
         data.add("wallClock", isoText(self.now + byMs))
         data.add("holdMs", holdMs)
+        data.add("adoptsAt", isoText(adoptsAt))
         try self.event(.clockLeapt, data)
     }
 
     func clockAdopted(byMs: Int64, _ mark: ClockMark) throws {
         let rooms = try self.store.moveTimes(by: byMs)
         try self.store.save(mark)
-        var data = JSONText()
-        data.add("byMs", byMs)
-        data.add("rooms", rooms)
-        try self.event(.clockAdopted, data)
+        self.tell(.clockAdopted(byMs: byMs, rooms: rooms))
     }
 }

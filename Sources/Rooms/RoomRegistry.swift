@@ -33,6 +33,8 @@ package actor RoomRegistry {
         case pauseAnnounced(StreamPath)
         /// A member was thrown out: end its sessions.
         case kick(roomID: RoomID, user: String, by: Actor)
+        /// Room time has followed a leap that held; the times of so many rooms moved with it.
+        case clockAdopted(byMs: Int64, rooms: Int)
     }
 
     /// Since the start.

@@ -29,9 +29,16 @@ extension StoreAccess {
         return max(event, mark)
     }
 
-    /// Moves what room time has measured, so that every deadline is as far away as it was. What callers gave stays: until when streams are
-    /// forbidden. So does history. How many rooms.
+    /// Moves what room time has measured of rooms that are open or may be opened again, so that every deadline is as far away as it was.
+    /// What callers gave stays: until when streams are forbidden. So does history, and closed rooms are history: of them only the end of
+    /// their retention moves, since otherwise a clock set right after years would forget them all at once. How many rooms.
     func moveTimes(by ms: Int64) throws -> Int {
+        try self.run(
+            """
+            UPDATE rooms SET kept_until = coalesce(kept_until, coalesce(ended_at, created_at) + policy_retention) + ?1,
+                deadline = CASE WHEN abs(deadline) < 1000000000000000000 THEN deadline + ?1 ELSE deadline END
+            WHERE state = 'closed'
+            """, [ms])
         let rooms = try self.change(
             """
             UPDATE rooms SET created_at = created_at + ?1, waiting_since = waiting_since + ?1, duration_from = duration_from + ?1,
@@ -39,6 +46,7 @@ extension StoreAccess {
                 kept_until = kept_until + ?1, ended_at = ended_at + ?1, heartbeat_at = heartbeat_at + ?1,
                 owner_seen_at = owner_seen_at + ?1, owner_away_since = owner_away_since + ?1,
                 deadline = CASE WHEN abs(deadline) < 1000000000000000000 THEN deadline + ?1 ELSE deadline END
+            WHERE state <> 'closed'
             """, [ms])
         try self.run("UPDATE slots SET away_until = away_until + ? WHERE away_until IS NOT NULL", [ms])
         // Of rooms with a ban the earliest deadline may be the ban's end, which stays.
@@ -49,7 +57,11 @@ extension StoreAccess {
             guard let room = try self.room(id) else { continue }
             try self.run("UPDATE rooms SET deadline = ? WHERE id = ?", [RoomRules.nextDeadline(of: room), id])
         }
-        try self.run("UPDATE members SET joined_at = joined_at + ?1, seen_at = seen_at + ?1", [ms])
+        try self.run(
+            """
+            UPDATE members SET joined_at = joined_at + ?1, seen_at = seen_at + ?1
+            WHERE room_id NOT IN (SELECT id FROM rooms WHERE state = 'closed')
+            """, [ms])
         try self.run("UPDATE kicks SET until = until + ?", [ms])
         try self.run("UPDATE talk_members SET set_at = set_at + ?1, banned_until = banned_until + ?1", [ms])
         try self.run("UPDATE pushes SET started_at = started_at + ?1, media_at = media_at + ?1 WHERE ended_at IS NULL", [ms])

@@ -82,7 +82,7 @@ extension RoomWork {
             }
         }
         guard var room = try self.store.room(wanted.rawValue), try self.catchUp(&room) else { return wanted }
-        throw RegistryError.idTaken(wanted, state: room.state, freeAt: room.endedAt.map { $0.later(by: room.policy.retentionMs) })
+        throw RegistryError.idTaken(wanted, state: room.state, freeAt: room.endedAt.map { _ in RoomRules.retentionEnd(of: room) })
     }
 
     /// A room's second stream may have the name of another room's first.

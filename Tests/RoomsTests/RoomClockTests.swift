@@ -47,9 +47,11 @@ import Testing
         let clock = clocks.clock()
         clocks.leap(leap)
         #expect(clock.now() == Self.start)
-        #expect(clock.finding() == .leapt(byMs: leap))
+        clocks.pass(1_000)
+        // Counted from the first look that saw it.
+        #expect(clock.finding() == .leapt(byMs: leap, adoptsAt: Self.start + 600_000))
         #expect(clock.finding() == nil, "told once")
-        clocks.pass(599_999)
+        clocks.pass(598_999)
         #expect(clock.finding() == nil && clock.adopt() == nil)
         #expect(clock.now() == Self.start + 599_999)
         clocks.pass(1)
@@ -60,7 +62,7 @@ import Testing
         #expect(clock.finding() == nil && clock.adopt() == nil)
         // And back.
         clocks.leap(-leap)
-        #expect(clock.finding() == .leapt(byMs: -leap))
+        #expect(clock.finding() == .leapt(byMs: -leap, adoptsAt: Self.start + leap + 1_200_000))
         clocks.pass(600_000)
         #expect(clock.adopt() == -leap)
         #expect(clock.now() == Self.start + 1_200_000)
@@ -70,7 +72,7 @@ import Testing
         let clocks = TestClocks()
         let clock = clocks.clock()
         clocks.leap(Self.week)
-        #expect(clock.finding() == .leapt(byMs: Self.week))
+        #expect(clock.finding() == .leapt(byMs: Self.week, adoptsAt: Self.start + 600_000))
         clocks.pass(10_000)
         clocks.leap(-Self.week)
         #expect(clock.finding() == nil)
@@ -85,7 +87,8 @@ import Testing
         let clock = clocks.clock()
         for leap in 1...20 {
             clocks.leap(Self.week)
-            #expect(clock.finding() == .leapt(byMs: Self.week * Int64(leap)))
+            let adoptsAt = Self.start + Int64(leap - 1) * 500_000 + 600_000
+            #expect(clock.finding() == .leapt(byMs: Self.week * Int64(leap), adoptsAt: adoptsAt))
             clocks.pass(500_000)
             #expect(clock.finding() == nil && clock.adopt() == nil)
         }
@@ -103,7 +106,7 @@ import Testing
         let clock = clocks.clock()
         clock.resume(from: mark, newestMs: mark.roomMs)
         #expect(clock.now() == Self.start + 3_600_000)
-        #expect(clock.finding() == .leapt(byMs: Self.week))
+        #expect(clock.finding() == .leapt(byMs: Self.week, adoptsAt: Self.start + 4_200_000))
         clocks.pass(600_000)
         #expect(clock.adopt() == Self.week)
     }
@@ -124,7 +127,7 @@ import Testing
         let clock = clocks.clock()
         clock.resume(from: nil, newestMs: Self.start)
         #expect(clock.now() == Self.start)
-        #expect(clock.finding() == .leapt(byMs: 1_000 - Self.start))
+        #expect(clock.finding() == .leapt(byMs: 1_000 - Self.start, adoptsAt: Self.start + 600_000))
         // The time comes by the network.
         clocks.leap(Self.start + 5_000)
         clocks.pass(1_000)

@@ -32,6 +32,11 @@ import Testing
         test.kinds.map(\.rawValue).filter { $0.hasPrefix("clock.") }
     }
 
+    /// By how many milliseconds, and how many rooms moved.
+    private static func adoptions(_ test: TestRegistry) -> [[Int64]] {
+        test.outcomes.compactMap { if case .clockAdopted(let byMs, let rooms) = $0 { [byMs, Int64(rooms)] } else { nil } }
+    }
+
     @Test(arguments: [Self.week, -Self.week]) func aShortLeapChangesNothing(_ leap: Int64) async throws {
         try await Self.run { test, clocks in
             try await test.create("cam1")
@@ -52,6 +57,9 @@ import Testing
             let event = try #require(test.events.last { $0.kind == .clockLeapt })
             let data = try fields(event)
             #expect(data["byMs"] == "\(leap)" && data["holdMs"] == "\(Self.holdMs)")
+            // A second may pass before somebody looks at the clock.
+            let adoptsAt = [0, 1_000].map { isoText(TestRegistry.start + $0 + Self.holdMs) }
+            #expect(adoptsAt.contains(data["adoptsAt"] ?? ""), "\(data)")
             // What happens now happens now.
             try await test.apply(.close, "cam1")
             #expect(test.events.last?.at == TestRegistry.start + 20_000)
@@ -71,6 +79,7 @@ import Testing
             try await test.apply(.expire, "over")
             let grant = try await test.goLive("live/cam1")
             let live = try await test.registry.room("cam1")
+            let told = test.events.count
             clocks.leap(leap)
             await Self.live(test, clocks, Self.holdMs)
             // Until it has held, nothing moves.
@@ -78,11 +87,15 @@ import Testing
             #expect(test.registry.now == TestRegistry.start + Self.holdMs)
             await Self.live(test, clocks, 3_000)
             #expect(test.registry.now == clocks.wallMs)
-            #expect(Self.clockKinds(test) == ["clock.leapt", "clock.adopted"])
+            // One event, which said when this would be.
+            #expect(test.events.dropFirst(told).map(\.kind) == [.clockLeapt])
+            #expect(Self.adoptions(test) == [[leap, 4]])
             let moved = try await test.registry.room("cam1")
             #expect(moved.state == .live)
             #expect(moved.createdAt == live.createdAt + leap && moved.liveSince == live.liveSince.map { $0 + leap })
             #expect(moved.durationFrom == live.durationFrom.map { $0 + leap })
+            // Who asks whether the room is still the same hears that it is not.
+            #expect(moved.version != live.version)
             // Said by a caller: that time, whatever the clock was.
             let banned = try await test.registry.room("banned")
             #expect(banned.state == .forbidden && banned.forbiddenUntil == bannedUntil)
@@ -118,7 +131,8 @@ import Testing
             await Self.live(test, clocks, Self.holdMs + 3_000)
             let after = try await test.registry.room("cam1")
             #expect(after.state == .live && after.createdAt == before.createdAt && after.liveSince == before.liveSince)
-            #expect(Self.clockKinds(test) == ["clock.leapt", "clock.adopted", "clock.leapt", "clock.adopted"])
+            #expect(Self.clockKinds(test) == ["clock.leapt", "clock.leapt"])
+            #expect(Self.adoptions(test) == [[Self.week, 1], [-Self.week, 1]])
             try await test.apply(.close, "cam1")
             #expect(test.events.last?.at == clocks.wallMs)
             // The timer runs by the new time: no ban ends a week late.
@@ -126,6 +140,63 @@ import Testing
             _ = try await test.registry.forbid(StreamPath(app: "live", name: "x"), untilMs: soon, reason: "", by: Actor("t"))
             await Self.live(test, clocks, 61_000)
             #expect(try await test.registry.ban(of: StreamPath(app: "live", name: "x")) == nil)
+        }
+    }
+
+    /// Closed rooms are history: their times stay, and they are kept for as long as they would have been. Expired ones may be opened again.
+    @Test(arguments: [Self.week, -Self.week]) func endedRoomsKeepTheirTimes(_ leap: Int64) async throws {
+        try await Self.run { test, clocks in
+            let retention: Int64 = 24 * 3_600_000
+            for id in ["shut", "over"] { try await test.create(id) { $0.policy.retentionMs = retention } }
+            _ = try await test.registry.join("shut", user: "u", nick: "")
+            clocks.pass(1_000)
+            try await test.apply(.close, "shut")
+            try await test.apply(.expire, "over")
+            let (shut, over) = (try await test.registry.room("shut"), try await test.registry.room("over"))
+            let joinedAt = try test.sql(Int64.self, "SELECT joined_at FROM members")
+            clocks.leap(leap)
+            await Self.live(test, clocks, Self.holdMs + 3_000)
+            #expect(Self.adoptions(test) == [[leap, 1]])
+            let stayed = try await test.registry.room("shut")
+            #expect(stayed.createdAt == shut.createdAt && stayed.endedAt == shut.endedAt && stayed.version == shut.version)
+            #expect(try test.sql(Int64.self, "SELECT joined_at FROM members") == joinedAt)
+            let moved = try await test.registry.room("over")
+            #expect(moved.createdAt == over.createdAt + leap && moved.endedAt == over.endedAt.map { $0 + leap })
+            let freeAt = RoomRules.nextDeadline(of: stayed)
+            #expect(freeAt == test.registry.now + retention - Self.holdMs - 3_000)
+            #expect(RoomRules.nextDeadline(of: moved) == freeAt)
+            await #expect(throws: RegistryError.idTaken(RoomID(stored: "shut"), state: .closed, freeAt: freeAt)) {
+                try await test.create("shut")
+            }
+            // A second leap moves that end again.
+            clocks.leap(-leap)
+            await Self.live(test, clocks, Self.holdMs + 3_000)
+            #expect(RoomRules.nextDeadline(of: try await test.registry.room("shut")) == shut.endedAt.map { $0 + retention })
+            await Self.live(test, clocks, retention - 2 * (Self.holdMs + 3_000) - 1_000)
+            #expect(try await test.registry.room("shut").state == .closed)
+            #expect(try await test.registry.room("over").state == .expired)
+            await Self.live(test, clocks, 3_000)
+            #expect(try test.sql(Int.self, "SELECT count(*) FROM rooms") == 0)
+        }
+    }
+
+    /// Of a device's rooms the one that ended last opens again, whichever times moved.
+    @Test(arguments: [Self.week, -Self.week]) func aDevicesLastRoomIsFoundAfterALeap(_ leap: Int64) async throws {
+        for closesLast in [false, true] {
+            try await Self.run { test, clocks in
+                for (id, closes) in [("first", !closesLast), ("last", closesLast)] {
+                    try await test.create(id) { $0.deviceUid = "dev1" }
+                    clocks.pass(60_000)
+                    try await test.apply(closes ? .close : .expire, id)
+                }
+                clocks.leap(leap)
+                await Self.live(test, clocks, Self.holdMs + 3_000)
+                let room = try test.sql(
+                    String.self,
+                    "SELECT id FROM rooms WHERE state = '\(closesLast ? "closed" : "expired")'")
+                #expect(room == "last")
+                #expect(try await test.registry.store.read { try $0.room(ofDevice: "dev1")?.id.rawValue } == "last")
+            }
         }
     }
 
@@ -204,6 +275,45 @@ import Testing
         await test.advance(7_200_001)
         #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 10)
         #expect(try test.sql(Int64.self, "SELECT max(id) FROM events") == 10)
+    }
+
+    /// The same of pushes, of notices that were delivered or given up, and of answers that are kept for repetitions.
+    @Test func oldRowsOfEveryKindAreFoundInAnyOrder() async throws {
+        let test = try TestRegistry { $0.historyMs = 7_200_000 }
+        defer { test.remove() }
+        try await test.registry.start()
+        let (old, new) = (TestRegistry.start - 7_200_001, TestRegistry.start)
+        let answersMs = StoreAccess.answersMs
+        // Of each kind the first three by id are of a time to come and the last three of long ago.
+        for number in 1...6 {
+            let at = number <= 3 ? new : old
+            try test.execute(
+                """
+                INSERT INTO pushes (sequence, app, name, room_id, slot, client_address, session, parameters, started_at, ended_at)
+                    VALUES (\(number), 'live', 'cam1', 'cam1', 1, '192.0.2.1', 1, '', \(at - 1), \(at - 1));
+                INSERT INTO answers (token_id, key, fingerprint, created_at)
+                    VALUES (1, 'key-\(number)', 'f', \(number <= 3 ? new : new - answersMs - 1));
+                """)
+            for (index, state) in [OutboxEntry.State.delivered, .failed, .pending].enumerated() {
+                try test.execute(
+                    """
+                    INSERT INTO outbox (id, url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts,
+                        due_at, is_head)
+                    VALUES (\(index * 6 + number), 'http://192.0.2.9/', 'earshot', 'lane-\(number)', \(number), 1, 'room.created', 'cam1', 1,
+                        \(at - 1), '{}', '\(state.rawValue)', 0, \(new + 86_400_000), 0)
+                    """)
+            }
+        }
+        func ids(_ sql: String) throws -> String? { try test.sql(String.self, "SELECT group_concat(id) FROM (\(sql))") }
+        await test.advance(60_000)
+        // What waited for too long is given up, and goes with the next look.
+        #expect(try ids("SELECT id FROM outbox WHERE state = 'failed' ORDER BY id") == "7,8,9,16,17,18")
+        await test.advance(60_000)
+        #expect(try ids("SELECT sequence AS id FROM pushes ORDER BY id") == "1,2,3")
+        #expect(try ids("SELECT key AS id FROM answers ORDER BY id") == "key-1,key-2,key-3")
+        #expect(try ids("SELECT id FROM outbox WHERE state = 'delivered' ORDER BY id") == "1,2,3")
+        #expect(try ids("SELECT id FROM outbox WHERE state = 'pending' ORDER BY id") == "13,14,15")
+        #expect(try ids("SELECT id FROM outbox WHERE state = 'failed' ORDER BY id") == "7,8,9")
     }
 
     @Test func aBelievedLeapForgetsAPartOfTheHistory() async throws {

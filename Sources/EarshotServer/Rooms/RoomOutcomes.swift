@@ -37,6 +37,8 @@ extension ServerCore {
                 if let stream = self.registry.find(path.description) { self.announcePause(of: stream) }
             case .kick(let roomID, let user, let actor):
                 Task { await self.endSessions(of: user, inRoom: roomID, by: actor) }
+            case .clockAdopted(let byMs, let rooms):
+                self.log.debug("Rooms follow the leap of the machine's clock", metadata: ["ms": "\(byMs)", "rooms": "\(rooms)"])
             }
         }
         guard !events.isEmpty else { return }
@@ -52,23 +54,15 @@ extension ServerCore {
     }
 
     private func logEvent(_ event: RoomEvent) {
-        if let (level, line) = event.kind.clockLine {
-            return self.log.log(level: level, line, metadata: ["leap": "\(event.data)", "number": "\(event.id)"])
+        if event.kind == .clockLeapt {
+            return self.log.warning(
+                "The machine's clock has leapt: rooms and recordings keep their time until that has held",
+                metadata: ["leap": "\(event.data)", "number": "\(event.id)"])
         }
         guard event.kind.isTransition, let held = self.roomFlood.pass(nowMs: LoopSweeper.nowMs) else { return }
         var metadata: Logger.Metadata = ["event": "\(event.kind.rawValue)", "number": "\(event.number)"]
         if let roomID = event.roomID { metadata["room"] = "\(roomID)" }
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.info("Room changed", metadata: metadata)
-    }
-}
-
-extension RoomEvent.Kind {
-    fileprivate var clockLine: (Logger.Level, Logger.Message)? {
-        switch self {
-        case .clockLeapt: (.warning, "The machine's clock has leapt: rooms and recordings keep their time until that has held")
-        case .clockAdopted: (.notice, "The leap of the machine's clock has held: rooms follow it")
-        default: nil
-        }
     }
 }

@@ -55,7 +55,9 @@ extension RoomAnswer {
     private static let identity: [Field<RoomAnswer>] = [
         .field("roomId", .text, "Its id.") { $0.room.id.rawValue },
         .field(
-            "version", .text, "Another one after each event of the room; If-Match takes it in quotes, and the whole ETag.", \.room.version),
+            "version", .text,
+            "Another one after each event of the room, and when its times move with the clock; If-Match takes it in quotes, and the whole ETag.",
+            \.room.version),
         .field("instance", .whole(1...Int.max), "Counts the lives of this id, from 1.", \.room.instance),
         .field("title", .text, "For lists.", \.room.title),
         .field("owner", .nullable(.text), "The owner's user id.", \.room.owner),
