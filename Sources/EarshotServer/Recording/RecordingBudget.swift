@@ -34,9 +34,14 @@ final class RecordingBudget: Sendable {
     /// Why no recording may begin; nil when one may. Asks the file system.
     var refusalToBegin: RecordingEnd? {
         if !OpenDescriptors.mayOpen(2) { return .noDescriptors }
-        if self.isFull.load(ordering: .relaxed) || self.isOverQuota(0) { return .quotaExceeded }
+        if self.isQuotaUsed { return .quotaExceeded }
         return self.isOverDisk(Self.headroomBytes) ? .diskFull : nil
     }
+
+    /// Whether quota or disk let no recording begin. Asks the file system.
+    var needsRoom: Bool { self.isQuotaUsed || self.isOverDisk(Self.headroomBytes) }
+
+    private var isQuotaUsed: Bool { self.isFull.load(ordering: .relaxed) || self.isOverQuota(0) }
 
     private func isOverQuota(_ bytes: Int64) -> Bool { self.quotaBytes > 0 && self.usedBytes + bytes > self.quotaBytes }
 

@@ -20,7 +20,7 @@ struct RecordingService: Service {
                     let nowMs = LoopSweeper.nowMs
                     await recordings.retry(nowMs: nowMs, core: self.core)
                     if nowMs >= forgetAt {
-                        await recordings.forget(nowMs: self.core.rooms.now)
+                        await recordings.forget(nowMs: self.core.rooms.now, steadyMs: nowMs)
                         forgetAt = nowMs + min(Self.forgetMs, max(1_000, self.core.config.recording.retentionMs / 2))
                     }
                     // Cancelled: the server goes.

@@ -272,7 +272,7 @@ package final class Recordings: Sendable {
     }
 
     /// Deletes what is older than the settings allow. `nowMs`: room time, as the recordings' own times are.
-    func forget(nowMs: Int64) async {
+    func forget(nowMs: Int64, steadyMs: Int64) async {
         guard self.settings.retentionMs > 0 else { return }
         do {
             let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
@@ -280,9 +280,11 @@ package final class Recordings: Sendable {
             // A clock that was wrong for long enough to be followed costs a part of the recordings, not all.
             let held = try await self.rooms.recordingCount()
             let allowed = self.share.withLock {
-                $0.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: LoopSweeper.nowMs)
+                $0.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: steadyMs)
             }
-            for recording in old.prefix(allowed) {
+            for (index, recording) in old.enumerated() {
+                // What is old makes room at once where new recordings find none.
+                if index >= allowed, await !self.onDisk({ [budget] in budget.needsRoom }) { break }
                 do {
                     guard try await self.delete(recording) != nil else { continue }
                     self.share.withLock { $0.spend(1) }

@@ -51,7 +51,7 @@ actor PeriodicSnapshots {
         guard nowMs >= self.forgetAtMs else { return }
         self.forgetAtMs = nowMs + Self.forgetMs
         await self.core.snapshots.forget(nowMs: nowMs)
-        if self.settings.retentionMs > 0 { await self.forget() }
+        if self.settings.retentionMs > 0 { await self.forget(steadyMs: nowMs) }
     }
 
     private func intervalMs(of app: String) -> Int64 { self.settings.intervalByAppMs[app] ?? self.settings.intervalMs }
@@ -105,11 +105,11 @@ actor PeriodicSnapshots {
         }
     }
 
-    private func forget() async {
+    private func forget(steadyMs: Int64) async {
         do {
             let old = self.core.rooms.now - self.settings.retentionMs
             let held = try await self.core.rooms.snapshotCount()
-            let allowed = self.share.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: LoopSweeper.nowMs)
+            let allowed = self.share.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: steadyMs)
             guard allowed > 0 else { return }
             let forgotten = try await self.core.rooms.forgetSnapshots(takenBefore: old, limit: min(Self.forgetBatch, allowed))
             self.share.spend(forgotten.count)
