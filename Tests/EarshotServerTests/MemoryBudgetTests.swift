@@ -105,10 +105,15 @@ import Testing
             let media = try await HLSLatencyTests.media(4)
             let publisher = try await TagClient.publish(to: server, "live/cam")
             try await publisher.send(media)
-            try await eventually("segments") { core.memory.ledger.used > 0 && core.remuxers.find("live/cam") != nil }
+            try await eventually("the remuxer") { core.remuxers.find("live/cam") != nil }
+            let remuxer = try core.remuxers.find("live/cam").orThrow()
+            // What the window holds is charged as it is, beside all else.
+            try await eventually("segments") {
+                let memory = await remuxer.memory
+                return memory.held > 10_000 && memory.charged == memory.held && core.memory.ledger.used >= memory.held
+            }
             // Nothing is short yet.
             await core.dropUnwatched(nowMs: LoopSweeper.nowMs)
-            let remuxer = try core.remuxers.find("live/cam").orThrow()
             let others = 32 << 20
             core.memory.ledger.charge(others)
             defer { core.memory.ledger.charge(-others) }

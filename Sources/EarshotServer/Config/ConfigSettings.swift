@@ -250,6 +250,9 @@ extension ConfigSetting {
             "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),
             "Memory for streams and connections; past it caches go, then new publishes and plays are refused. Without: 60 % of what there is."
         ),
+        .make(
+            "limits.frameQueue", \.limits.frameQueueBytes, .size((1 << 20)...(1 << 30)),
+            "Frames of one stream that may wait for remuxing, or for its recording's disk; past it pictures are left out up to a keyframe."),
         .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
         .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
         .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),

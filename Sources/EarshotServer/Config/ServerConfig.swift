@@ -299,6 +299,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var streamNameBytes = 256
         /// Bytes of media and of what peers have sent, over the whole process. Nil: ``SystemMemory/usualLimit``.
         package var memoryBytes: Int?
+        /// Of one stream's frames, where they wait to be remuxed or recorded.
+        package var frameQueueBytes = FrameMailbox.usualLimitBytes
         /// RTMP and RTMPS connections at a time.
         package var connections = 20_000
         package var connectionsPerAddress = 5_000

@@ -79,7 +79,9 @@ actor Recorder {
         if let taken = head?.take(wake: wake) {
             self.mailbox = taken
         } else {
-            let mailbox = FrameMailbox(on: self.stream.home.eventLoop, ledger: self.core.memory.ledger, wake: wake)
+            let mailbox = FrameMailbox(
+                on: self.stream.home.eventLoop, limitBytes: self.core.config.limits.frameQueueBytes, ledger: self.core.memory.ledger,
+                wake: wake)
             self.mailbox = mailbox
             RelayLoop.add(mailbox, to: self.stream)
         }
@@ -157,7 +159,11 @@ actor Recorder {
         guard self.writer.dropped > 0, self.toldDrops == 0 else { return }
         self.toldDrops = self.writer.dropped
         self.core.log.warning(
-            "The disk is too slow: a recording has gaps", metadata: ["stream": "\(self.task.path)", "frames": "\(self.toldDrops)"])
+            "The disk is too slow: a recording has gaps",
+            metadata: [
+                "stream": "\(self.task.path)", "frames": "\(self.toldDrops)",
+                "limit": "\(FrameMailbox.words(self.core.config.limits.frameQueueBytes))",
+            ])
     }
 
     // MARK: The end

@@ -41,13 +41,13 @@ final class RecordingHead: Sendable {
     private static let lifetimeMs: Int64 = 30_000
 
     /// To be called before the publisher's first frame is published; the publisher uses the stream.
-    init(of stream: Relay.Stream, in registry: StreamRegistry, ledger: MemoryLedger) {
+    init(of stream: Relay.Stream, in registry: StreamRegistry, limitBytes: Int, ledger: MemoryLedger) {
         self.stream = stream
         self.registry = registry
         self.madeMs = LoopSweeper.nowMs
         let wake = Wake()
         self.wake = wake
-        self.mailbox = FrameMailbox(on: stream.home.eventLoop, ledger: ledger) { wake() }
+        self.mailbox = FrameMailbox(on: stream.home.eventLoop, limitBytes: limitBytes, ledger: ledger) { wake() }
         stream.home.run { home in
             // One of the stream's users, as long as it takes of it.
             let held = registry.acquire(stream.path, on: home)

@@ -7,10 +7,10 @@ final class RecordingHeads: Sendable {
     private let rows = Mutex<[String: RecordingHead]>([:])
 
     /// Keeps what comes of the stream, unless that is done already.
-    func add(_ stream: Relay.Stream, of registry: StreamRegistry, ledger: MemoryLedger) {
+    func add(_ stream: Relay.Stream, of registry: StreamRegistry, limitBytes: Int, ledger: MemoryLedger) {
         let isFirst = self.rows.withLock { $0[stream.path] == nil }
         guard isFirst else { return }
-        let head = RecordingHead(of: stream, in: registry, ledger: ledger)
+        let head = RecordingHead(of: stream, in: registry, limitBytes: limitBytes, ledger: ledger)
         let other = self.rows.withLock { rows -> RecordingHead? in
             // Somebody was quicker.
             guard rows[stream.path] == nil else { return head }

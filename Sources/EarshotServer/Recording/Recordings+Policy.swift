@@ -15,7 +15,9 @@ extension Recordings {
             if let running = state.running[path], !running.isOver { return false }
             return state.stopped[path]?.stream !== stream
         }
-        if isDue { self.heads.add(stream, of: core.registry, ledger: core.memory.ledger) }
+        if isDue {
+            self.heads.add(stream, of: core.registry, limitBytes: core.config.limits.frameQueueBytes, ledger: core.memory.ledger)
+        }
     }
 
     /// What happened to rooms: streams that are to be recorded begin, what waited for a room that is over does not go on. On the registry's

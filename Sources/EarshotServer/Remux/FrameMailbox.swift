@@ -91,6 +91,11 @@ final class FrameMailbox: StreamTap {
     /// The taker learns that no coded frame has come for so long. Milliseconds.
     static let stallMs: Int64 = 230
 
+    /// The limit's name and size, for the log.
+    static func words(_ limitBytes: Int) -> String {
+        "limits.frameQueue \(ConfigUnits.size(bytes: limitBytes)), or \(Self.limitItems) frames"
+    }
+
     /// `eventLoop` is the stream's home. What waits here is charged to `ledger`.
     init(
         on eventLoop: any EventLoop, limitBytes: Int = FrameMailbox.usualLimitBytes, ledger: MemoryLedger? = nil,

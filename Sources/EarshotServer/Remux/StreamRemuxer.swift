@@ -101,7 +101,9 @@ actor StreamRemuxer {
     /// Begins to take frames. Once.
     func start() {
         let me = Weak(remuxer: self)
-        let mailbox = FrameMailbox(on: self.stream.home.eventLoop, ledger: self.core.memory.ledger) { [executor] in
+        let mailbox = FrameMailbox(
+            on: self.stream.home.eventLoop, limitBytes: self.core.config.limits.frameQueueBytes, ledger: self.core.memory.ledger
+        ) { [executor] in
             executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
         }
         self.mailbox = mailbox
@@ -173,7 +175,7 @@ actor StreamRemuxer {
             self.hasToldDropped = true
             self.core.log.warning(
                 "Remuxing does not keep up: pictures are left out up to a keyframe",
-                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.usualLimitBytes) bytes waiting"])
+                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.core.config.limits.frameQueueBytes))"])
         }
         guard let problem = self.taker.problem, problem != self.toldRefusal else { return }
         self.toldRefusal = problem
@@ -275,6 +277,9 @@ actor StreamRemuxer {
     }
 
     // MARK: HLS
+
+    /// Bytes that the window holds, and those that the memory's ledger has of it.
+    var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
 
     /// How many playlists were put together so far.
     var playlistsWritten: Int { self.taker.window.playlistsWritten }
