@@ -6,36 +6,47 @@ import NIOCore
 /// For threads that may block.
 enum ReadingTurns {
     /// Turns of the loops at most: each reads a few buffers of each socket.
-    private static let mostTurns = 8
+    static let mostTurns = 8
     /// For all of it: a loop that is busy is not waited for any longer.
     private static let limit = DispatchTimeInterval.milliseconds(200)
 
     static func wait(for rooms: [TalkChannel]) {
-        let deadline = DispatchTime.now() + self.limit
-        var before = -1
-        for _ in 0..<self.mostTurns {
-            var loops: [ObjectIdentifier: (any EventLoop, LoopTurns)] = [:]
-            var waiting = 0
+        self.wait(limit: self.limit) {
+            var found = Waiting()
             for room in rooms {
                 let reading = room.reading
-                waiting += reading.waiting
+                found.frames += reading.waiting
                 for loop in reading.loops {
-                    guard let context = room.core.context(of: loop) else { continue }
-                    loops[ObjectIdentifier(loop)] = (loop, context.turns)
+                    if let context = room.core.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
                 }
             }
-            // Nothing more came with the last turn.
-            guard waiting != before, !loops.isEmpty else { return }
-            before = waiting
+            return found
+        }
+    }
+
+    /// What has been read and waits, and the loops that read more.
+    struct Waiting {
+        var frames = 0
+        var loops: [ObjectIdentifier: (any EventLoop, LoopTurns)] = [:]
+    }
+
+    /// Until a turn of the loops has brought nothing more; `look` is asked before each.
+    static func wait(limit: DispatchTimeInterval, _ look: () -> Waiting) {
+        let deadline = DispatchTime.now() + limit
+        var before = -1
+        for _ in 0..<self.mostTurns {
+            let found = look()
+            guard found.frames != before, !found.loops.isEmpty else { return }
+            before = found.frames
             let read = DispatchGroup()
-            for (loop, turns) in loops.values {
+            for (loop, turns) in found.loops.values {
                 read.enter()
                 loop.execute { turns.next { read.leave() } }
             }
             guard read.wait(timeout: deadline) == .success else { return }
             // What one loop has read may be at home on another one.
             let home = DispatchGroup()
-            for (loop, _) in loops.values {
+            for (loop, _) in found.loops.values {
                 home.enter()
                 loop.execute { home.leave() }
             }
