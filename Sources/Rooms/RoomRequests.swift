@@ -188,6 +188,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     case wrongState(RoomID, state: RoomState, action: String, allowed: [RoomState])
     /// The room is not of a version that the change was meant for, but of this one.
     case versionChanged(RoomID, version: String)
+    /// It is of a version that the change is not meant for.
+    case versionExcluded(RoomID, version: String)
     /// An id that an open or retained room has; `freeAt` when it will be free, nil for open rooms.
     case idTaken(RoomID, state: RoomState, freeAt: Int64?)
     /// A device that another open room has.

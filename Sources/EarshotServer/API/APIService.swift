@@ -107,8 +107,8 @@ final class APIService: Sendable {
         let bytes = try await body.collect()
         if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
         let conditions = try Conditions(request.headers, of: route)
-        if route.method != .get, !route.isConditional, conditions.room != nil {
-            throw APIError(FieldError("If-Match", "", "this call goes by no version; expected no If-Match"))
+        if route.method != .get, !route.isConditional, let header = conditions.headerOfChange {
+            throw APIError(FieldError(header, "", "this call goes by no version; expected no \(header)"))
         }
         let call = APICall(core: self.core, token: token, values: values, host: request.head.authority, condition: conditions.room)
         if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {

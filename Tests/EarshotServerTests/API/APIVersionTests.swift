@@ -70,6 +70,53 @@ import Testing
         }
     }
 
+    /// RFC 9110 §13.1.2: a change that is meant for a room that is not there, or of another version.
+    @Test func aChangeIsNotMadeOfWhatItExcludes() async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            let tag = try await api("POST", "rooms", #"{"roomId":"r1"}"#).headers["etag"].orThrow()
+            let version = try await api.ok("GET", "rooms/r1")["version"].string.orThrow()
+            for excluded in ["*", tag, "W/\(tag)", "\"x\", \"\(version)\""] {
+                for call in [("PATCH", "rooms/r1", #"{"title":"two"}"#), ("POST", "rooms/r1/close", "{}"), ("DELETE", "rooms/r1", "")] {
+                    let error = try await api.refused(
+                        412, call.0, call.1, call.2.isEmpty ? nil : call.2, headers: ["If-None-Match": excluded])
+                    #expect(error["field"].string == "If-None-Match" && error["type"].string == "precondition_failed", "\(excluded)")
+                }
+            }
+            #expect(try await api.ok("GET", "rooms/r1")["version"].string == version)
+            // Each of the two must hold.
+            try await api.refused(412, "PATCH", "rooms/r1", #"{"title":"x"}"#, headers: ["If-Match": tag, "If-None-Match": "*"])
+            try await api.refused(412, "PATCH", "rooms/r1", #"{"title":"x"}"#, headers: ["If-Match": "\"x\"", "If-None-Match": "\"y\""])
+            try await api.ok("PATCH", "rooms/r1", #"{"title":"one"}"#, headers: ["If-Match": tag, "If-None-Match": "\"x\""])
+            try await api.ok("PATCH", "rooms/r1", #"{"title":"two"}"#, headers: ["If-None-Match": tag])
+            try await api.refused(404, "PATCH", "rooms/r2", #"{"title":"x"}"#, headers: ["If-None-Match": "*"])
+            let bad = try await api.refused(400, "PATCH", "rooms/r1", #"{"title":"x"}"#, headers: ["If-None-Match": "x"])
+            #expect(bad["field"].string == "If-None-Match")
+            let aimless = try await api.refused(400, "POST", "rooms", headers: ["If-None-Match": "*"])
+            #expect(aimless["field"].string == "If-None-Match" && aimless["rule"].string?.contains("no version") == true)
+        }
+    }
+
+    /// A header without a value asks something that cannot be answered: nothing is changed.
+    @Test(arguments: ["If-Match", "If-None-Match"]) func anEmptyConditionIsRefused(_ name: String) async throws {
+        try await TestServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            for value in ["", " "] {
+                for (call, body) in [("PATCH /api/v1/rooms/r1", #"{"title":"x"}"#), ("POST /api/v1/rooms/r1/close", "{}")] {
+                    let answer = try await RawHTTP.send(
+                        """
+                        \(call) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(server.token)\r\nConnection: close\r\n\(name):\(value)\r\n\
+                        Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)
+                        """, to: server)
+                    #expect(answer.hasPrefix("HTTP/1.1 400") && answer.contains("\"field\":\"\(name)\""), "\(answer)")
+                }
+            }
+            let room = try await api.ok("GET", "rooms/r1")
+            #expect(room["title"].string == "" && room["state"].string == "created")
+        }
+    }
+
     /// A repetition gets the first answer with its tag, though the room has another version by then.
     @Test func aRepetitionHasTheFirstAnswersTag() async throws {
         try await TestServer.run { server in

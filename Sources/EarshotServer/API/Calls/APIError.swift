@@ -84,9 +84,10 @@ extension APIError {
         self.rule = error.rule
     }
 
-    static func notFound(_ what: String, _ value: String) -> APIError {
+    /// `field`: what the call names it by; nil for what no call of the API names.
+    static func notFound(_ what: String, _ value: String, field: String? = nil) -> APIError {
         var error = APIError(.notFound, .notFound, "There is no \(what) \"\(value.prefix(80))\".")
-        error.field = what
+        error.field = field
         error.value = String(value.prefix(80))
         return error
     }
@@ -99,9 +100,9 @@ extension APIError {
     }
 
     /// RFC 9110 §15.5.13.
-    static func versionMismatch(_ message: String, expected: String) -> APIError {
+    static func versionMismatch(_ message: String, expected: String, field: String = "If-Match") -> APIError {
         var error = APIError(.preconditionFailed, .preconditionFailed, message)
-        error.field = "If-Match"
+        error.field = field
         error.rule = "expected \(expected)"
         return error
     }
@@ -133,6 +134,11 @@ extension APIError {
                 allowed: words)
         case .versionChanged(let id, let version):
             self = .versionMismatch("Room \(id) has changed, or was never of this version.", expected: "\"\(version)\"")
+        case .versionExcluded(let id, let version):
+            self = .versionMismatch(
+                "Room \(id) is there, of a version that the change is not meant for.",
+                expected: "a room of another version than \"\(version)\"",
+                field: "If-None-Match")
         case .idTaken(let id, let state, let freeAt):
             let when = freeAt.map { "; the id is free from \(Instant.text($0))" } ?? ""
             self.init(.conflict, .conflict, "There is a room \(id) already, \(state.rawValue)\(when).")

@@ -79,7 +79,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
         case .tooSlow: "The body came too slowly (the server's setting limits.httpBody)."
         case .conflict:
             "The state does not allow it (the error says which states do), something is taken, or the key's request is not done."
-        case .versionMismatch: "The room is not of a version that If-Match names: look it up again."
+        case .versionMismatch: "The room is not of a version that If-Match names, or is of one that If-None-Match names: look it up again."
         case .tooLarge: "The body has more than 64 KiB."
         case .notJSON: "The body is not JSON by its Content-Type."
         case .noSuchRange: "The Range begins behind the file's end."

@@ -21,7 +21,7 @@ struct Kind<Value: Sendable>: Sendable {
 struct BrokenRule: Error, Equatable {
     let rule: String
     var inner: String?
-    /// Of the inner field; empty when it is missing.
+    /// Of the inner field; empty when it is missing. Without one: the part of the value that breaks the rule.
     var value: String?
 
     init(_ rule: String, inner: String? = nil, value: String? = nil) {
@@ -31,7 +31,11 @@ struct BrokenRule: Error, Equatable {
     }
 
     func error(_ field: String, _ value: JSONValue) -> FieldError {
-        if let inner { FieldError("\(field).\(inner)", self.value ?? "", self.rule) } else { FieldError(field, value.shown, self.rule) }
+        if let inner {
+            FieldError("\(field).\(inner)", self.value ?? "", self.rule)
+        } else {
+            FieldError(field, self.value ?? value.shown, self.rule)
+        }
     }
 }
 
@@ -187,12 +191,16 @@ extension Kind {
         let one: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
         let schema = Schema.keywords("array", ("items", one), ("minItems", 1), ("uniqueItems", true))
         return Kind(schema) { (json: JSONValue) throws(BrokenRule) in
-            let rule = BrokenRule("expected one or more of \(words.joined(separator: ", ")), with commas between them")
-            guard case .array(let values) = json, !values.isEmpty else { throw rule }
+            let rule = "expected one or more of \(words.joined(separator: ", ")), with commas between them"
+            guard case .array(let values) = json, !values.isEmpty else { throw BrokenRule(rule) }
+            // As it was given: an empty word shows only beside its commas.
+            let all = values.map(\.shown).joined(separator: ",")
             var chosen: Set<Word> = []
             for value in values {
-                guard case .string(let text) = value, let word = Word(rawValue: text) else { throw rule }
-                guard chosen.insert(word).inserted else { throw BrokenRule("\(text) is there twice") }
+                guard case .string(let text) = value, let word = Word(rawValue: text) else {
+                    throw BrokenRule(rule, value: value.shown.isEmpty ? all : value.shown)
+                }
+                guard chosen.insert(word).inserted else { throw BrokenRule("\(text) is there twice", value: all) }
             }
             return chosen
         }

@@ -11,14 +11,24 @@ struct Conditions: Sendable, Equatable {
     init(_ headers: HTTPFields, of route: APIRoute) throws(APIError) {
         let isLook = route.method == .get
         self.ifMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifMatch)
-        self.ifNoneMatch = isLook && route.isVersioned ? try EntityTags(headers, .ifNoneMatch) : nil
+        self.ifNoneMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifNoneMatch)
     }
 
     /// What a change of a room asks; nil when it is for any version.
     var room: RoomCondition? {
-        guard case .some(.some(let tags)) = self.ifMatch?.tags else { return nil }
-        // §13.1.1: strong comparison, so that a weak tag is like none.
-        return RoomCondition(versions: Set(tags.filter { !$0.isWeak }.map(\.version)))
+        // §13.1.1: strong comparison, so that a weak tag is like none. A room that is changed is there: any is any.
+        let versions = (self.ifMatch?.tags).map { Set($0.filter { !$0.isWeak }.map(\.version)) }
+        guard versions != nil || self.ifNoneMatch != nil else { return nil }
+        // §13.1.2: weak comparison; "*" is false for a room that is there.
+        let excluded: RoomCondition.Excluded =
+            if let tags = self.ifNoneMatch { tags.tags.map { .versions(Set($0.map(\.version))) } ?? .all } else { .none }
+        return RoomCondition(versions: versions, excluded: excluded)
+    }
+
+    /// The header that makes a change conditional; nil when none does.
+    var headerOfChange: String? {
+        if self.ifMatch?.tags != nil { return HTTPField.Name.ifMatch.rawName }
+        return self.ifNoneMatch == nil ? nil : HTTPField.Name.ifNoneMatch.rawName
     }
 }
 

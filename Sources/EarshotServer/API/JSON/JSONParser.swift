@@ -143,8 +143,8 @@ struct JSONParser {
         if let next = self.current, Self.isDigit(next) { throw self.problem("a number with a leading zero", at: start) }
         let text = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
         if isWhole, let value = Int64(text), String(value) == text { return .integer(value) }
-        guard let value = Double(text), value.isFinite else { throw self.problem("a number that is too large", at: start) }
-        return JSONValue.text(of: value) == text ? .number(value) : .digits(text)
+        guard let value = Double(text), value.isFinite, JSONValue.text(of: value) == text else { return .digits(text) }
+        return .number(value)
     }
 
     private mutating func digits() throws(JSONProblem) {

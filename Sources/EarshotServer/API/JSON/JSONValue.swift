@@ -10,7 +10,7 @@ indirect enum JSONValue: Sendable, Equatable {
     case integer(Int64)
     /// Finite.
     case number(Double)
-    /// A number as it was read, where an `Int64` or a `Double` would be written with other digits: 1.10, 12345678901234567890.
+    /// A number as it was read, where an `Int64` or a `Double` would be written with other digits or hold none like it: 1.10, 1e400.
     case digits(String)
     case string(String)
     case array([JSONValue])
@@ -40,12 +40,12 @@ indirect enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// Of a number, as near as a `Double` can be.
+    /// Of a number, as near as a `Double` can be; nil for one that is too large for it.
     var double: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .number(let value): value
-        case .digits(let text): Double(text)
+        case .digits(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
         case .null, .bool, .string, .array, .object: nil
         }
     }

@@ -84,6 +84,7 @@ enum OpenAPIDocument {
             parameters.append(Self.tags("If-Match", "Only of this version."))
         }
         if route.isVersioned, route.method == .get { parameters.append(Self.tags("If-None-Match", "Only if it is not this any more.")) }
+        if route.isConditional { parameters.append(Self.tags("If-None-Match", "Only if it is of none of these versions.")) }
         if route.method == .post, route.role != nil { parameters.append(Self.idempotencyKey) }
         if route.isDownload {
             parameters += [Self.header("Range", "Which bytes."), Self.header("If-Range", "Only of the file with this ETag.")]

@@ -12,7 +12,8 @@ enum RoomInputs {
     static let slots = Input("slots", .whole(1...8), "How many streams it has: slot 1 is app/roomId, slot n app/roomId-n.", fallback: 1)
     static let title = Input("title", .text(length: 0...RoomLimits.titleLength), "For lists.")
     static let custom = Input(
-        "custom", .jsonObject(bytes: 4_096), "Whatever the app keeps there: a JSON object, at most 4096 bytes as compact JSON.")
+        "custom", .jsonObject(bytes: 4_096),
+        "Whatever the app keeps there: a JSON object, at most 4096 bytes as compact JSON. Its numbers keep their digits, however many.")
     static let isPublic = Input("isPublic", .flag, "Whether lists for everybody may show it.")
     static let policy = Input("policy", .policy, "How its time runs out: what is not given is as the server's settings have it.")
     static let owner = Input("owner", .id, "The owner's user id; its presence counts for policy.ownerOffline.")
