@@ -211,7 +211,7 @@ extension RoomWork {
     // MARK: - Members
 
     func join(_ id: String, user: String, nick: String) throws -> Member {
-        try RoomLimits.checkID(user, "user")
+        try RoomLimits.checkID(user, "userId")
         guard nick.unicodeScalars.count <= RoomLimits.nickLength, RoomLimits.isPlain(nick) else {
             throw FieldError("nick", nick, "expected at most \(RoomLimits.nickLength) characters, none of them control or invisible ones")
         }
@@ -227,6 +227,8 @@ extension RoomWork {
             room.members += 1
             room.peak = max(room.peak, room.members)
             var data = self.data(of: room, by: Actor(user))
+            data.add("userId", user)
+            // Its former name.
             data.add("user", user)
             data.add("nick", nick)
             try self.event(.memberJoined, of: &room, data)
@@ -246,6 +248,8 @@ extension RoomWork {
         let old = room
         room.members = max(0, room.members - 1)
         var data = self.data(of: room, by: actor)
+        data.add("userId", user)
+        // Its former name.
         data.add("user", user)
         data.add("nick", member.nick)
         try self.event(kind, of: &room, data)

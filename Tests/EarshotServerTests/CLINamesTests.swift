@@ -34,6 +34,32 @@ import Testing
         }
     }
 
+    /// One value for one thing: the parser would take the last one in silence.
+    @Test func aNameAndItsFormerOneExcludeEachOther() async throws {
+        try await Self.withServer { server, cli in
+            _ = try await cli.text("rooms", "create", "--room-id", "r1")
+            for (line, words) in [
+                (["rooms", "create", "--id", "a", "--room-id", "b"], "--room-id is the same as --id; expected one of them"),
+                (["rooms", "create", "--room-id=a", "--id=b"], "--id is the same as --room-id; expected one of them"),
+                (["rooms", "create", "--room-id", "a", "--room-id", "b"], "--room-id is given twice; expected once"),
+                (["rooms", "create", "--device", "a", "--device-uid", "b"], "--device-uid is the same as --device"),
+                (["events", "list", "--room", "a", "--room-id", "b"], "--room-id is the same as --room"),
+                (["rooms", "push-url", "r1", "--user", "a", "--user-id", "b"], "--user-id is the same as --user"),
+                (
+                    ["rooms", "forbid", "r1", "--until", "2030-01-01T00:00Z", "--forbidden-until", "2030-01-02T00:00Z"],
+                    "--forbidden-until is the same as --until"
+                ),
+            ] {
+                let outcome = try await ClientProcess.run(try cli.line(line))
+                #expect(outcome.status == 64 && outcome.errors.contains(words), "\(line): \(outcome.status) \(outcome.errors)")
+            }
+            #expect(try await server.api("rooms")["total"].int == 1)
+            // A value that looks like one of the names is a value.
+            _ = try await cli.text("rooms", "create", "--room-id", "r2", "--title=--id")
+            #expect(try await server.rooms.room("r2").title == "--id")
+        }
+    }
+
     @Test func listsAreFilteredByStatesAndVisibility() async throws {
         try await Self.withServer { _, cli in
             _ = try await cli.text("rooms", "create", "--room-id", "a", "--private")
@@ -67,10 +93,10 @@ import Testing
         try await Self.withServer { server, cli in
             let player = try await RawClient.playing(server.port, "cam1")
             try await eventually("the session") { try await cli.json("sessions", "list")["total"].int == 1 }
-            let id = try #require(try await cli.json("sessions", "list")["list"][0]["id"].int)
+            let id = try #require(try await cli.json("sessions", "list")["list"][0]["sessionId"].int)
             let shown = try await cli.text("sessions", "show", "\(id)")
             #expect(shown.contains("live/cam1") && shown.contains("127.0.0.1") && shown.contains("rtmp"), "\(shown)")
-            #expect(try await cli.json("sessions", "show", "\(id)")["id"].int == id)
+            #expect(try await cli.json("sessions", "show", "\(id)")["sessionId"].int == id)
             await player.close()
             try await eventually("its end") { try await cli("sessions", "show", "\(id)").status == 3 }
         }

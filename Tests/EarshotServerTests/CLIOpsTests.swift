@@ -46,7 +46,7 @@ import Testing
                     check.status == 0 && check.text.contains("COUNTER") && !check.text.contains("WRONG"), "\(check.text) \(check.errors)")
 
                 let sessions = try await cli.json("sessions", "list", "--role", "player")
-                let id = try #require(sessions["list"][0]["id"].int)
+                let id = try #require(sessions["list"][0]["sessionId"].int)
                 #expect(sessions["total"].int == 1)
                 #expect(try await cli.text("sessions").split(separator: "\n").count == 3)
                 #expect(try await cli.text("sessions", "kick", "\(id)") == "session \(id) is ended\n")
@@ -148,7 +148,7 @@ import Testing
                     #expect(table.count == 3 && table[0].contains("LAST ERROR") && table.contains { $0.contains(url) }, "\(table)")
                     // The path of a target is often its secret.
                     #expect(!table.contains { $0.contains("/bad") }, "\(table)")
-                    let id = try #require(try await cli.json("callbacks", "list", "--state", "delivered")["list"][0]["id"].int)
+                    let id = try #require(try await cli.json("callbacks", "list", "--state", "delivered")["list"][0]["callbackId"].int)
                     let before = receiver.requests.count { $0.uri == "/good" }
                     #expect(try await cli.text("callbacks", "redeliver", "\(id)").hasPrefix("callback \(id) is "))
                     try await eventually("it to come again") { receiver.requests.count { $0.uri == "/good" } > before }

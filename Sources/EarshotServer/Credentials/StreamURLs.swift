@@ -127,7 +127,7 @@ package struct StreamURLs: Sendable {
         _ path: StreamPath, _ signing: Signing, act: String, _ nowMs: Int64
     ) throws(FieldError) -> (query: String, expiresAt: Int64) {
         let expires = try Self.expiry(signing.lifetimeSeconds, nowMs)
-        if let user = signing.user, !RoomID.isID(user) { throw FieldError("user", user, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+        if let user = signing.user, !RoomID.isID(user) { throw FieldError("userId", user, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
         switch signing.scheme {
         case .txSecret:
             let time = TxSecret.text(ofSeconds: expires)

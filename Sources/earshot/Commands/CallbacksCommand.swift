@@ -20,7 +20,7 @@ struct CallbacksCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List notices to webhooks, the newest first.")
         @Option(help: ArgumentHelp("Only those in this state: pending, delivered, failed.", valueName: "STATE"))
         var state: String?
-        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only those of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Only those to this target, as `earshot callbacks targets` names it.", valueName: "TARGET"))
         var targetId: String?
@@ -36,7 +36,7 @@ struct CallbacksCommand: AsyncParsableCommand {
                     .right("NEXT"),
                     .text("TO"), .text("LAST ERROR"),
                 ],
-                id: { $0["id"].plain }, row: Self.row, size: ("limit", 1_000), cursor: "before")
+                id: { $0["callbackId"].plain }, row: Self.row, size: ("limit", 1_000), cursor: "before")
             try await listing.show(api, self.options, count: self.page.count)
         }
 
@@ -50,7 +50,7 @@ struct CallbacksCommand: AsyncParsableCommand {
                 default: nil
                 }
             return [
-                .init(notice["id"].plain), .init(notice["state"].plain, colour), .init(event["kind"].plain),
+                .init(notice["callbackId"].plain), .init(notice["state"].plain, colour), .init(event["kind"].plain),
                 .init(event["roomId"].plain), .init(event["at"].string.map(TimeText.short)), .init(notice["attempts"].plain),
                 .init(notice["lastStatus"].plain), .init(notice["dueAt"].string.flatMap(TimeText.relative)),
                 .init([notice["targetId"].plain, notice["url"].plain].compactMap { $0 }.joined(separator: " ")),

@@ -32,7 +32,7 @@ struct EventsCommand: AsyncParsableCommand {
                 A lost connection is made again, and nothing that happened meanwhile is missing or told twice. Notes about that go to \
                 standard error.
                 """)
-        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(
             help: ArgumentHelp(
@@ -62,7 +62,7 @@ struct EventsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List events, the oldest first.")
-        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Begin with what came after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
         var after: UInt64?

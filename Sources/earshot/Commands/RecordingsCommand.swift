@@ -20,7 +20,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List recordings, the newest first.")
-        @Option(name: [.customLong("room-id"), .customLong("room")], help: ArgumentHelp("Only this room's.", valueName: "ID"))
+        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only this room's.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Only those of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?

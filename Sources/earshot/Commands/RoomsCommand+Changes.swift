@@ -17,7 +17,7 @@ extension RoomsCommand {
                 """)
 
         @Option(
-            name: [.customLong("room-id"), .customLong("id")],
+            name: .option(.roomID, formerly: "id"),
             help: ArgumentHelp("1 to 64 of A-Z a-z 0-9 _ -; else a random one.", valueName: "ID"))
         var id: String?
         @Option(help: ArgumentHelp("For lists.", valueName: "TEXT"))
@@ -25,7 +25,7 @@ extension RoomsCommand {
         @Option(help: ArgumentHelp("The owner's user id.", valueName: "USER"))
         var owner: String?
         @Option(
-            name: [.customLong("device-uid"), .customLong("device")],
+            name: .option(.deviceUID, formerly: "device"),
             help: ArgumentHelp("The device that pushes its first stream.", valueName: "UID"))
         var device: String?
         @Option(help: ArgumentHelp("How many streams it has.", valueName: "N"))
@@ -209,7 +209,7 @@ struct BanOptions: ParsableArguments {
     @Option(name: .customLong("for"), help: ArgumentHelp("For how long, at most 90d. (default: 7d)", valueName: "TIME"))
     var duration: Span?
     @Option(
-        name: [.customLong("forbidden-until"), .customLong("until")],
+        name: .option(.forbiddenUntil, formerly: "until"),
         help: ArgumentHelp("Until when: 2026-12-24T18:00Z; without a zone it is UTC.", valueName: "WHEN"))
     var until: Instant?
     @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "TEXT"))

@@ -54,7 +54,7 @@ struct SigningOptions: ParsableArguments {
     var lifetime: Span?
     @Option(help: ArgumentHelp("txSecret or jwt. (default: txSecret)", valueName: "SCHEME"))
     var scheme: String?
-    @Option(name: [.customLong("user-id"), .customLong("user")], help: ArgumentHelp("Whose it is; makes a jwt.", valueName: "USER"))
+    @Option(name: .option(.userID, formerly: "user"), help: ArgumentHelp("Whose it is; makes a jwt.", valueName: "USER"))
     var user: String?
 }
 

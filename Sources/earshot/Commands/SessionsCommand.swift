@@ -36,7 +36,7 @@ struct SessionsCommand: AsyncParsableCommand {
                     .right("OUT"),
                     .right("BEHIND"), .right("SKIPPED"), .text("CLIENT"),
                 ],
-                id: { $0["id"].plain }, row: Self.row, size: ("limit", 1_000))
+                id: { $0["sessionId"].plain }, row: Self.row, size: ("limit", 1_000))
             try await listing.show(api, self.options, count: self.page.count)
         }
 
@@ -44,7 +44,7 @@ struct SessionsCommand: AsyncParsableCommand {
             let plays = session["playing"].list
             let behind = plays.compactMap { $0["behindMs"].integer }.max()
             return [
-                .init(session["id"].plain), .init(session["transport"].plain), .init(session["address"].plain),
+                .init(session["sessionId"].plain), .init(session["transport"].plain), .init(session["address"].plain),
                 .init(TimeText.duration(seconds: session["seconds"])),
                 .init(session["publishing"].list.compactMap(\.string).joined(separator: " ")),
                 .init(plays.compactMap { $0["stream"].string }.joined(separator: " ")),
@@ -66,7 +66,7 @@ struct SessionsCommand: AsyncParsableCommand {
             if self.options.json { return try Console.print(session.text()) }
             if self.options.quiet { return try Console.print("\(self.session)") }
             var facts = Facts()
-            facts.add("session", session["id"].plain)
+            facts.add("session", session["sessionId"].plain)
             facts.add("connected by", session["transport"].plain)
             facts.add("address", session["address"].string)
             facts.add("app", session["app"].string)

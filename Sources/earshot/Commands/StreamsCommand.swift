@@ -241,7 +241,7 @@ enum StreamText {
         facts.add("forbidden until", time: standing["forbid"]["forbiddenUntil"])
         facts.add("forbidden for", standing["forbid"]["reason"].plain)
         if let address = publisher["address"].plain {
-            let session = publisher["session"].plain.map { ", session \($0)" } ?? ""
+            let session = publisher["sessionId"].plain.map { ", session \($0)" } ?? ""
             facts.add("pushed from", address + session + (publisher["client"].plain.map { ", \($0)" } ?? ""))
         }
         facts.add("up", TimeText.duration(seconds: stream["uptimeSeconds"]))

@@ -97,7 +97,13 @@ import Testing
                 let encoded = bad.replacingOccurrences(of: " ", with: "%20")
                 let error = try await api.refused(400, "GET", "rooms?state=\(encoded)")
                 #expect(error["field"].string == "state", "\(bad)")
+                // The word, as it was given.
+                let word = bad == "live,alive" ? "alive" : bad
+                #expect(error["value"].string == (word.isEmpty ? nil : word), "\(error)")
             }
+            let bogus = try await api("GET", "rooms?state=bogus")
+            let message = try bogus.json()["message"].string ?? ""
+            #expect(bogus.status == 400 && message.hasPrefix("state is \"bogus\": expected one or more of"), "\(message)")
         }
     }
 
@@ -108,14 +114,14 @@ import Testing
             let player = try await RawClient.playing(server.port, "cam1")
             try await eventually("the session") { try await api.ok("GET", "sessions?stream=live/cam1")["total"].int == 1 }
             let listed = try await api.ok("GET", "sessions?stream=live/cam1")["list"][0]
-            let id = try listed["id"].int.orThrow()
+            let id = try listed["sessionId"].int.orThrow()
             let session = try await api.ok("GET", "sessions/\(id)")
-            #expect(session["id"].int == id && session["playing"][0]["stream"].string == "live/cam1")
+            #expect(session["sessionId"].int == id && session["playing"][0]["stream"].string == "live/cam1")
             #expect(session["address"].string == listed["address"].string)
             try await api.ok("DELETE", "sessions/\(id)")
             try await eventually("its end") { try await api("GET", "sessions/\(id)").status == 404 }
             let other = try await api.refused(404, "GET", "sessions/9223372036854775807")
-            #expect(other["type"].string == "not_found" && other["field"].string == "session")
+            #expect(other["type"].string == "not_found" && other["field"].string == "sessionId")
             await player.close()
         }
     }
@@ -229,7 +235,10 @@ import Testing
     }
 
     @Test func numbersOfAnAppKeepTheirDigits() async throws {
-        let custom = #"{"id":12345678901234567890,"price":1.10,"e":1E3,"zero":-0.0,"list":[0.1000000000000000055511151231257827,7]}"#
+        // Larger than a Double, smaller than one, and longer than any.
+        let extremes = #""huge":1e400,"tiny":-1E-400,"long":\#(String(repeating: "7", count: 400))"#
+        let numbers = #""id":12345678901234567890,"price":1.10,"e":1E3,"zero":-0.0"#
+        let custom = #"{\#(numbers),\#(extremes),"list":[0.1000000000000000055511151231257827,7]}"#
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             let made = try await api("POST", "rooms", #"{"roomId":"r1","custom":\#(custom)}"#, headers: ["Idempotency-Key": "k"])

@@ -181,7 +181,7 @@ import Testing
             #expect(page["list"].count == 3)
             let rest = try await api.ok("GET", "sessions?limit=3&after=\(page["next"].int.orThrow())")
             #expect(rest["list"].count == 1 && rest["next"].isNull)
-            let id = try players["list"][0]["id"].int.orThrow()
+            let id = try players["list"][0]["sessionId"].int.orThrow()
             #expect(try await api.ok("DELETE", "sessions/\(id)").isNull)
             try await server.wait("sessions") { $0["total"].int == 3 }
             try await api.refused(404, "DELETE", "sessions/\(id)")

@@ -281,7 +281,7 @@ import Testing
                 try await server.wait("sessions?role=player") { $0["total"].int == 2 }
                 try await eventually("its line") { server.lines.contains("reason=client_closed") }
                 let list = try await server.api("sessions?role=player")["list"].list
-                let first = try list.first { $0["transport"].string == "https-flv" }.orThrow()["id"].int.orThrow()
+                let first = try list.first { $0["transport"].string == "https-flv" }.orThrow()["sessionId"].int.orThrow()
                 #expect(try await server.call("DELETE", "sessions/\(first)").status == 200)
                 #expect(try await client.answer(1).isEnded)
                 let before = client.soFar(3).body.count

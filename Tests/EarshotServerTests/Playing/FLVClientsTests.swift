@@ -118,7 +118,7 @@ import Testing
                 }
                 defer { for player in players { player.send(SIGKILL) } }
                 try await server.wait("sessions?role=player") { $0["total"].int == 2 }
-                let first = try await server.api("sessions?role=player")["list"][0]["id"].int.orThrow()
+                let first = try await server.api("sessions?role=player")["list"][0]["sessionId"].int.orThrow()
                 #expect(try await server.call("DELETE", "sessions/\(first)").status == 200)
                 try await server.wait("sessions?role=player") { $0["total"].int == 1 }
                 #expect(try await server.call("POST", "streams/live/cam1/forbid", "{}").status == 200)

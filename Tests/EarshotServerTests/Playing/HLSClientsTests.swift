@@ -255,7 +255,7 @@ import Testing
                 #expect(try await HTTPAnswer.get(String(one.segment.prefix { $0 != "?" })).status == 403)
                 #expect(try await HTTPAnswer.get("\(one.playlist)&_HLS_part=1").status == 400)
                 #expect(try await HTTPAnswer.get("\(one.playlist)&_HLS_msn=99999999999").status == 400)
-                let id = try listed["list"][0]["id"].int.orThrow()
+                let id = try listed["list"][0]["sessionId"].int.orThrow()
                 #expect(try await server.call("DELETE", "sessions/\(id)").status == 200)
                 let statuses = [try await HTTPAnswer.get(one.segment).status, try await HTTPAnswer.get(two.segment).status]
                 #expect(statuses.sorted() == [200, 403], "one of the two is over: \(statuses)")

@@ -37,7 +37,7 @@ extension APIRoute {
         ) { call, keep in
             let id = try call.value(Self.id)
             return try await keep({ (entry: OutboxEntry?) in
-                guard let entry else { throw APIError.notFound("callback", "\(id)") }
+                guard let entry else { throw APIError.notFound("callback", "\(id)", field: "callbackId") }
                 return entry
             }) { try await call.rooms.redeliver(id, keeping: $0) }
         },
@@ -99,7 +99,8 @@ extension OutboxEntry {
     static let shape = Shape<OutboxEntry>.object(
         "Callback",
         [
-            .field("id", .count, "The notice's number; its idempotency key names it too.", \.id),
+            .field("callbackId", .count, "The notice's number; its idempotency key names it too.", \.id),
+            .former("id", of: "callbackId", .count, \.id),
             .field("targetId", .text, "Where it goes: the target's id.", \.target.id),
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
             .field("format", .choice(), "The shape of its body.", \.target.format),

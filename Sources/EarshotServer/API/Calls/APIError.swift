@@ -116,8 +116,8 @@ extension APIError {
     init(_ error: RegistryError) {
         switch error {
         case .invalid(let field): self.init(field)
-        case .noSuchRoom(let id): self = .notFound("room", id)
-        case .noSuchMember(let user): self = .notFound("member", user)
+        case .noSuchRoom(let id): self = .notFound("room", id, field: "roomId")
+        case .noSuchMember(let user): self = .notFound("member", user, field: "userId")
         case .keptOut(let user, let room, let forMs):
             let seconds = max(1, (forMs + 999) / 1_000)
             self.init(.conflict, .conflict, "User \(user) was thrown out of room \(room) and may come back in \(seconds) s.")

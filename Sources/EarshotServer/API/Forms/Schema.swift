@@ -16,7 +16,7 @@ indirect enum Schema: Sendable {
         let schema: Schema
         let help: String
         let isRequired: Bool
-        /// Still read, and not to be used any more.
+        /// Still read or written, and not to be used any more.
         var isDeprecated = false
     }
 

@@ -19,6 +19,15 @@ struct Field<Value>: Sendable {
     ) -> Field {
         Field(property: .init(name: name, schema: shape.schema, help: help, isRequired: true)) { shape.write(get($0)) }
     }
+
+    /// The same value under the name that it had before: written for those who still read it.
+    static func former<Inner>(
+        _ name: String, of present: String, _ shape: Shape<Inner>, _ get: @escaping @Sendable (Value) -> Inner
+    ) -> Field {
+        Field(
+            property: .init(name: name, schema: shape.schema, help: "Former name of \(present).", isRequired: true, isDeprecated: true)
+        ) { shape.write(get($0)) }
+    }
 }
 
 extension Shape {

@@ -120,14 +120,14 @@ extension APIRoute {
                 return (mayOpen, mayOpen ? FileDownload(path: path, limit: limit, id: recording.id, name: name) : nil)
             }
             if !mayOpen { throw APIError.unavailable("No file can be opened now: \(OpenDescriptors.advice).") }
-            guard let download else { throw APIError.notFound("file of recording", recording.id) }
+            guard let download else { throw APIError.notFound("file of recording", recording.id, field: "recordingId") }
             return download
         },
     ]
 
     private static func recording(_ call: APICall) async throws -> Recording {
         let id = try call.value(RecordingInputs.id)
-        guard let recording = try await call.rooms.recording(id) else { throw APIError.notFound("recording", id) }
+        guard let recording = try await call.rooms.recording(id) else { throw APIError.notFound("recording", id, field: "recordingId") }
         return recording
     }
 

@@ -77,7 +77,7 @@ extension APIRoute {
             answers: RelayTaskAnswer.shape
         ) { call in
             let id = try call.value(Self.id)
-            guard let link = call.core.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)") }
+            guard let link = call.core.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
             return RelayTaskAnswer(link)
         },
         APIRoute(
@@ -85,7 +85,7 @@ extension APIRoute {
             answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
-            guard try await call.rooms.deleteRelayTask(id) else { throw APIError.notFound("relay task", "\(id)") }
+            guard try await call.rooms.deleteRelayTask(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
             call.core.relayTasks.remove(id)
         },
     ]

@@ -46,7 +46,7 @@ extension APIRoute {
             let files = SnapshotFiles(call.core.config)
             guard let snapshot = try await call.rooms.snapshot(id),
                 let bytes = await call.core.recordings.onDisk({ files.load(snapshot.file) })
-            else { throw APIError.notFound("snapshot", id) }
+            else { throw APIError.notFound("snapshot", id, field: "snapshotId") }
             return bytes
         },
     ]

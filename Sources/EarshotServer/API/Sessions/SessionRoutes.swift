@@ -34,7 +34,7 @@ extension APIRoute {
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             guard let session = try await call.core.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
-                throw APIError.notFound("session", "\(id)")
+                throw APIError.notFound("session", "\(id)", field: "sessionId")
             }
             return session
         },
@@ -43,7 +43,7 @@ extension APIRoute {
             in: [Self.id.erased], answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
-            guard await call.core.endSession(UInt64(clamping: id)) else { throw APIError.notFound("session", "\(id)") }
+            guard await call.core.endSession(UInt64(clamping: id)) else { throw APIError.notFound("session", "\(id)", field: "sessionId") }
         },
     ]
 }
@@ -66,7 +66,8 @@ extension SessionSnapshot {
     static let shape = Shape<SessionSnapshot>.object(
         "Session",
         [
-            .field("id", .count, "The connection's number.", \.id),
+            .field("sessionId", .count, "The connection's number.", \.id),
+            .former("id", of: "sessionId", .count, \.id),
             .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "How it is connected.", \.transport.rawValue),
             .field("address", .text, "Where it comes from.", \.remote),
             .field("app", .nullable(.text), "The app that it connected to.", \.app),

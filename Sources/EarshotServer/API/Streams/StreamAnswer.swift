@@ -110,7 +110,8 @@ extension StreamAnswer {
     private static let publisher = Shape<SessionSnapshot>.object(
         "StreamPublisher",
         [
-            .field("session", .count, "Its connection, as sessions are numbered.", \.id),
+            .field("sessionId", .count, "Its connection, as sessions are numbered.", \.id),
+            .former("session", of: "sessionId", .count, \.id),
             .field("address", .text, "Where it comes from.", \.remote),
             .field("client", .nullable(.text), "What it calls itself.", \.client),
         ])

@@ -54,7 +54,7 @@ extension APIRoute {
             in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.shape
         ) { call in
             let path = try call.streamPath()
-            guard let seconds = await call.core.history(of: path) else { throw APIError.notFound("stream", "\(path)") }
+            guard let seconds = await call.core.history(of: path) else { throw APIError.notFound("stream", "\(path)", field: "name") }
             return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
         },
         APIRoute(

@@ -38,7 +38,12 @@ struct TalkAnswer: Sendable {
     }
 
     private static let ban = Shape<Ban>.object(
-        "TalkBan", [.field("userId", .text, "The participant.", \.user), .field("until", .instant, "When it may come again.", \.untilMs)])
+        "TalkBan",
+        [
+            .field("userId", .text, "The participant.", \.user),
+            .field("forbiddenUntil", .instant, "When it may come again.", \.untilMs),
+            .former("until", of: "forbiddenUntil", .instant, \.untilMs),
+        ])
 
     private static let member = Shape<TalkSnapshot.Member>.object(
         "TalkMember",

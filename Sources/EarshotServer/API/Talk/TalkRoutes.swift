@@ -137,7 +137,7 @@ extension APIRoute {
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             let asked = call[TalkInputs.ban]
             // Without a time, who is not there is a slip; with one, it is somebody who may come.
-            guard asked ?? 0 > 0 || channel.has(id) else { throw APIError.notFound("participant", id.rawValue) }
+            guard asked ?? 0 > 0 || channel.has(id) else { throw APIError.notFound("participant", id.rawValue, field: "userId") }
             let ban = asked ?? Kick.defaultMs
             guard ban > 0 else {
                 // Its connections alone: gone with the process, so that no answer has to outlive it.

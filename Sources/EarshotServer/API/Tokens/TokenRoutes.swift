@@ -30,7 +30,7 @@ extension APIRoute {
             in: [Self.id.erased], answers: APIToken.shape
         ) { call in
             let id = try call.value(Self.id)
-            guard let token = try await call.rooms.revokeToken(id) else { throw APIError.notFound("token", "\(id)") }
+            guard let token = try await call.rooms.revokeToken(id) else { throw APIError.notFound("token", "\(id)", field: "tokenId") }
             return token
         },
     ]
