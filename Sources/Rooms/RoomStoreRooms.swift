@@ -103,10 +103,12 @@ extension StoreAccess {
     func room(_ id: String) throws -> Room? { try self.room(where: "id = ?", [id]) }
     func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
 
-    /// The device's open room, otherwise the one that ended last: of a closed one `ended_at` stays when the clock is set, `kept_until` does not.
+    /// The device's open room, otherwise the one that ended last: of a closed one `ended_at` stays when the clock is set, `kept_until` does
+    /// not. (SQLite takes the columns from the row that has the maximum.)
     func room(ofDevice uid: String) throws -> Room? {
         try self.room(where: "device_uid = ? AND state NOT IN ('expired', 'closed')", [uid])
-            ?? self.room(where: "device_uid = ? ORDER BY coalesce(kept_until - policy_retention, ended_at) DESC LIMIT 1", [uid])
+            ?? self.room(
+                where: "device_uid = ? GROUP BY device_uid HAVING max(coalesce(kept_until - policy_retention, ended_at)) NOT NULL", [uid])
     }
 
     func room(ofStream path: StreamPath) throws -> Room? {
