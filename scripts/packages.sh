@@ -51,8 +51,36 @@ else
     done
 fi
 
+# Debian's packages start their daemons (nginx, haproxy, apache) when they are installed; a policy-rc.d that answers 101 keeps them from it.
+# One that somebody else made stays as it is. Ours names its process: it is removed when that ends, and one left by a kill -9 is replaced.
+policy=/usr/sbin/policy-rc.d
+own_policy() { [[ -f $policy ]] && sed -n 's/^# earshot packages.sh //p' "$policy"; }
+
+forbid_daemons() {
+    local owner
+    [[ -d ${policy%/*} ]] || return 0
+    while owner=$(own_policy) && [[ -n $owner && -d /proc/$owner ]]; do sleep 1; done
+    if [[ -n $owner ]]; then
+        "${as_root[@]}" rm -f "$policy"
+    elif [[ -e $policy || -L $policy ]]; then
+        return 0
+    fi
+    trap allow_daemons EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    printf '#!/bin/sh\n# earshot packages.sh %s\nexit 101\n' $$ | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+}
+
+allow_daemons() {
+    trap - EXIT HUP INT TERM
+    [[ $(own_policy) != "$$" ]] || "${as_root[@]}" rm -f "$policy"
+}
+
 install() {
-    local as_root=() log
+    local log
+    as_root=()
     if ! command -v apt-get >/dev/null; then
         say "missing: ${missing[*]} (Debian's names); install them with this system's package manager"
         return 1
@@ -67,6 +95,7 @@ install() {
         fi
     fi
     say "installing ${missing[*]}"
+    forbid_daemons
     log=$(mktemp)
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
     # The package lists are fetched only when these are absent or too old to serve.
@@ -80,6 +109,7 @@ install() {
         fi
     fi
     rm -f "$log"
+    allow_daemons
 }
 
 if ((${#missing[@]})); then install; fi
