@@ -54,6 +54,15 @@ extension MediaWindow {
             || open.parts.count >= Limits.partsPerSegment
     }
 
+    /// Whether the open segment's newest part is shorter than a part may be that has others of its segment behind it (RFC 8216bis §4.4.4.9).
+    /// Then the next one has to start a segment.
+    package var endsInShortPart: Bool {
+        guard self.isReady, self.configuration.isLowLatency, let open = self.open, open.listsParts, let last = open.parts.last else {
+            return false
+        }
+        return !last.isIndependent && last.durationMicros * 100 < self.partTargetMicros * 85
+    }
+
     /// Chooses both targets, from the first segment to end.
     ///
     /// Target duration: a segment's length, rounded, must not be above it (RFC 8216bis §4.4.3.1), so some slack is told where keyframes come

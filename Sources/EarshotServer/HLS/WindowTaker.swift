@@ -19,6 +19,8 @@ final class WindowTaker: PieceTaker {
     private var lacksPart = false
     /// The piece that ends now is a segment's last: it is listed now, and not when the next segment's first part has come.
     private var endsSegment = false
+    /// The piece before ended for want of more.
+    private var wasCutShort = false
     private var format: MediaFormat?
     /// Milliseconds between the publisher's last keyframes, as far as they were seen: target durations are right from the start then.
     var keyframeIntervalMs: Int64?
@@ -56,7 +58,9 @@ final class WindowTaker: PieceTaker {
         self.keep(fragment)
         let part = MediaPart(
             bytes: fragment.bytes, durationMicros: max(1, fragment.durationMs) * 1_000, isIndependent: piece.holdsKeyframe,
-            beginsWithKeyframe: fragment.isIndependent, programDateTimeMs: piece.wallMs)
+            beginsWithKeyframe: fragment.isIndependent, startsSegment: self.wasCutShort && self.window.endsInShortPart,
+            programDateTimeMs: piece.wallMs)
+        self.wasCutShort = piece.isCutShort
         self.pieces?.publish(fragment)
         if self.lacksPart {
             guard fragment.isIndependent, let format = self.format else { return }

@@ -110,7 +110,7 @@ final class PieceMaker {
     func closeStalled(nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         let isUsual = muxer.pictureMs.map { $0 >= FrameMailbox.stallMs } ?? false
-        self.cut(before: nil, keepsPicture: !self.rebases && !isUsual && self.newestPictureMs != nil, nowMs: nowMs)
+        self.cut(before: nil, keepsPicture: !self.rebases && !isUsual && self.newestPictureMs != nil, isShort: true, nowMs: nowMs)
     }
 
     /// What it has to be woken for; nil: everything.
@@ -404,7 +404,7 @@ final class PieceMaker {
         if isDue { self.cut(before: sample, nowMs: nowMs) }
     }
 
-    private func cut(before next: Sample?, keepsPicture: Bool = false, nowMs: Int64) {
+    private func cut(before next: Sample?, keepsPicture: Bool = false, isShort: Bool = false, nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         do throws(FFmpegError) {
             // The next piece begins with the picture that is kept.
@@ -417,7 +417,8 @@ final class PieceMaker {
             self.nextSequenceNumber = muxer.nextSequenceNumber
             self.taker.made(
                 Piece(
-                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs),
+                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs,
+                    isCutShort: isShort),
                 nowMs: nowMs)
         } catch {
             self.fail(error, nowMs: nowMs)

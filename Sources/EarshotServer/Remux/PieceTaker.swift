@@ -40,5 +40,7 @@ extension PieceMaker {
         let holdsKeyframe: Bool
         /// When its first frame came: milliseconds since 1970.
         let wallMs: Int64
+        /// It ended because nothing more came for a while, not because it was due.
+        var isCutShort = false
     }
 }

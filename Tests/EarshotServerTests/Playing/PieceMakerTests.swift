@@ -1,5 +1,7 @@
 import FFmpeg
 import Foundation
+import HLS
+import HLSCheck
 import Media
 import NIOCore
 import Relay
@@ -60,6 +62,31 @@ import Testing
         }
         let durations = taker.pieces.map { $0.fragment.durationMs }
         #expect(durations.count >= 5 && durations.dropFirst().allSatisfy { $0 == 500 }, "\(durations)")
+    }
+
+    /// A device that stands still again and again ends parts early. What is shorter than parts may be is the last of its segment.
+    @Test func partsThatAreCutShortEndTheirSegment() async throws {
+        let clip = try await PieceList.clip()
+        let taker = WindowTaker(try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000)), cacheLimit: (1 << 20, 10_000))
+        let maker = PieceMaker(.fmp4, for: taker)
+        var history = PlaylistHistory()
+        var pictures = 0
+        for round in 0..<4 as Range<Int64> {
+            for item in try PieceList.frames(clip, by: round * 4_000, skippingHeaders: round > 0) {
+                maker.take([item], nowMs: 0, wallMs: 0)
+                guard case .frame(let frame) = item, frame.kind == .video else { continue }
+                pictures += 1
+                // In the middle of some part or other.
+                if pictures % 13 == 0 { maker.closeStalled(nowMs: 0) }
+                guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
+                let violations = history.check(text)
+                #expect(violations.isEmpty, "\(violations)\n\(text)")
+            }
+        }
+        let playlist = try #require(history.latest)
+        let target = try #require(playlist.partTargetMicros)
+        let short = playlist.segments.count { ($0.parts.last?.durationMicros ?? target) * 100 < target * 85 }
+        #expect(short >= 5, "\(short) segments end in a short part")
     }
 
     /// What it asks to be woken for is the frame that ends the piece, or the one before that; never a later one.
