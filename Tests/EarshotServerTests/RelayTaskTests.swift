@@ -37,10 +37,15 @@ import Testing
                         ClientProcess(Probe.packets("\(edge.http)/live/pulled.flv")),
                     ]
                     defer { for player in players { player.send(SIGKILL) } }
-                    try await edge.wait("relay-tasks/\(pull)") { $0["state"].string == "running" }
-                    _ = try await push.outcome(within: 20)
+                    try await push.halted {
+                        try await edge.wait("relay-tasks/\(pull)") { $0["state"].string == "running" }
+                        try await edge.wait("streams") { list in
+                            list["list"].list.compactMap { $0["viewers"].int }.reduce(0, +) == 2
+                        }
+                    }
+                    _ = try await push.outcome()
                     for player in players {
-                        let got = PacketList(csv: try await player.outcome(within: 15).text)
+                        let got = PacketList(csv: try await player.outcome().text)
                         for kind in ["video", "audio"] {
                             let (hashes, sent) = (got.only(kind).hashes, expected.only(kind).hashes)
                             #expect(hashes.count > sent.count / 3 && sent.containsRun(hashes), "\(hashes.count) of \(sent.count) \(kind)")
@@ -69,7 +74,7 @@ import Testing
                     try await Self.create(server, "push", "cam1", "\(target.rtmp)/live/copy")
                 }
                 try await TestServer.run(data: data, Self.open) { server in
-                    try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                    try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                         try await server.wait("relay-tasks/\(id)") { $0["state"].string == "running" }
                         try await target.wait("streams/live/copy") { $0["state"].string == "active" }
                     }

@@ -117,8 +117,15 @@ final class ClientProcess: @unchecked Sendable {
         }
     }
 
+    /// Stands still for the time of the body: for what has to happen in the middle of what it does.
+    func halted<Result>(_ body: () async throws -> Result) async throws -> Result {
+        self.send(SIGSTOP)
+        defer { self.send(SIGCONT) }
+        return try await body()
+    }
+
     /// Waits for the end; kills the process when it takes longer than allowed.
-    func outcome(within seconds: Double) async throws -> Outcome {
+    func outcome(within seconds: Double = 60) async throws -> Outcome {
         let end = ContinuousClock.now + .seconds(seconds)
         while self.isRunning {
             if ContinuousClock.now > end {
@@ -129,7 +136,7 @@ final class ClientProcess: @unchecked Sendable {
             try await Task.sleep(for: .milliseconds(20))
         }
         // The pipes' last bytes arrive after the exit: up to their end, unless a child of the child still holds them.
-        let patience = ContinuousClock.now + .seconds(3)
+        let patience = ContinuousClock.now + .seconds(10)
         while self.lock.withLock({ self.openPipes > 0 }), ContinuousClock.now < patience {
             try await Task.sleep(for: .milliseconds(10))
         }
@@ -137,7 +144,7 @@ final class ClientProcess: @unchecked Sendable {
     }
 
     /// Runs to the end and returns what it wrote.
-    static func run(_ arguments: [String], within seconds: Double = 30) async throws -> Outcome {
+    static func run(_ arguments: [String], within seconds: Double = 60) async throws -> Outcome {
         try await ClientProcess(arguments).outcome(within: seconds)
     }
 

@@ -19,7 +19,7 @@ struct ServerProcess: Sendable {
         defer { try? FileManager.default.removeItem(atPath: data) }
         let arguments = settings + [binary, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data]
         return try await ClientProcess.during(arguments) { process in
-            try await eventually("the server's banner", within: 10) {
+            try await eventually("the server's banner") {
                 process.outputSoFar.contains(Data("Ctrl-C".utf8)) || !process.isRunning
             }
             let banner = String(decoding: process.outputSoFar, as: UTF8.self)

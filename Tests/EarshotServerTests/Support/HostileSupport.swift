@@ -13,7 +13,7 @@ extension TestServer {
 
     /// Waits until the server has closed this client's connection, and checks that it said why, once.
     func expectClosed(
-        _ client: RawClient, _ reason: CloseReason, within seconds: Double = 5, sourceLocation: SourceLocation = #_sourceLocation
+        _ client: RawClient, _ reason: CloseReason, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         let remote = "remote=\(client.address) "
         var lines: [String] = []
@@ -29,7 +29,7 @@ extension TestServer {
     }
 
     /// Waits until only this many connections are left, then checks that every one that came and went was counted once.
-    func expectConnections(_ count: Int, within seconds: Double = 5, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    func expectConnections(_ count: Int, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await self.wait("sessions", within: seconds) { $0["total"].int == count }
         let counters = self.server.core.counters.current
         let closed = counters.closed.values.reduce(0, +)

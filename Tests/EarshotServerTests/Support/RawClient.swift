@@ -272,7 +272,7 @@ final class RawClient: Sendable {
 
     @discardableResult
     func wait<Value: Sendable>(
-        _ what: String, within seconds: Double = 30, for condition: @Sendable (Inbox.Content) -> Value?
+        _ what: String, within seconds: Double = 60, for condition: @Sendable (Inbox.Content) -> Value?
     ) async throws -> Value {
         let end = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -284,11 +284,11 @@ final class RawClient: Sendable {
         }
     }
 
-    func waitForStatus(_ code: String, within seconds: Double = 30) async throws {
+    func waitForStatus(_ code: String, within seconds: Double = 60) async throws {
         try await eventually("status \(code)", within: seconds) { self.statusCodes.contains(code) }
     }
 
-    func waitUntilClosed(within seconds: Double = 30) async throws {
+    func waitUntilClosed(within seconds: Double = 60) async throws {
         try await eventually("the server to close \(self.address)", within: seconds) { self.isClosed }
     }
 

@@ -78,7 +78,7 @@ struct TestServer: Sendable {
 
     /// Waits until the API's answer satisfies the condition; throws after the limit.
     func wait(
-        _ path: String, within seconds: Double = 30, until condition: @Sendable (JSON) -> Bool
+        _ path: String, within seconds: Double = 60, until condition: @Sendable (JSON) -> Bool
     ) async throws {
         try await eventually("\(path) to change", within: seconds) { condition(try await self.api(path)) }
     }
