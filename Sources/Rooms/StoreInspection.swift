@@ -56,6 +56,8 @@ struct StoreInspection {
             self.keeping = .moved
             return
         }
+        // Such an index says nothing of this log.
+        let index = index.flatMap { $0.isBehind(log) ? nil : $0 }
         let store = try self.header()
         if let id = log.storeID, let own = store?.id, id != 0, own != 0, id != own { throw self.foreign("it is another store's") }
         if let store, log.pageSize != store.pageSize { throw self.foreign("its pages have another size") }

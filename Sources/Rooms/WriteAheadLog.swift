@@ -116,4 +116,13 @@ struct WriteAheadIndex: Equatable {
         self.backfilled = word(96)
         self.salts = Array(bytes[32..<40])
     }
+
+    /// How often SQLite may have begun the log anew since the index was put on the disk.
+    private static let mostRestarts: UInt32 = 1 << 16
+
+    /// True for an index that a power cut has left behind its log: the system writes it when it likes. SQLite counts the first salt up by
+    /// one each time that it begins the log anew.
+    func isBehind(_ log: WriteAheadLog) -> Bool {
+        (1...Self.mostRestarts).contains(WriteAheadLog.word(log.salts, 0) &- WriteAheadLog.word(self.salts, 0))
+    }
 }

@@ -57,6 +57,28 @@ import Testing
         }
     }
 
+    /// Nothing syncs the index: after a power cut it may be that of the log before. An index of a later log is news.
+    @Test(arguments: [(1, false), (3, false), (-1, true)]) func anIndexThatIsBehindItsLogIsNoNews(_ restarts: Int, _ isNews: Bool)
+        async throws
+    {
+        try await Self.withFolder { folder in
+            try await Self.killed(in: folder)
+            let index = folder + "/earshot.db-shm"
+            var bytes = try Data(contentsOf: URL(fileURLWithPath: index))
+            for header in [0, 48] {
+                let salt = bytes[(header + 32)..<(header + 36)].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+                let before = UInt32(truncatingIfNeeded: Int(salt) - restarts)
+                withUnsafeBytes(of: before.bigEndian) { bytes.replaceSubrange((header + 32)..<(header + 36), with: $0) }
+            }
+            try bytes.write(to: URL(fileURLWithPath: index))
+            let store = try RoomStore(directory: folder, isAlone: true)
+            #expect(store.notices.isEmpty == !isNews, "\(store.notices)")
+            #expect(try Self.rooms(store) == 20)
+            #expect(try Self.asides(folder).isEmpty == !isNews)
+            store.close()
+        }
+    }
+
     @Test func aCleanStopLeavesEverythingInOneFile() async throws {
         try await Self.withFolder { folder in
             for run in 1...3 {
