@@ -10,7 +10,7 @@ import Testing
     private static let concepts: [(name: String, formerNames: Set<String>)] = [
         ("forbiddenUntil", ["until", "resumeTime", "resumeAt", "bannedUntil", "forbidUntil"]), ("roomId", ["room", "roomID", "id"]),
         ("sessionId", ["session", "sessionID", "connection", "connectionId", "id"]), ("userId", ["user", "uid", "userID"]),
-        ("callbackId", ["callback", "notice", "noticeId", "id"]), ("targetId", ["target"]),
+        ("callbackId", ["callback", "notice", "noticeId", "id"]), ("targetId", []),
         ("recordingId", ["recording", "recordId", "id"]),
         ("taskId", ["task", "relayTaskId", "id"]), ("tokenId", ["id"]), ("snapshotId", ["snapshot", "pictureId", "id"]),
         ("deviceUid", ["device", "deviceId", "uid"]), ("isPublic", ["public"]),
@@ -58,7 +58,7 @@ import Testing
         let document = try JSONParser.parse(OpenAPIDocument.bytes)
         var found: [Names] = []
         Self.places(document, [], &found)
-        #expect(found.count > 150, "\(found.count)")
+        #expect(found.count > 100, "\(found.count)")
         for concept in Self.concepts {
             #expect(found.contains { $0.all.contains(concept.name) }, "\(concept.name) is nowhere")
         }
@@ -107,6 +107,9 @@ import Testing
             try await api.ok("POST", "rooms/cam1/join", #"{"userId":"ann"}"#)
             let joined = try await api.ok("GET", "rooms/cam1/events")["list"].list.last { $0["kind"].string == "member.join" }
             #expect(joined?["data"]["userId"].string == "ann" && joined?["data"]["user"].string == "ann")
+            let ban = try await api.ok("POST", "rooms/cam1/talk/members/bob/kick", #"{"seconds":60}"#)["banned"][0]
+            #expect(ban["userId"].string == "bob" && ban["forbiddenUntil"].string != nil)
+            #expect(ban["until"].string == ban["forbiddenUntil"].string)
             await publisher.close()
         }
     }
@@ -128,8 +131,10 @@ import Testing
                     }
                 }.joined(separator: "/")
                 // Some want a body.
-                let body = [#"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#]
-                for body in [nil] + body.map(Optional.some) {
+                let bodies: [String?] = [
+                    nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#,
+                ]
+                for body in bodies.prefix(route.body == nil ? 1 : bodies.count) {
                     let answer = try await api(route.method.rawValue, path, body)
                     guard answer.status == 404 else { continue }
                     let error = try answer.json()["error"]
