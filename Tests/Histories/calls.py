@@ -183,7 +183,9 @@ def _forbid(op, room, events):
 
 def _end_of_ban(op, change):
     """So far from the call as was asked: from when it was read, which is a little before it has its turn."""
-    return (op.start + op.asked["ms"], change.now[1] + op.asked["ms"])
+    # The server counts whole milliseconds: its call may seem to have been read before it was sent.
+    first = min(op.start, change.now[1] - 1)
+    return (first + op.asked["ms"], change.now[1] + op.asked["ms"])
 
 
 def _resume(op, room, events):

@@ -259,6 +259,20 @@ class BanTests(Case):
         story.read()
         self.assertRight(story)
 
+    def test_a_ban_begins_in_whole_milliseconds(self):
+        for asked in (None, 200):
+            story = Story()
+            story.create()
+            start = story.now + 1.9
+            until = int(start) + 60_000
+            answer = {"until": until, "reason": "no"} if asked else None
+            story.call("ban", answer, asked, start, start + 5, asked={"ms": 60_000, "reason": "no"})
+            for number, kind in ((2, "stream.forbidden"), (3, "room.forbidden")):
+                story.event(kind, number, int(start), state="forbidden", reason="forbidden", **{"from": "created"})
+            story.call("get", self.shown(story, until))
+            story.read()
+            self.assertRight(story)
+
     def test_a_ban_that_is_not_seen_is_found(self):
         story, _ = self.banned()
         story.get(3)
