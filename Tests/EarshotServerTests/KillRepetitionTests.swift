@@ -35,12 +35,14 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(30))) func everyKeyGetsItsAnswer() async throws {
+    @Test(.seeded, .timeLimit(.minutes(30))) func everyKeyGetsItsAnswer() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
             try "{api: {rateLimit: 100000}, log: {level: warning}}".write(to: config, atomically: true, encoding: .utf8)
             var all: [Call] = []
+            var random = TestRandom()
             for kill in 0..<Self.kills {
+                let lifeMs = Int.random(in: 30...400, using: &random)
                 all += try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
                     await withTaskGroup(of: [Call].self) { group in
                         for worker in 0..<Self.atOnce {
@@ -54,7 +56,7 @@ import Testing
                             }
                         }
                         group.addTask {
-                            try? await Task.sleep(for: .milliseconds(Int.random(in: 30...400)))
+                            try? await Task.sleep(for: .milliseconds(lifeMs))
                             server.process.send(SIGKILL)
                             return []
                         }

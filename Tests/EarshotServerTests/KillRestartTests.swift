@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(30))) func nothingThatWasAnsweredIsLost() async throws {
+    @Test(.seeded, .timeLimit(.minutes(30))) func nothingThatWasAnsweredIsLost() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
             // A receiver that is not there: every notice stays pending.
@@ -79,13 +79,15 @@ import Testing
             log: {level: warning}
             """.write(to: config, atomically: true, encoding: .utf8)
             let ledger = Ledger()
+            var random = TestRandom()
             for kill in 0..<Self.kills {
+                let lifeMs = Int.random(in: 20...500, using: &random)
                 try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
                     let caller = Caller(server: server, ledger: ledger)
                     await withTaskGroup(of: Void.self) { group in
                         for worker in 0..<4 { group.addTask { await caller.work("k\(kill)-\(worker)") } }
                         group.addTask {
-                            try? await Task.sleep(for: .milliseconds(Int.random(in: 20...500)))
+                            try? await Task.sleep(for: .milliseconds(lifeMs))
                             server.process.send(SIGKILL)
                         }
                     }

@@ -39,7 +39,8 @@ import Testing
 
     /// What a process of its own does, which is killed while it writes: it appends fragments as fast as it can, and tells after each how
     /// many it has appended. Only runs where the variables are set.
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_FRAGMENT_WRITER"] != nil)) func writer() throws {
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_FRAGMENT_WRITER"] != nil, "the child process of another test"))
+    func writer() throws {
         let environment = ProcessInfo.processInfo.environment
         let path = try #require(environment["EARSHOT_FRAGMENT_WRITER"])
         let clip = try FLV.frames(try #require(environment["EARSHOT_FRAGMENT_SOURCE"]))
@@ -67,7 +68,8 @@ import Testing
     }
 
     /// What a process of its own does, to which the system allows files of 64 KiB only: a write that gets in by half, and then more.
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"] != nil)) func limitedWriter() throws {
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"] != nil, "the child process of another test"))
+    func limitedWriter() throws {
         let path = try #require(ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"])
         let file = try FragmentFile(path: path, initialization: ByteBuffer(repeating: 0, count: 1_000), sync: .everyFragment)
         try file.append(ByteBuffer(repeating: 1, count: 30_000), nowMs: 0)
@@ -95,11 +97,11 @@ import Testing
     }
 
     /// `EARSHOT_KILLS` writers (50) are killed at moments of chance.
-    @Test func aKilledWriterLosesAtMostTheLastFragment() async throws {
+    @Test(.seeded) func aKilledWriterLosesAtMostTheLastFragment() async throws {
         let clip = try await Clip.avc.value
         let scratch = try Scratch()
         let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap { Int($0) } ?? 50
-        var random = SystemRandomNumberGenerator()
+        var random = TestRandom()
         var (cut, killed) = (0, 0)
         for kill in 0..<kills {
             let path = scratch.path("\(kill).mp4")

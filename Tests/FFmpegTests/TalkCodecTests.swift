@@ -122,13 +122,13 @@ import Testing
     }
 
     /// A talker that sends another header than its audio needs, none, or nothing but noise.
-    @Test func wrongOrMissingHeaders() throws {
+    @Test(.seeded) func wrongOrMissingHeaders() throws {
         let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
         let runs = try Self.encoded(encoder, ticks: 20)
         let coded = try Frame(kind: .audio, timestamp: 0, payload: encoder.message(runs[5]))
         #expect(!Track.describes(coded))
         #expect(throws: FFmpegError.self) { try Track(coded) }
-        var random = SystemRandomNumberGenerator()
+        var random = TestRandom()
         for length in 0..<24 {
             for _ in 0..<20 {
                 let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -3,12 +3,12 @@ import HLS
 import Testing
 
 @Suite struct LifePropertyTests {
-    /// How many lives, and from which seed on: EARSHOT_HLS_LIVES and EARSHOT_HLS_SEED are for longer runs.
+    /// How many lives, and from which seed on: EARSHOT_HLS_LIVES and EARSHOT_SEED are for longer runs.
     private static func setting(_ name: String, _ short: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? short
     }
     private static let lives = Self.setting("EARSHOT_HLS_LIVES", 48)
-    private static let firstSeed = Self.setting("EARSHOT_HLS_SEED", 0)
+    private static let firstSeed = Self.setting("EARSHOT_SEED", 0)
 
     @Test(arguments: 0..<4) func lives(_ quarter: Int) throws {
         var seen: Set<String> = []

@@ -121,8 +121,8 @@ import Testing
     }
 
     /// Whatever comes: a header, a refusal, or a wait for more that ends.
-    @Test func anyBytes() {
-        var random = SystemRandomNumberGenerator()
+    @Test(.seeded) func anyBytes() {
+        var random = TestRandom()
         for _ in 0..<20_000 {
             let seed = Self.good.randomElement(using: &random)?.bytes ?? []
             var bytes = seed

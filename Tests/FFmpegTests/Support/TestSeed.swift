@@ -1,0 +1,1 @@
+../../EarshotServerTests/Support/TestSeed.swift
