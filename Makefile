@@ -26,8 +26,8 @@ torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hosti
 	@exec scripts/torture.sh $(ARGS)
 
 soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn
-	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 \
-		exec scripts/test.sh --filter 'KillRestartTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays'
+	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 EARSHOT_LARGE=1 \
+		exec scripts/test.sh --filter 'KillRestartTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
 
 sanitize: ## the relay's tests under the address and thread sanitizers (part of `make test`)
 	@scripts/packages.sh build && scripts/sanitize.sh address && exec scripts/sanitize.sh thread

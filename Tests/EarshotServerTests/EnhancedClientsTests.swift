@@ -22,13 +22,6 @@ import Testing
     ]
 
     @Test(arguments: recordings) func newCodecsAreRelayed(_ recording: Recording) async throws {
-        if let why = await NewFFmpeg.missing() {
-            // Only where pip is missing, too: everything else is to be noticed.
-            let message: Comment = "left out: \(why)"
-            if why.contains("no pip") { return print(message) }
-            Issue.record(message)
-            return
-        }
         let ffmpeg = try await NewFFmpeg.path()
         let source = try await Fixture.flv(video: recording.video, audio: recording.audio, seconds: 4, ffmpeg: ffmpeg)
         let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
@@ -46,11 +39,12 @@ import Testing
                 #expect(stream["audio"]["sampleRate"].int == recording.sampleRate)
                 let late = try ClientProcess(try await NewFFmpeg.packets(url))
                 defer { late.send(SIGKILL) }
-                let pushed = try await push.outcome(within: 20)
+                try await push.halted { try await server.wait("streams") { $0["list"][0]["viewers"].int == 2 } }
+                let pushed = try await push.outcome()
                 #expect(pushed.status == 0, "\(pushed.errors)")
-                let played = try await early.outcome(within: 8)
+                let played = try await early.outcome()
                 #expect(Self.packets(played.text) == expected, "\(played.errors)")
-                let tail = Self.packets(try await late.outcome(within: 8).text)
+                let tail = Self.packets(try await late.outcome().text)
                 #expect(tail.count > 20 && tail.count < expected.count)
                 #expect(tail == Array(expected.suffix(tail.count)))
             }

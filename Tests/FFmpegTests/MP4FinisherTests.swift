@@ -70,8 +70,10 @@ import Testing
         #expect(try await Tool.decodedHashes(scratch.path("done.mp4"), "a") == Tool.decodedHashes(clip.path, "a"))
     }
 
-    /// Offsets beyond 4 GiB; takes 9 GiB of disk, so it runs on request (`EARSHOT_LARGE=1`).
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LARGE"] != nil)) func largeFiles() async throws {
+    /// Offsets beyond 4 GiB; takes 9 GiB of disk, so it runs on request (`EARSHOT_LARGE=1`, and in `make soak`).
+    @Test(
+        .enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LARGE"] != nil, "9 GiB of disk: set EARSHOT_LARGE=1, as `make soak` does")
+    ) func largeFiles() async throws {
         let clip = try await Clip.videoOnly.value
         let scratch = try Scratch()
         let muxer = try FragmentMuxer(tracks: clip.tracks)

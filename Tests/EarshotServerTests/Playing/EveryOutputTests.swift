@@ -51,11 +51,6 @@ import Testing
     }
 
     @Test(arguments: Media.allCases) func picturesAreThePushedOnes(_ media: Media) async throws {
-        if let why = await NewFFmpeg.missing() {
-            if why.contains("no pip") { return print("left out: \(why)") }
-            Issue.record("left out: \(why)")
-            return
-        }
         let files = try await media.files(try await NewFFmpeg.path())
         var tags: [Tag] = []
         var pushed: [[String]] = []

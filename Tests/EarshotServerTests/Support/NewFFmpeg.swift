@@ -2,16 +2,7 @@ import Foundation
 
 /// An ffmpeg that speaks Enhanced RTMP, which Debian's does not: PyPI's `imageio-ffmpeg` brings a static one. Installed once, then kept.
 enum NewFFmpeg {
-    /// Why there is none on this machine; nil when there is one.
-    static func missing() async -> String? {
-        do {
-            _ = try await Self.installation.value
-            return nil
-        } catch {
-            return "\(error)"
-        }
-    }
-
+    /// Throws, saying why, where it cannot be installed.
     static func path() async throws -> String { try await Self.installation.value }
 
     /// One line a packet: stream, times, length, hash.

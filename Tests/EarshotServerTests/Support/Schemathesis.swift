@@ -4,17 +4,7 @@ import Foundation
 enum Schemathesis {
     static let version = "4.32.5"
 
-    /// Why there is none on this machine; nil when there is one.
-    static func missing() async -> String? {
-        do {
-            _ = try await Self.installation.value
-            return nil
-        } catch {
-            return "\(error)"
-        }
-    }
-
-    /// Runs it against this document to its end.
+    /// Runs it against this document to its end. Throws, saying why, where it cannot be installed.
     static func run(_ document: String, token: String, _ arguments: [String], within seconds: Double) async throws -> ClientProcess.Outcome
     {
         let folder = try await Self.installation.value
