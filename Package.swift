@@ -143,11 +143,24 @@ let package = Package(
     ]
 )
 
-// EARSHOT_CORE names the only targets to build, with their tests: "Media,Relay" spares the sanitizer builds the hundreds of C files of
-// swift-crypto. What they depend on is to be named too.
+// EARSHOT_CORE names the only targets to build, with their tests: "Media,Relay" spares a build for one sanitizer all that the others are
+// for. What they depend on is to be named too.
 if let core = Context.environment["EARSHOT_CORE"], !core.isEmpty {
     let names = core.split(separator: ",").map(String.init)
     let kept = Set(names + names.map { "\($0)Tests" })
     package.targets.removeAll { !kept.contains($0.name) }
     package.products.removeAll()
+}
+
+// EARSHOT_FUZZ=1 adds the program of the fuzz targets (scripts/fuzz.sh). libFuzzer sees which edges of the targets below an input reaches.
+if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
+    let reached = ["Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream"]
+    // As fast as a release, with the checks of a debug build.
+    let seen: [SwiftSetting] = settings + [.unsafeFlags(["-O", "-assert-config", "Debug", "-sanitize=address,fuzzer"])]
+    for target in package.targets where reached.contains(target.name) { target.swiftSettings = seen }
+    package.targets.append(
+        .executableTarget(
+            name: "earshot-fuzz", dependencies: reached.map { .byName(name: $0) } + [nioCore], path: "Tests/Fuzz",
+            exclude: ["Corpus", "Crashers", "README.md"], swiftSettings: seen,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]))
 }
