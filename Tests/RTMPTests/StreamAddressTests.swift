@@ -39,6 +39,10 @@ import Testing
         ("live", String(repeating: "n", count: 10_240), .tooLong(bytes: 10_244, limit: 256)),
         ("live", String(repeating: "ü", count: 127), .tooLong(bytes: 258, limit: 256)),
         ("live", "cam?" + String(repeating: "q", count: 4097), .queryTooLong(bytes: 4097, limit: 4096)),
+        ("live", "../\u{301}x", .combinedSeparator), ("live", "/\u{301}../x", .combinedSeparator),
+        ("live", "a/\u{1F3FB}", .combinedSeparator),
+        ("live", "a\u{D4E}/b", .combinedSeparator), ("live/\u{301}", "cam", .combinedSeparator),
+        ("live", "cam?\u{301}k=v", .combinedSeparator),
     ]
 
     @Test(arguments: bad) func `an unusable name is refused by its reason`(app: String, name: String, error: StreamAddressError) {

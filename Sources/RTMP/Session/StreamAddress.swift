@@ -14,8 +14,8 @@ package struct StreamAddress: Sendable, Equatable {
     package var path: String { "\(self.app)/\(self.name)" }
 
     package init(app: String, name: String, limits: Limits = Limits()) throws(StreamAddressError) {
-        let (appPath, appQuery) = Self.split(app)
-        let (namePath, nameQuery) = Self.split(name)
+        let (appPath, appQuery) = try Self.split(app)
+        let (namePath, nameQuery) = try Self.split(name)
         if namePath.isEmpty { throw .emptyName }
         let length = appPath.utf8.count + namePath.utf8.count
         if length > limits.nameBytes { throw .tooLong(bytes: length, limit: limits.nameBytes) }
@@ -23,12 +23,12 @@ package struct StreamAddress: Sendable, Equatable {
         if queryLength > limits.queryBytes { throw .queryTooLong(bytes: queryLength, limit: limits.queryBytes) }
         for scalar in appPath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
         for scalar in namePath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
-        let appParts = appPath.split(separator: "/")
-        let nameParts = namePath.split(separator: "/")
+        let appParts = try Self.components(appPath)
+        let nameParts = try Self.components(namePath)
         guard let first = appParts.first else { throw .emptyApp }
         if nameParts.isEmpty { throw .emptyName }
         if (appParts + nameParts).contains(where: { $0 == ".." || $0 == "." }) { throw .dotComponent }
-        self.app = String(first)
+        self.app = first
         self.name = (appParts.dropFirst() + nameParts).joined(separator: "/")
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
@@ -45,9 +45,18 @@ package struct StreamAddress: Sendable, Equatable {
         }
     }
 
-    private static func split(_ text: String) -> (path: String, query: String) {
-        guard let mark = text.firstIndex(of: "?") else { return (text, "") }
+    private static func split(_ text: String) throws(StreamAddressError) -> (path: String, query: String) {
+        let mark = text.utf8.firstIndex(of: UInt8(ascii: "?"))
+        guard mark == text.firstIndex(of: "?") else { throw .combinedSeparator }
+        guard let mark else { return (text, "") }
         return (String(text[..<mark]), String(text[text.index(after: mark)...]))
+    }
+
+    /// To Swift a slash is another character where a combining mark follows; to whoever reads bytes it is a slash, behind which `..` may stand.
+    private static func components(_ path: String) throws(StreamAddressError) -> [String] {
+        let components = path.split(separator: "/").map(String.init)
+        guard components.count == path.utf8.split(separator: UInt8(ascii: "/")).count else { throw .combinedSeparator }
+        return components
     }
 }
 
@@ -59,6 +68,8 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
     case queryTooLong(bytes: Int, limit: Int)
     case controlCharacter(UInt32)
     case dotComponent
+    /// A slash or a question mark that is one character with its neighbour.
+    case combinedSeparator
 
     package var description: String {
         switch self {
@@ -69,6 +80,7 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .controlCharacter(let code):
             "the name holds a control character or an invisible one, U+\(Self.hex(code)); expected visible ones"
         case .dotComponent: "the name holds a \"..\" or \".\" component"
+        case .combinedSeparator: "the name holds a slash or question mark that another character combines with; expected it plain"
         }
     }
 
