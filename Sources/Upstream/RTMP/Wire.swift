@@ -38,7 +38,7 @@ final class Wire {
 
     private static let readBytes = 64 << 10
     /// A server's chunk streams: a few are usual, some servers take a new one for each message stream.
-    private static var limits: Limits {
+    static var limits: Limits {
         var limits = Limits()
         limits.chunkStreams = 256
         limits.partialMessages = 16
@@ -168,23 +168,7 @@ final class Wire {
     }
 
     private func nextMessage() throws(UpstreamError) -> Message? {
-        while let chunk = try self.chunks.nextChunk(in: self.input) {
-            let message: Message?
-            if let missing = chunk.missingTimestamp {
-                var whole = ByteBuffer()
-                whole.writeImmutableBuffer(self.input.getSlice(at: self.input.readerIndex, length: missing.at) ?? ByteBuffer())
-                whole.writeInteger(missing.value)
-                let rest = chunk.length - missing.at
-                whole.writeImmutableBuffer(self.input.getSlice(at: self.input.readerIndex + missing.at, length: rest) ?? ByteBuffer())
-                message = try self.rtmp.read(whole.readableBytes, of: whole)
-            } else {
-                message = try self.rtmp.read(chunk.length, of: self.input)
-            }
-            self.input.moveReaderIndex(forwardBy: chunk.length)
-            if let message { return message }
-        }
-        self.input.discardReadBytes()
-        return nil
+        try self.rtmp.nextMessage(in: &self.input, chunks: &self.chunks)
     }
 
     private func receive(_ message: Message) throws(UpstreamError) {
