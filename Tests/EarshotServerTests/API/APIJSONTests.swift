@@ -38,10 +38,19 @@ import Testing
         #expect(try JSONParser.parse("[\(text)]".utf8).text == "[\(text)]")
     }
 
+    /// The same of one that no `Double` holds: it is none where a number is wanted.
+    @Test(arguments: ["1e999", "-1e999", "1e400", String(repeating: "9", count: 400)])
+    func numbersWithoutADoubleKeepTheirDigits(_ text: String) throws {
+        let value = try JSONParser.parse(text.utf8)
+        #expect(value == .digits(text) && value.text == text && value.double == nil)
+        #expect(throws: BrokenRule.self) { try Kind<Int64>.whole(0...Int64.max).read(value) }
+        #expect(throws: BrokenRule.self) { try Kind<Int64>.seconds(0...Int64.max).read(value) }
+    }
+
     @Test(arguments: [
         "", " ", "nul", "nulL", "True", "undefined", "NaN", "Infinity", "-Infinity", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "--1",
         "0x10", "1_000",
-        "1e999", "-1e999", "'a'", "\"", "\"a", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", #""\ud83d""#, #""\ud83dx""#, #""\ude00""#,
+        "'a'", "\"", "\"a", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", #""\ud83d""#, #""\ud83dx""#, #""\ude00""#,
         #""\ud83d\ud83d""#, "\"\t\"", "\"\n\"", "\"\0\"", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "[1}", "]", "{", "{\"a\"}", "{\"a\":}",
         "{\"a\":1,}",
         "{,}", "{a:1}", "{1:1}", "{\"a\" 1}", "{\"a\":1 \"b\":2}", "{\"a\":1]", "1 2", "{}x", "// c\n1", "1 // c", "/* */1", "\u{FEFF}1",
