@@ -11,7 +11,7 @@ import Glibc
 @testable import EarshotServer
 
 /// Listeners that have no place, or no descriptor, for who comes.
-@Suite(.timeLimit(.minutes(2))) struct AcceptGateTests {
+@Suite(.timeLimit(.minutes(5))) struct AcceptGateTests {
     /// Behind the gate: what it lets through.
     private final class Behind: ChannelInboundHandler, Sendable {
         typealias InboundIn = any Channel

@@ -56,7 +56,7 @@ import Testing
             let said = follower.errorsSoFar.components(separatedBy: "connecting again").count - 1
             #expect((1...2).contains(said), "\(follower.errorsSoFar)")
             follower.send(SIGINT)
-            #expect(try await follower.outcome(within: 5).status == 0)
+            #expect(try await follower.outcome().status == 0)
         }
     }
 
@@ -76,12 +76,12 @@ import Testing
                 try await eventually("one line") { !one.outputSoFar.isEmpty }
                 all.send(SIGTERM)
                 one.send(SIGINT)
-                let told = try await all.outcome(within: 5)
+                let told = try await all.outcome()
                 #expect(told.status == 0 && told.errors.isEmpty, "\(told.errors)")
                 let line = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z #\d+ +room\.(created|closed) +r[12]  reason=(created|closed) by=test/
                 for text in told.lines { #expect(text.wholeMatch(of: line) != nil, "\(text)") }
                 // Only r1's, and only what came later than the beginning.
-                #expect(try await one.outcome(within: 5).text == "3\n")
+                #expect(try await one.outcome().text == "3\n")
             }
         }
     }
@@ -101,7 +101,7 @@ import Testing
                 defer { follower.send(SIGKILL) }
                 try await eventually("it to listen") { server.server.core.events.subscribers == 1 }
                 _ = try await server.rooms.revokeToken(made.token.id)
-                let ended = try await follower.outcome(within: 20)
+                let ended = try await follower.outcome()
                 #expect(ended.status == 5 && ended.errors.contains("revoked"), "\(ended.errors)")
             }
         }
@@ -131,7 +131,7 @@ import Testing
                 for index in 0..<3 { try await Self.makeRoom("r\(index)", server) }
                 let command =
                     "\(try EarshotProcess.binary()) events follow --after 0 -q --server \(server.http) --token-file \(token) | head -n 1; echo ${PIPESTATUS[0]}"
-                let outcome = try await ClientProcess.run(["bash", "-c", command], within: 20)
+                let outcome = try await ClientProcess.run(["bash", "-c", command])
                 #expect(outcome.lines == ["1", "0"], "\(outcome.errors)")
             }
         }

@@ -47,11 +47,11 @@ import Testing
                         try await eventually("the follower to have all") { follower?.outputSoFar == Data(all.utf8) }
                     }
                     earshot.process.send(SIGKILL)
-                    _ = try await earshot.process.outcome(within: 5)
+                    _ = try await earshot.process.outcome()
                 }
             }
             follower?.send(SIGINT)
-            let ended = try await follower.orThrow().outcome(within: 5)
+            let ended = try await follower.orThrow().outcome()
             #expect(ended.status == 0 && ended.errors.contains("connecting again"), "\(ended.errors)")
         }
     }

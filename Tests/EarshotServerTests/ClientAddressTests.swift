@@ -40,7 +40,7 @@ import Testing
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
         try await TestServer.run({ if isTrusted { $0.access.trustedProxies = CIDR.loopback } }) { server in
             try await Proxy.run(to: server.addresses.http.port) { proxy in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     guard isTrusted else {
                         for path in ["live/cam1.flv", "live/cam1.m3u8", "api/v1/streams"] {
@@ -52,7 +52,7 @@ import Testing
                     }
                     for format in ["flv", "m3u8", "mp4"] {
                         let played = ["ffmpeg", "-v", "error", "-i", "\(proxy)/live/cam1.\(format)", "-t", "1", "-f", "null", "-"]
-                        let outcome = try await ClientProcess.run(played, within: 30)
+                        let outcome = try await ClientProcess.run(played)
                         #expect(outcome.status == 0, "\(format): \(outcome.errors)")
                     }
                     #expect(try await HTTPAnswer.get("\(proxy)/api/v1/streams", token: server.token).status == 200)
@@ -98,7 +98,7 @@ private enum Proxy {
             try Data(settings.utf8).write(to: file)
             let process = try ClientProcess(["nginx", "-p", directory.path, "-c", file.path, "-e", "\(directory.path)/early.log"])
             defer { process.send(SIGKILL) }
-            try await eventually("nginx", within: 10) {
+            try await eventually("nginx") {
                 guard process.isRunning else { throw TimedOut(description: "nginx ended: \(process.errorsSoFar)") }
                 do { return try await HTTPAnswer.get("http://127.0.0.1:\(own)/healthz").status == 200 } catch is URLError { return false }
             }

@@ -18,25 +18,27 @@ import Testing
                 let urls = ["\(server.rtmp)/live/cam1", "\(server.http)/live/cam1.flv"]
                 let copies = ["rtmp.mkv", "flv.mkv"].map { directory.appendingPathComponent($0).path }
                 let client = try await TagClient.publish(to: server, "live/cam1")
-                let publishing = Task {
-                    for (index, part) in parts.enumerated() {
-                        let end = index + 1 < parts.count ? parts[index + 1].from : .max
-                        let sent = tags.filter { (part.from..<end).contains($0.timestamp) && (index == 0 || !$0.isSequenceHeader) }
-                        try await PacedPublisher(client).send(sent.map { $0.later(by: part.by) })
-                    }
-                }
-                defer { publishing.cancel() }
+                let firstMs: UInt32 = 400
+                try await client.send(tags.filter { $0.timestamp < firstMs }.map { $0.later(by: parts[0].by) })
                 try await server.wait("streams") { $0["list"][0]["video"]["width"].int != nil }
                 let players = try urls.map { try ClientProcess(Probe.packets($0)) }
                 let copiers = try zip(urls, copies).map {
                     try ClientProcess(["ffmpeg", "-v", "warning", "-y", "-i", $0, "-c", "copy", $1])
                 }
                 defer { for process in players + copiers { process.send(SIGKILL) } }
-                try await publishing.value
+                // All of them have joined before it goes on.
+                try await server.wait("streams") { $0["list"][0]["viewers"].int == 4 }
+                for (index, part) in parts.enumerated() {
+                    let end = index + 1 < parts.count ? parts[index + 1].from : .max
+                    let sent = tags.filter {
+                        (max(part.from, firstMs)..<end).contains($0.timestamp) && (index == 0 || !$0.isSequenceHeader)
+                    }
+                    try await PacedPublisher(client).send(sent.map { $0.later(by: part.by) })
+                }
                 try await client.session { $0.unpublish("cam1", on: $1) }
                 let pushed = try await PacketList.of(file: file)
                 for player in players {
-                    let played = PacketList(csv: try await player.outcome(within: 20).text)
+                    let played = PacketList(csv: try await player.outcome().text)
                     for kind in ["video", "audio"] {
                         let got = played.only(kind)
                         #expect(got.orderProblem == nil, "\(kind)")
@@ -48,7 +50,7 @@ import Testing
                     }
                 }
                 for (copier, copy) in zip(copiers, copies) {
-                    let copied = try await copier.outcome(within: 20)
+                    let copied = try await copier.outcome()
                     #expect(copied.status == 0 && !copied.errors.lowercased().contains("monoton"), "\(copied.errors)")
                     // Matroska keeps no decode times.
                     let times = try await PacketList.of(file: copy).only("video").packets.compactMap(\.pts).sorted()

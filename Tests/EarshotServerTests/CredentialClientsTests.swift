@@ -82,7 +82,7 @@ import Testing
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
                 let pushed = try await ClientProcess.run(FFmpeg.push(file, to: push.rtmp))
                 #expect(pushed.status == 0, "\(pushed.errors)")
-                let played = PacketList(csv: try await viewer.outcome(within: 10).text)
+                let played = PacketList(csv: try await viewer.outcome().text)
                 #expect(played.difference(from: try await PacketList.of(file: file)) == nil)
             }
             let split = try await TagClient.publish(to: server, "live\(query)/cam1")
@@ -100,7 +100,7 @@ import Testing
             let play = try Self.urls(server).play(self.path, .init(scheme: .jwt, lifetimeSeconds: 2), nowMs: now)
             let publisher = try await TagClient.publish(to: server, "live/\(push.streamKey)")
             let viewer = try await TagClient.play(from: server, "live/cam1\(play.rtmp.drop { $0 != "?" })")
-            try await eventually("the URL to expire", within: 10) {
+            try await eventually("the URL to expire") {
                 let late = try await TagClient.connect(to: server, .play, "live/\(push.streamKey)")
                 try await eventually("an answer") { late.current.hasStarted || late.current.isClosed }
                 await late.close()
@@ -145,7 +145,7 @@ import Testing
                 $0.hooks.onPlay = "http://127.0.0.1:\(hook.port)/"
                 $0.hooks.onUnpublish = "http://127.0.0.1:\(hook.port)/"
                 $0.hooks.onStop = "http://127.0.0.1:\(hook.port)/"
-                $0.hooks.timeoutMs = 2_000
+                $0.hooks.timeoutMs = 8_000
             }) { server in
                 let dead = try await TagClient.connect(to: server, .publish, "live/dead")
                 try await eventually("the dead hook's question") { hook.requests.count == 1 }

@@ -22,7 +22,7 @@ import Testing
                 let pushed = try await ClientProcess.run(FFmpeg.push(source, to: url))
                 #expect(pushed.status == 0, "\(pushed.errors)")
                 for (player, file) in zip(players, files) {
-                    let ended = try await player.outcome(within: 8)
+                    let ended = try await player.outcome()
                     #expect(ended.status == 0, "\(file): \(ended.errors)")
                     let played = try await PacketList.of(file: file)
                     #expect(played.difference(from: expected) == nil, "\(file)")
@@ -46,9 +46,10 @@ import Testing
                         try ClientProcess(["gst-launch-1.0", "-q", "rtmp2src", "location=\(url)", "!", "filesink", "location=\(files[1])"]),
                     ]
                     defer { for player in players { player.send(SIGKILL) } }
-                    _ = try await push.outcome(within: 15)
+                    try await push.halted { try await server.wait("streams") { $0["list"][0]["viewers"].int == 2 } }
+                    _ = try await push.outcome()
                     for (player, file) in zip(players, files) {
-                        let ended = try await player.outcome(within: 8)
+                        let ended = try await player.outcome()
                         #expect(ended.status == 0, "\(file): \(ended.errors)")
                         let played = try await PacketList.of(file: file)
                         #expect(played.tailDifference(of: expected) == nil, "\(file)")
@@ -73,7 +74,7 @@ import Testing
                 let pushed = try await ClientProcess.run(["gst-launch-1.0", "-q"] + pipeline)
                 #expect(pushed.status == 0, "\(pushed.errors)")
                 // The sinks break the connection without a word in some versions; the player is let go all the same.
-                let played = PacketList(csv: try await player.outcome(within: 8).text)
+                let played = PacketList(csv: try await player.outcome().text)
                 #expect(played.only("video").difference(from: expected.only("video")) == nil)
                 #expect(played.only("audio").difference(from: expected.only("audio")) == nil)
             }

@@ -3,7 +3,7 @@ import Testing
 
 /// A server whose store may not be written: the system refuses what would make a file longer, as a full disk does.
 @Suite struct FullDiskTests {
-    @Test(.timeLimit(.minutes(2))) func factsWaitAndAreShown() async throws {
+    @Test(.timeLimit(.minutes(5))) func factsWaitAndAreShown() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in

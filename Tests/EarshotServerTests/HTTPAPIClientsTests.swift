@@ -50,13 +50,23 @@ import Testing
 
             let url = "\(server.rtmp)/live/cam1"
             let player = try ClientProcess(["rtmpdump", "-q", "-r", url, "--live", "-o", "/dev/null"])
-            let push = try ClientProcess(FFmpeg.push(source, to: "\(url)?key=secret"))
+            // Longer than the eight seconds of which the figures are: they stay what they are.
+            let begin = ContinuousClock.now
+            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(url)?key=secret"))
             defer {
                 player.send(SIGKILL)
                 push.send(SIGKILL)
             }
             // Measured by windows of two seconds; the second one is full for certain.
             try await server.wait("streams") { ($0["list"][0]["uptimeSeconds"].double ?? 0) > 4.5 }
+            // A device that stood still and made up for it has two that are uneven.
+            let fps = 23.0...27.0, bitRates = size * 10 / 13...size * 13 / 10
+            @Sendable func bits(_ stream: JSON) -> Int {
+                (stream["video"]["bitsPerSecond"].int ?? 0) + (stream["audio"]["bitsPerSecond"].int ?? 0)
+            }
+            try? await server.wait("streams") { list in
+                fps.contains(list["list"][0]["video"]["fps"].double ?? 0) && bitRates.contains(bits(list["list"][0]))
+            }
             let streams = try await server.api("streams")
             #expect(streams["total"].int == 1)
             let stream = streams["list"][0]
@@ -72,18 +82,19 @@ import Testing
             #expect(video["width"].int == 320)
             #expect(video["height"].int == 240)
             #expect(video["keyframeIntervalMs"].int == 1_000)
-            #expect((23.0...27.0).contains(video["fps"].double ?? 0), "\(video["fps"].double ?? 0)")
+            #expect(fps.contains(video["fps"].double ?? 0), "\(video["fps"].double ?? 0)")
             let audio = stream["audio"]
             #expect(audio["codec"].string == "AAC")
             #expect(audio["profile"].string?.contains("LC") == true)
             #expect(audio["sampleRate"].int == 44_100)
             #expect(audio["channels"].int == 1)
-            let bits = (video["bitsPerSecond"].int ?? 0) + (audio["bitsPerSecond"].int ?? 0)
-            #expect((size...).contains(bits * 13 / 10) && (...(size * 13 / 10)).contains(bits), "\(bits) bit/s, file \(size) bytes in 8 s")
-            #expect((4.5...8.5).contains(stream["uptimeSeconds"].double ?? 0))
+            #expect(bitRates.contains(bits(stream)), "\(bits(stream)) bit/s, file \(size) bytes in 8 s")
+            let uptime = stream["uptimeSeconds"].double ?? 0
+            #expect(uptime > 4.5 && uptime <= (ContinuousClock.now - begin) / .seconds(1))
             let bytesIn = stream["bytesIn"].int ?? 0
-            #expect((size / 3...size).contains(bytesIn), "\(bytesIn) of \(size)")
-            #expect((bytesIn / 2...size * 12 / 10).contains(stream["bytesOut"].int ?? 0))
+            let even = Double(size) / 8 * uptime
+            #expect((even * 0.6...even * 1.6).contains(Double(bytesIn)), "\(bytesIn) in \(uptime) s, \(size) in 8")
+            #expect((bytesIn / 2...bytesIn * 13 / 10).contains(stream["bytesOut"].int ?? 0))
 
             let sessions = try await server.api("sessions")
             #expect(sessions["total"].int == 2)
@@ -95,7 +106,7 @@ import Testing
             #expect((viewer["bytesIn"].int ?? 0) > 3_073)
             let play = viewer["playing"][0]
             #expect(play["stream"].string == "live/cam1")
-            #expect((0...500).contains(play["behindMs"].int ?? -1))
+            #expect((0..<5_000).contains(play["behindMs"].int ?? -1))
             #expect(play["framesSkipped"].int == 0)
             #expect((play["bytesSent"].int ?? 0) > 0)
             let publisher = try sessions["list"].list.first { $0["publishing"].count == 1 }.orThrow()
@@ -139,7 +150,7 @@ import Testing
     @Test func pushingFromElsewhereIsRefused() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 1)
         try await TestServer.run({ $0.access.publishFrom = HTTPAPIClientsTests.elsewhere }) { server in
-            let push = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"), within: 10)
+            let push = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
             #expect(push.status != 0)
             #expect(push.errors.contains("access.publishFrom"), "\(push.errors)")
             try await eventually("the line") { server.lines.contains("reason=credential_missing", "access.publishFrom") }
@@ -153,11 +164,11 @@ import Testing
 
     @Test func playingFromElsewhereIsRefused() async throws {
         try await TestServer.run({ $0.access.playFrom = HTTPAPIClientsTests.elsewhere }) { server in
-            let play = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/cam1"), within: 10)
+            let play = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/cam1"))
             #expect(play.status != 0)
             #expect(play.errors.contains("access.playFrom"), "\(play.errors)")
             try await eventually("the line") { server.lines.contains("reason=credential_missing", "access.playFrom") }
-            let dump = try await ClientProcess.run(["rtmpdump", "-r", "\(server.rtmp)/live/cam1", "--live", "-o", "/dev/null"], within: 10)
+            let dump = try await ClientProcess.run(["rtmpdump", "-r", "\(server.rtmp)/live/cam1", "--live", "-o", "/dev/null"])
             #expect(dump.status != 0)
             let client = try await TagClient.connect(to: server, .play, "live/cam1")
             try await eventually("the end") { client.current.isClosed }

@@ -76,14 +76,14 @@ import Testing
                 try await Task.sleep(for: .milliseconds(50))
             }
             try await eventually("the slow one's end") { slow.isClosed }
-            #expect(ContinuousClock.now - begin < .seconds(10))
+            #expect(ContinuousClock.now - begin < .seconds(30))
             try await eventually("the silent one's end") { silent.isClosed }
             #expect(slow.received.isEmpty)
         }
     }
 
     @Test func bodiesThatDoNotCome() async throws {
-        try await TestServer.run({ $0.limits.httpIdleMs = 400 }) { server in
+        try await TestServer.run({ $0.limits.httpIdleMs = 4_000 }) { server in
             let idle = try await SocketClient.open(server.addresses.http.port)
             try await idle.send(Self.get("/healthz"))
             #expect(try await idle.answer().body == "ok\n")
@@ -122,6 +122,6 @@ import Testing
             try await begun.send("GET /heal")
             return [idle, begun]
         }
-        for socket in idle { try await eventually("the end", within: 5) { socket.isClosed } }
+        for socket in idle { try await eventually("the end") { socket.isClosed } }
     }
 }

@@ -149,7 +149,7 @@ import Testing
                     let refused = try await self.ask(door, "key=theirs", action: action)
                     #expect(refused.refusal == .hookUnavailable, "\(answer)")
                     #expect(!refused.message.contains("127.0.0.1"), "the client learns nothing of the hook's address")
-                    #expect(ContinuousClock.now - start < .seconds(10))
+                    #expect(ContinuousClock.now - start < .seconds(30))
                 }
             }
         }
@@ -190,7 +190,7 @@ import Testing
         try await ScriptedServer.run { request in
             request.line.contains("/publish") ? .silence : .status(200, "0")
         } _: { server in
-            let door = Self.door(server.port, timeoutMs: 3_000)
+            let door = Self.door(server.port, timeoutMs: 12_000)
             let dead = Task {
                 await withTaskGroup(of: CloseReason?.self) { tasks in
                     for _ in 0..<100 { tasks.addTask { try? await self.ask(door).refusal } }
@@ -200,7 +200,8 @@ import Testing
             try await eventually("the dead hook's questions") { server.requests.count >= 60 }
             let start = ContinuousClock.now
             for _ in 0..<20 { #expect(try await self.ask(door, action: .play).pass != nil) }
-            #expect(ContinuousClock.now - start < .seconds(3))
+            // Less than the dead ones wait.
+            #expect(ContinuousClock.now - start < .seconds(10))
             #expect(await dead.value == Array(repeating: .hookUnavailable, count: 100))
         }
     }
@@ -234,7 +235,8 @@ import Testing
             let request = try Doorkeeper.request("")
             let start = ContinuousClock.now
             for _ in 0..<1_500 { door.rules.tellEnded(request, pass: Self.pass, reason: .clientClosed) }
-            #expect(ContinuousClock.now - start < .seconds(5))
+            // None of them was waited for, which would have taken a minute for each eight.
+            #expect(ContinuousClock.now - start < .seconds(30))
             // 8 on their way, 1,000 waiting.
             #expect(door.rules.lostNotices.dropped == 1_500 - 8 - AuthorizationHooks.maxNotices)
             #expect(lines.contains("A hook's notice was dropped", "hook=on_unpublish"))
@@ -271,7 +273,7 @@ import Testing
             let start = ContinuousClock.now
             await door.rules.finishNotices(within: .milliseconds(100))
             #expect(ContinuousClock.now - start >= .milliseconds(100))
-            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(ContinuousClock.now - start < .seconds(30))
         }
     }
 }

@@ -86,7 +86,7 @@ extension Hostile {
                         try await group.waitForAll()
                     }
                 }
-                try await server.expectConnections(2, within: 10)
+                try await server.expectConnections(2)
                 #expect(counters.current.connectionsAccepted == 502)
                 try await server.wait("streams") { $0["total"].int == 1 }
                 #expect(server.server.core.registry.count == 1)
@@ -123,7 +123,7 @@ extension Hostile {
                 try await eventually("the message") { !player.media().isEmpty }
                 return (publisher, player, try await RawClient.connected(server.port))
             }
-            for client in [publisher, player, idle] { try await client.waitUntilClosed(within: 3) }
+            for client in [publisher, player, idle] { try await client.waitUntilClosed() }
             #expect(publisher.statusCodes.contains(StatusCode.connectAppShutdown))
             #expect(player.statusCodes.contains(StatusCode.playUnpublishNotify))
             #expect(player.outputs.contains(.streamEOF(1)))

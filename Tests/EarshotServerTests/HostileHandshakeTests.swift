@@ -42,7 +42,7 @@ extension Hostile {
 
         @Test func silentClients() async throws {
             try await TestServer.withCanary({
-                $0.limits.handshakeMs = 600; $0.limits.connectMs = 600
+                $0.limits.handshakeMs = 3_000; $0.limits.connectMs = 3_000
             }) { server in
                 let silent = try await RawClient.open(server.port)
                 let halfway = try await RawClient.open(server.port)
@@ -57,7 +57,7 @@ extension Hostile {
         /// A byte now and then does not buy time.
         @Test func trickle() async throws {
             try await TestServer.withCanary({
-                $0.limits.handshakeMs = 600; $0.limits.connectMs = 600
+                $0.limits.handshakeMs = 3_000; $0.limits.connectMs = 3_000
             }) { server in
                 let handshaking = try await RawClient.open(server.port)
                 await handshaking.send(bytes: [3])

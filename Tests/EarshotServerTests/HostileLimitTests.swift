@@ -78,7 +78,7 @@ extension Hostile {
         }
 
         @Test func firstMedia() async throws {
-            try await TestServer.withCanary({ $0.limits.firstMediaMs = 600 }) { server in
+            try await TestServer.withCanary({ $0.limits.firstMediaMs = 2_000 }) { server in
                 let mute = try await RawClient.publishing(server.port, "mute")
                 try await mute.perform { $0.setDataFrame(.object([]), on: 1) }
                 // Players wait as long as they like.

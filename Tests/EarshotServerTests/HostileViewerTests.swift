@@ -25,7 +25,8 @@ extension Hostile {
 
         @Test func neverReads() async throws {
             try await TestServer.withCanary({
-                $0.relay.maxBehindMs = 1_500; $0.relay.skipBehindMs = 500
+                // The witness may be late as well, on a machine that stands still.
+                $0.relay.maxBehindMs = 6_000; $0.relay.skipBehindMs = 5_000
             }) { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 Self.publish(publisher)
@@ -38,7 +39,7 @@ extension Hostile {
                     try await client.stopReading()
                     stalled.append(client)
                 }
-                try await server.wait("counters", within: 15) { $0["closed"]["too_slow"].int == 5 }
+                try await server.wait("counters") { $0["closed"]["too_slow"].int == 5 }
                 for client in stalled {
                     try await client.startReading()
                     try await server.expectClosed(client, .tooSlow)
@@ -64,7 +65,7 @@ extension Hostile {
                 options.readBytes = 1_200
                 let viewer = try await RawClient.playing(server.port, "cam", options)
                 try await viewer.readSlowly(every: .milliseconds(20))
-                try await server.wait("sessions", within: 20) { list in
+                try await server.wait("sessions") { list in
                     list["list"].list.contains { ($0["playing"][0]["framesSkipped"].int ?? 0) > 60 }
                 }
                 #expect(!viewer.isClosed)

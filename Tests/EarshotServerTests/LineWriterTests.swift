@@ -10,7 +10,7 @@ import Glibc
 @testable import earshot
 
 /// Lines to pipes that are read, that nobody reads, and that are gone.
-@Suite(.timeLimit(.minutes(2))) struct LineWriterTests {
+@Suite(.timeLimit(.minutes(5))) struct LineWriterTests {
     /// A pipe of one page.
     private struct Pipe {
         let read: CInt

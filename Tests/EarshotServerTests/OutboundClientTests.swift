@@ -106,7 +106,7 @@ import Upstream
                 let start = ContinuousClock.now
                 let answer = await self.post(client, "http://127.0.0.1:\(server.port)/", timeout: .milliseconds(300))
                 #expect(answer == .failure(.timedOut(origin: "http://127.0.0.1:\(server.port)", milliseconds: 300)))
-                #expect(ContinuousClock.now - start < .seconds(10))
+                #expect(ContinuousClock.now - start < .seconds(30))
                 await client.shutdown()
             }
         }
@@ -401,7 +401,8 @@ import Upstream
             let start = ContinuousClock.now
             let status = try await self.post(client, "\(origin)/alive", lane: "alive").get().status
             #expect(status == 200)
-            #expect(ContinuousClock.now - start < .seconds(5))
+            // The dead ones wait for twenty.
+            #expect(ContinuousClock.now - start < .seconds(18))
             await client.shutdown()
             #expect(await dead.value == 100)
         }

@@ -79,7 +79,7 @@ import Testing
                 let publisher = try await server.livePublisher(name)
                 let viewer = try await RawClient.playing(server.port, name)
                 publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20)
-                try await eventually("media of \(name)", within: 5) { !viewer.media().isEmpty }
+                try await eventually("media of \(name)") { !viewer.media().isEmpty }
                 await viewer.close()
                 await publisher.close()
             }
@@ -158,7 +158,7 @@ import Testing
                 let viewer = try await RawClient.playing(server.port, try key(name, room: room))
                 let publisher = try await server.livePublisher(try key(name, room: room))
                 publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20)
-                try await eventually("media of \(name)", within: 10) { !viewer.media().isEmpty }
+                try await eventually("media of \(name)") { !viewer.media().isEmpty }
                 await viewer.close()
                 await publisher.close()
             }

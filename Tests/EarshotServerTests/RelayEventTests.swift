@@ -26,7 +26,7 @@ import Upstream
             RelayTaskTests.open(&$0)
             $0.webhooks.tencentURLs = [receiver.url]
         }) { origin in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(origin.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(origin.rtmp)/live/cam1")) { _ in
                 try await origin.wait("rooms/cam1") { $0["state"].string == "live" }
                 let task = try await TestServer.run(RelayTaskTests.open) { edge in
                     let task = try await RelayTaskTests.create(origin, "push", "cam1", "\(edge.rtmp)/live/copysecret?key=hush-hush")
@@ -66,7 +66,7 @@ import Upstream
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await TestServer.run(RelayTaskTests.open) { origin in
             try await TestServer.run(RelayTaskTests.open) { edge in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(origin.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(origin.rtmp)/live/cam1")) { _ in
                     let task = try await RelayTaskTests.create(edge, "pull", "copy", "\(origin.rtmp)/live/cam1")
                     func live() async throws { try await edge.wait("rooms/copy") { $0["state"].string == "live" } }
                     func held(_ word: String) async throws {

@@ -44,7 +44,7 @@ import Testing
             for (index, server) in servers.enumerated() {
                 tasks.append(try await Self.push(server, "cam1", to: servers[(index + 1) % count], as: "cam1"))
             }
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(servers[0].rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(servers[0].rtmp)/live/cam1")) { _ in
                 for index in 0..<(count - 1) { try await Self.running(servers[index], tasks[index]) }
                 try await Self.live(servers[count - 1], "cam1")
                 try await Self.loops(servers[count - 1], tasks[count - 1])
@@ -60,7 +60,7 @@ import Testing
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         try await Self.withServers(2) { servers in
             let (a, b) = (servers[0], servers[1])
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(a.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/cam1")) { _ in
                 try await Self.live(a, "cam1")
                 let good = try await Self.pull(b, "copy", from: a, "cam1")
                 try await Self.running(b, good)
@@ -97,7 +97,7 @@ import Testing
             let fetched = try await Self.pull(c, "third", from: b, "second")
             let back = try await Self.push(c, "third", to: a, as: "first")
             let there = try await Self.push(a, "first", to: b, as: "second")
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(a.rtmp)/live/first")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/first")) { _ in
                 try await Self.running(a, there)
                 try await Self.running(c, fetched)
                 try await Self.live(c, "third")
@@ -114,7 +114,7 @@ import Testing
             let (a, b) = (servers[0], servers[1])
             let there = try await Self.push(a, "cam1", to: b, as: "copy")
             let back = try await Self.push(b, "copy", to: a, as: "other")
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(a.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/cam1")) { _ in
                 try await Self.running(a, there)
                 try await Self.running(b, back)
                 try await Self.live(a, "other")

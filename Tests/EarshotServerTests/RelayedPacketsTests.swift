@@ -40,11 +40,13 @@ import Testing
                 try await ClientProcess.during(FFmpeg.push(source, to: url)) { push in
                     try await server.wait("streams") { ($0["list"][0]["bytesIn"].int ?? 0) > size / 3 }
                     let late = try ClientProcess(Probe.packets(url))
-                    let pushed = try await push.outcome(within: 20)
+                    defer { late.send(SIGKILL) }
+                    try await push.halted { try await server.wait("streams") { $0["list"][0]["viewers"].int == 2 } }
+                    let pushed = try await push.outcome()
                     #expect(pushed.status == 0, "\(pushed.errors)")
-                    let everything = PacketList(csv: try await early.outcome(within: 10).text)
+                    let everything = PacketList(csv: try await early.outcome().text)
                     #expect(everything.difference(from: expected) == nil)
-                    let tail = PacketList(csv: try await late.outcome(within: 10).text)
+                    let tail = PacketList(csv: try await late.outcome().text)
                     #expect(tail.tailDifference(of: expected) == nil)
                     if media.video != nil {
                         #expect(tail.packets.first.map { $0.kind == "video" && $0.isKeyframe } == true)
@@ -63,7 +65,7 @@ import Testing
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
                 let pushed = try await ClientProcess.run(FFmpeg.push(source, to: url))
                 #expect(pushed.status == 0, "\(pushed.errors)")
-                let played = try await player.outcome(within: 8)
+                let played = try await player.outcome()
                 #expect(played.status == 0, "\(played.errors)")
                 #expect(PacketList(csv: played.text).difference(from: try await PacketList.of(file: source)) == nil)
             }

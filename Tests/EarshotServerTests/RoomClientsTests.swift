@@ -24,7 +24,7 @@ import Testing
             killed.send(SIGKILL)
             let interrupted = try await server.waitFor("cam1", .interrupted)
             #expect(interrupted.reason == .publisherLost)
-            try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: url)) { _ in
                 _ = try await server.waitFor("cam1", .live)
             }
             let events = try await server.events("cam1")
@@ -51,9 +51,9 @@ import Testing
                 killed.send(SIGKILL)
                 let expired = try await server.waitFor("cam1", .expired)
                 #expect(expired.reason == .graceOver && expired.instance == 1)
-                _ = try await viewer.outcome(within: 8)
+                _ = try await viewer.outcome()
             }
-            try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: url)) { _ in
                 let room = try await server.waitFor("cam1", .live)
                 #expect(room.instance == 2)
             }
@@ -124,7 +124,7 @@ import Testing
 
     /// Silence on a live socket, an announced pause and a dead socket are three things.
     @Test func silencePauseAndDeath() async throws {
-        try await TestServer.run({ $0.rooms.policy.mediaIdleMs = 2_000 }) { server in
+        try await TestServer.run({ $0.rooms.policy.mediaIdleMs = 6_000 }) { server in
             let client = try await server.livePublisher("cam1")
             #expect(try await server.waitFor("cam1", .interrupted).reason == .mediaIdle)
             client.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
@@ -210,7 +210,7 @@ import Testing
     @Test func neverStartedRoomExpires() async throws {
         try await TestServer.run { server in
             var policy = RoomPolicy()
-            policy.neverStartedMs = 1_000
+            policy.neverStartedMs = 5_000
             var new = NewRoom(policy: policy)
             new.id = try RoomID(checking: "idle")
             _ = try await server.rooms.create(new, by: Self.ops)
@@ -262,7 +262,7 @@ import Testing
             var patch = RoomPatch()
             patch.policy = ["mediaIdle": 1_000]
             _ = try await server.rooms.update("cam1", patch, by: Self.ops)
-            #expect(try await server.waitFor("cam1", .interrupted, within: 10).reason == .mediaIdle)
+            #expect(try await server.waitFor("cam1", .interrupted).reason == .mediaIdle)
             await client.close()
         }
     }
@@ -375,7 +375,7 @@ extension TestServer {
 
     /// Waits until the room is in this state.
     @discardableResult
-    func waitFor(_ id: String, _ state: RoomState, within seconds: Double = 20) async throws -> Room {
+    func waitFor(_ id: String, _ state: RoomState, within seconds: Double = 60) async throws -> Room {
         var last: Room?
         do {
             try await eventually("\(id) to be \(state)", within: seconds) {

@@ -54,7 +54,7 @@ import Testing
                 let busy = try await Self.store(data, "restore", backup.path)
                 #expect(busy.status == 4 && busy.errors.contains("another server"), "\(busy.errors)")
                 server.process.send(SIGTERM)
-                #expect(try await server.process.outcome(within: 20).status == 0)
+                #expect(try await server.process.outcome().status == 0)
                 #expect(!server.process.errorsSoFar.contains("not closed cleanly"), "\(server.process.errorsSoFar)")
             }
             // The file alone is the store: its log is empty or gone.
@@ -85,7 +85,7 @@ import Testing
             try await EarshotProcess.serve(data: directory) { server in
                 for number in 0..<30 { #expect(try await Self.create("room\(number)", server).status == 201) }
                 server.process.send(SIGKILL)
-                _ = try await server.process.outcome(within: 10)
+                _ = try await server.process.outcome()
             }
             let data = directory.appendingPathComponent("data")
             let log = data.appendingPathComponent("earshot.db-wal")

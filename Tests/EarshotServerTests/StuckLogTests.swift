@@ -62,7 +62,7 @@ import Glibc
             let publisher = try await RawClient.publishing(port, "cam1")
             publisher.send(.video, SyntheticTag.videoHeader)
             let viewer = try await RawClient.playing(port, "cam1")
-            let done = try await ClientProcess.run(["python3", "-c", script, "\(directory.path)/data/earshot.db", sql], within: 20)
+            let done = try await ClientProcess.run(["python3", "-c", script, "\(directory.path)/data/earshot.db", sql])
             #expect(done.status == 0, "\(done.errors)")
             var sent = 0
             for round in 0..<10 {
@@ -100,7 +100,7 @@ import Glibc
                     "POST", "\(server.http)/api/v1/rooms", body: Data(#"{"title":"\#(number)"}"#.utf8), token: server.token)
             }
             server.process.send(SIGTERM)
-            #expect(try await server.process.outcome(within: 30).status == 0)
+            #expect(try await server.process.outcome().status == 0)
         }
     }
 
@@ -109,7 +109,7 @@ import Glibc
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in
                 server.process.send(SIGTERM)
-                let outcome = try await server.process.outcome(within: 30)
+                let outcome = try await server.process.outcome()
                 #expect(outcome.status == 0 && outcome.errors.contains("Shutting down"), "\(outcome.errors)")
             }
         }

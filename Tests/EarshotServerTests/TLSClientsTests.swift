@@ -19,10 +19,11 @@ import Testing
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let late = try ClientProcess(Probe.packets(url))
                 defer { late.send(SIGKILL) }
-                let pushed = try await push.outcome(within: 20)
+                try await push.halted { try await server.wait("streams") { $0["list"][0]["viewers"].int == 2 } }
+                let pushed = try await push.outcome()
                 #expect(pushed.status == 0, "\(pushed.errors)")
-                #expect(PacketList(csv: try await early.outcome(within: 8).text).difference(from: expected) == nil)
-                #expect(PacketList(csv: try await late.outcome(within: 8).text).tailDifference(of: expected) == nil)
+                #expect(PacketList(csv: try await early.outcome().text).difference(from: expected) == nil)
+                #expect(PacketList(csv: try await late.outcome().text).tailDifference(of: expected) == nil)
             }
         }
     }
@@ -68,7 +69,7 @@ import Testing
                 func handshake(_ options: String...) async throws -> String {
                     // "Cipher is (NONE)" when there was no agreement.
                     let result = try await ClientProcess.run(
-                        ["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + options, within: 10)
+                        ["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + options)
                     return result.text.split(separator: "\n").first { $0.contains("Cipher is ") }.map(String.init) ?? ""
                 }
                 for cipher in ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"] {
@@ -108,7 +109,7 @@ import Testing
                     ("ECDHE-RSA-AES128-SHA", false), ("ECDHE-RSA-AES256-SHA", false), ("ECDHE-RSA-AES128-SHA256", false),
                 ] {
                     let result = try await ClientProcess.run(
-                        ["openssl", "s_client", "-connect", "127.0.0.1:\(port)", "-tls1_2", "-cipher", "\(cipher):@SECLEVEL=0"], within: 10)
+                        ["openssl", "s_client", "-connect", "127.0.0.1:\(port)", "-tls1_2", "-cipher", "\(cipher):@SECLEVEL=0"])
                     #expect(result.text.contains("Cipher is \(isSpoken ? cipher : "(NONE)")"), "\(cipher): \(result.text)")
                 }
             }
@@ -181,9 +182,9 @@ import Testing
                     earshot.process.send(SIGHUP)
                     try await eventually("the refusal") { earshot.process.errorsSoFar.contains("the old one stays") }
                     #expect(try await Certificate.presented(on: port).contains("CN = second"))
-                    #expect(try await push.outcome(within: 10).status == 0)
+                    #expect(try await push.outcome().status == 0)
                     let expected = try await PacketList.of(file: source)
-                    let played = PacketList(csv: try await player.outcome(within: 8).text)
+                    let played = PacketList(csv: try await player.outcome().text)
                     #expect(played.only("video").packets.last == expected.only("video").packets.last)
                     #expect(played.difference(from: expected) == nil || played.tailDifference(of: expected) == nil)
                 }

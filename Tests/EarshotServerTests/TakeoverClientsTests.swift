@@ -15,15 +15,15 @@ import Testing
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(url)?key=a")) { first in
                     try await server.wait("streams") { ($0["list"][0]["bytesIn"].int ?? 0) > 20_000 }
-                    let refused = try await ClientProcess.run(FFmpeg.push(other, to: "\(url)?key=b"), within: 10)
+                    let refused = try await ClientProcess.run(FFmpeg.push(other, to: "\(url)?key=b"))
                     #expect(refused.status != 0)
                     #expect(refused.errors.contains("published by another device"), "\(refused.errors)")
                     try await eventually("the refusal's line") { server.lines.contains("Connection closed", "reason=name_taken") }
                     #expect(!server.lines.contains("key=b"), "a credential was logged")
-                    let pushed = try await first.outcome(within: 10)
+                    let pushed = try await first.outcome()
                     #expect(pushed.status == 0, "\(pushed.errors)")
                 }
-                let played = PacketList(csv: try await viewer.outcome(within: 8).text)
+                let played = PacketList(csv: try await viewer.outcome().text)
                 #expect(played.difference(from: try await PacketList.of(file: source)) == nil)
             }
         }
@@ -40,11 +40,11 @@ import Testing
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     let pushed = try await ClientProcess.run(FFmpeg.push(second, to: "\(url)?key=a"))
                     #expect(pushed.status == 0, "\(pushed.errors)")
-                    let replaced = try await ghost.outcome(within: 5)
+                    let replaced = try await ghost.outcome()
                     #expect(replaced.status != 0)
                     #expect(server.lines.contains("Connection closed", "reason=taken_over"))
                 }
-                let played = PacketList(csv: try await viewer.outcome(within: 8).text)
+                let played = PacketList(csv: try await viewer.outcome().text)
                 let sources = (try await PacketList.of(file: first), try await PacketList.of(file: second))
                 #expect(played.joinDifference(first: sources.0, second: sources.1) == nil)
             }

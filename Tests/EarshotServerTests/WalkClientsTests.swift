@@ -24,23 +24,23 @@ import Testing
                 #expect(try await server.api("streams/live/walk")["state"].string == "active")
 
                 // Playing needs a credential too; the one for pushing is none for playing somebody else's.
-                let bare = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/walk"), within: 10)
+                let bare = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/walk"))
                 #expect(bare.status != 0 && bare.errors.contains("credential"), "\(bare.errors)")
 
                 let forbidden = try await server.call("POST", "streams/live/walk/forbid", #"{"reason":"dirty lens"}"#)
                 #expect(forbidden.status == 200, "\(forbidden.text)")
-                let outcome = try await ffmpeg.outcome(within: 10)
+                let outcome = try await ffmpeg.outcome()
                 #expect(outcome.status != 0, "the push is cut")
             }
             #expect(try await server.api("rooms/walk")["liveStatus"].int == 2)
             #expect(try await server.api("streams/live/walk")["state"].string == "forbid")
-            let refused = try await ClientProcess.run(FFmpeg.push(source, to: push), within: 10)
+            let refused = try await ClientProcess.run(FFmpeg.push(source, to: push))
             #expect(refused.status != 0 && refused.errors.contains("dirty lens"), "\(refused.errors)")
             #expect(server.lines.contains("reason=forbidden", "dirty lens"))
 
             #expect(try await server.call("POST", "streams/live/walk/resume").status == 200)
             #expect(try await server.api("rooms/walk")["state"].string == "created")
-            try await ClientProcess.during(FFmpeg.push(source, to: push)) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: push)) { _ in
                 try await server.wait("rooms/walk") { $0["state"].string == "live" }
             }
             let kinds = try await server.api("rooms/walk/events?after=0")["list"].list.compactMap { $0["kind"].string }
@@ -58,14 +58,14 @@ import Testing
         try await TestServer.run({ $0.access.publishFrom = [] }) { server in
             #expect(try await server.call("POST", "rooms", #"{"roomId":"short"}"#).status == 201)
             for scheme in ["txSecret", "jwt"] {
-                let push = try await server.pushURL("short", #"{"lifetime":3,"scheme":"\#(scheme)"}"#)
-                let expired = Date(timeIntervalSinceNow: 4.1)
-                try await ClientProcess.during(FFmpeg.push(source, to: push)) { ffmpeg in
+                let push = try await server.pushURL("short", #"{"lifetime":8,"scheme":"\#(scheme)"}"#)
+                let expired = Date(timeIntervalSinceNow: 9.1)
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: push)) { ffmpeg in
                     try await server.wait("rooms/short") { $0["state"].string == "live" }
                     let before = try await server.api("streams/live/short")["stream"]["bytesIn"].int
                     // Somebody with the same URL is refused once it has run out.
                     try await eventually("the URL to run out") { Date() > expired }
-                    let late = try await ClientProcess.run(FFmpeg.push(source, to: push), within: 10)
+                    let late = try await ClientProcess.run(FFmpeg.push(source, to: push))
                     #expect(late.status != 0 && late.errors.contains("expired"), "\(late.errors)")
                     #expect(ffmpeg.isRunning)
                     try await server.wait("streams/live/short") { ($0["stream"]["bytesIn"].int ?? 0) > (before ?? 0) }

@@ -225,12 +225,12 @@ import Testing
                 ? "Content-Length: 1000000000\r\n\r\n"
                 : "Transfer-Encoding: chunked\r\n\r\n" + String(repeating: "4000\r\n\(piece)\r\n", count: 5)
             let began = ContinuousClock.now
-            let answer = try await RawHTTP.send(head + body, to: server)
+            let answer = try await RawHTTP.send(head + body, to: server, within: 60)
             #expect(answer.hasPrefix("HTTP/1.1 413"), "\(answer.prefix(200))")
             #expect(answer.lowercased().contains("connection: close"))
             #expect(answer.contains("too_large"))
             // It was closed from there: nobody waits for the missing 999,999,000 bytes.
-            #expect(ContinuousClock.now - began < .seconds(8))
+            #expect(ContinuousClock.now - began < .seconds(40))
         }
     }
 

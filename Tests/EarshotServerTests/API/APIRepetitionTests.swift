@@ -225,7 +225,7 @@ extension TestServer {
     /// Runs a statement beside the server, on its store.
     func changeStore(_ sql: String) async throws {
         let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
-        let done = try await ClientProcess.run(["python3", "-c", script, "\(self.dataDirectory)/earshot.db", sql], within: 20)
+        let done = try await ClientProcess.run(["python3", "-c", script, "\(self.dataDirectory)/earshot.db", sql])
         guard done.status == 0 else { throw TimedOut(description: "cannot change the store: \(done.errors)") }
     }
 }

@@ -4,14 +4,14 @@ import Testing
 
 /// What Prometheus scrapes.
 @Suite struct MetricsTests {
-    @Test(.timeLimit(.minutes(1))) func everyLineIsOfItsFormat() async throws {
+    @Test(.timeLimit(.minutes(3))) func everyLineIsOfItsFormat() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
             let refused = try await room.client()
             try await refused.createStreamAndTryToPublish("r1/mix")
             try await refused.waitUntilClosed()
             let url = "\(room.server.http)/metrics"
-            let without = try await ClientProcess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url], within: 10)
+            let without = try await ClientProcess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url])
             #expect(without.text == "401")
             try await eventually("a mix with its listener") {
                 let scraped = try await Self.scrape(url, room.server.token)
@@ -27,7 +27,7 @@ import Testing
 
     /// By series; throws for a line that is none.
     static func scrape(_ url: String, _ token: String) async throws -> [String: Double] {
-        let answer = try await ClientProcess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer \(token)", url], within: 10)
+        let answer = try await ClientProcess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer \(token)", url])
         #expect(answer.text.contains("text/plain; version=0.0.4"))
         let body = answer.text.split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""
         let line = try Regex(#"^(?:# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge)|([a-z_]+(?:\{reason="[a-z_A-Z]+"\})?) ([0-9.e+]+))$"#)

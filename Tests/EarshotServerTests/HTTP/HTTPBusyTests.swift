@@ -252,15 +252,15 @@ import Testing
     }
 
     /// ApacheBench speaks HTTP/1.0 and waits for the end; curl does when it is told to.
-    @Test(.timeLimit(.minutes(1))) func realOldClients() async throws {
+    @Test(.timeLimit(.minutes(3))) func realOldClients() async throws {
         try await TestServer.run { server in
             for keepAlive in [[], ["-k"]] {
                 let bench = try await ClientProcess.run(
-                    ["ab", "-q", "-n", "200", "-c", "10"] + keepAlive + ["\(server.http)/healthz"], within: 30)
+                    ["ab", "-q", "-n", "200", "-c", "10"] + keepAlive + ["\(server.http)/healthz"])
                 #expect(bench.status == 0 && bench.text.contains("Complete requests:      200"), "\(bench.text) \(bench.errors)")
                 #expect(bench.text.contains("Failed requests:        0") && !bench.text.contains("Non-2xx"), "\(bench.text)")
             }
-            let curl = try await ClientProcess.run(["curl", "-sS", "-0", "-i", "\(server.http)/healthz"], within: 20)
+            let curl = try await ClientProcess.run(["curl", "-sS", "-0", "-i", "\(server.http)/healthz"])
             #expect(curl.status == 0 && curl.text.hasSuffix("ok\n"), "\(curl.text) \(curl.errors)")
         }
     }

@@ -56,7 +56,7 @@ import Testing
             try await TestServer.runSecure({ $0.credentials.key = "a key for tests" }) { server in
                 // A page from a file has no origin that the server could know.
                 let signed = Doorkeeper.signed("cam1", key: "a key for tests").replacing("&", with: "%26")
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     let browser = try ClientProcess([
                         "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--mute-audio",
@@ -65,7 +65,7 @@ import Testing
                         "file://\(page.path)?base=\(server.https)&sign=\(signed)&report=\(reports.url)",
                     ])
                     defer { browser.send(SIGKILL) }
-                    try await eventually("the page's report", within: 40) { !reports.deliveries.isEmpty }
+                    try await eventually("the page's report") { !reports.deliveries.isEmpty }
                     let report = try reports.deliveries.first.orThrow().json
                     #expect(report["error"].string == "", "\(report)")
                     #expect(report["type"].string?.lowercased().hasPrefix("video/mp4; codecs=\"avc1.4d40") == true, "\(report)")

@@ -160,8 +160,8 @@ import Testing
 
     @Test func timeLimits() async throws {
         try await TestServer.runSecure({
-            $0.limits.httpHeadMs = 6_000
-            $0.limits.httpIdleMs = 1_000
+            $0.limits.httpHeadMs = 8_000
+            $0.limits.httpIdleMs = 4_000
         }) { server in
             let mute = try await SocketClient.open(server.secure)
             let silent = try await HTTP2Client.open(server.secure, greets: false)
@@ -173,8 +173,8 @@ import Testing
             let idle = try await HTTP2Client.open(server.secure)
             try await idle.get("/healthz", on: 1)
             #expect(try await idle.answer(1).text == "ok\n")
-            for client in [silent, greeter, unfinished, idle] { try await eventually("the end", within: 20) { client.isClosed } }
-            try await eventually("the end of what is no TLS", within: 20) { mute.isClosed }
+            for client in [silent, greeter, unfinished, idle] { try await eventually("the end") { client.isClosed } }
+            try await eventually("the end of what is no TLS") { mute.isClosed }
             #expect(greeter.goAways.map(\.code) == [Code.none])
             #expect(idle.goAways.map(\.code) == [Code.none] && idle.goAways.map(\.last) == [1])
         }
@@ -234,7 +234,7 @@ import Testing
             try await client.send(HTTP2Client.head(fields + known, on: 3, ends: false))
             let late = try await client.answer(3)
             #expect(late.status == 408 && late.text.contains("limits.httpBody"), "\(late)")
-            try await eventually("the ends", within: 20) { client.soFar(1).reset != nil && client.soFar(3).reset != nil }
+            try await eventually("the ends") { client.soFar(1).reset != nil && client.soFar(3).reset != nil }
             #expect([client.soFar(1).reset, client.soFar(3).reset] == [0, 0])
             try await client.get("/healthz", on: 5)
             #expect(try await client.answer(5).text == "ok\n")
@@ -246,7 +246,7 @@ import Testing
     @Test func shutdown() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         let (client, idle, late) = try await TestServer.runSecure { server in
-            let push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1"))
             defer { push.send(SIGKILL) }
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let idle = try await HTTP2Client.open(server.secure)
@@ -281,7 +281,7 @@ import Testing
             #expect(try await deaf.answer(3).text == "ok\n")
             return (deaf, ContinuousClock.now)
         }
-        #expect(ContinuousClock.now - begin < .seconds(5))
+        #expect(ContinuousClock.now - begin < .seconds(30))
         try await eventually("the end") { deaf.isClosed }
         #expect(deaf.goAways.map(\.last) == [0x7FFF_FFFF, 3], "\(deaf.goAways)")
     }

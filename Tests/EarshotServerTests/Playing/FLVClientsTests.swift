@@ -27,15 +27,17 @@ import Testing
                         "gst-launch-1.0", "-q", "souphttpsrc", "location=\(url)", "!", "filesink", "location=\(file)",
                     ])
                     defer { for player in [ffmpeg, gstreamer] { player.send(SIGKILL) } }
-                    try await server.wait("sessions") { list in
-                        (0..<3).filter { list["list"][$0]["transport"].string == "http-flv" }.count == 2
+                    try await push.halted {
+                        try await server.wait("sessions") { list in
+                            (0..<3).filter { list["list"][$0]["transport"].string == "http-flv" }.count == 2
+                        }
                     }
                     #expect(try await server.api("streams")["list"][0]["viewers"].int == 2)
-                    let pushed = try await push.outcome(within: 20)
+                    let pushed = try await push.outcome()
                     #expect(pushed.status == 0, "\(pushed.errors)")
-                    let first = PacketList(csv: try await ffmpeg.outcome(within: 10).text)
+                    let first = PacketList(csv: try await ffmpeg.outcome().text)
                     #expect(first.tailDifference(of: expected) == nil)
-                    let second = try await gstreamer.outcome(within: 10)
+                    let second = try await gstreamer.outcome()
                     #expect(second.status == 0, "the body ended as it should: \(second.errors)")
                     let played = try await PacketList.of(file: file)
                     #expect(played.tailDifference(of: expected) == nil)
@@ -80,8 +82,9 @@ import Testing
                         ["PYTHONPATH=\(packages)", "python3", "-c", Self.webSocketScript, "\(place)/live/cam1.flv", file]
                             + (isSecure ? [files.certificate] : []))
                     defer { player.send(SIGKILL) }
-                    _ = try await push.outcome(within: 15)
-                    let ended = try await player.outcome(within: 10)
+                    try await push.halted { try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 } }
+                    _ = try await push.outcome()
+                    let ended = try await player.outcome()
                     #expect(ended.status == 0 && ended.text.contains("closed 1000"), "\(ended.text) \(ended.errors)")
                     let played = try await PacketList.of(file: file)
                     #expect(played.tailDifference(of: expected) == nil)
@@ -111,7 +114,7 @@ import Testing
     @Test func endedByTheAPI() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await TestServer.run { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let players = try (0..<2).map { _ in
                     try ClientProcess(["curl", "-sS", "-o", "/dev/null", "\(server.http)/live/cam1.flv"])
@@ -122,7 +125,7 @@ import Testing
                 #expect(try await server.call("DELETE", "sessions/\(first)").status == 200)
                 try await server.wait("sessions?role=player") { $0["total"].int == 1 }
                 #expect(try await server.call("POST", "streams/live/cam1/forbid", "{}").status == 200)
-                for player in players { #expect(try await player.outcome(within: 10).status == 0, "the body has an end") }
+                for player in players { #expect(try await player.outcome().status == 0, "the body has an end") }
                 #expect(try await HTTPAnswer.get("\(server.http)/live/cam1.flv").status == 403)
                 #expect(try await server.api("streams/live/cam1")["stream"]["viewers"].int ?? 0 == 0)
             }
@@ -133,7 +136,7 @@ import Testing
     @Test func everyKindIsCounted() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.run { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let players = try ["flv", "mp4"].map {
                     try ClientProcess(["curl", "-sS", "-o", "/dev/null", "\(server.http)/live/cam1.\($0)"])
@@ -151,10 +154,10 @@ import Testing
     /// One that stops reading is let go; the other one misses nothing.
     @Test func stalledViewerIsLetGo() async throws {
         let source = try await Fixture.flv(
-            video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 8, size: "1280x720")
+            video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 16, size: "1280x720")
         let expected = try await PacketList.of(file: source)
         try await TestServer.run({
-            $0.relay.maxBehindMs = 1_500
+            $0.relay.maxBehindMs = 4_000
             $0.rooms.policy.cleanStopMs = 500
         }) { server in
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
@@ -162,11 +165,11 @@ import Testing
                 let reader = try ClientProcess(Probe.packets("\(server.http)/live/cam1.flv"))
                 let stalled = try ClientProcess(["curl", "-sS", "-N", "-o", "/dev/null", "\(server.http)/live/cam1.flv"])
                 defer { for player in [reader, stalled] { player.send(SIGKILL) } }
-                try await server.wait("sessions?role=player") { $0["total"].int == 2 }
+                try await push.halted { try await server.wait("sessions?role=player") { $0["total"].int == 2 } }
                 stalled.send(SIGSTOP)
                 try await eventually("the stalled one is let go") { server.lines.contains("too_slow") }
-                _ = try await push.outcome(within: 20)
-                let played = PacketList(csv: try await reader.outcome(within: 10).text)
+                _ = try await push.outcome()
+                let played = PacketList(csv: try await reader.outcome().text)
                 #expect(played.tailDifference(of: expected) == nil)
             }
         }

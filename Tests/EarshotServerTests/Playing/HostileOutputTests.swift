@@ -89,7 +89,7 @@ import Testing
             $0.relay.maxBehindMs = 1_500
             $0.hls.segmentMs = 1_000
         }) { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let stalled = try ClientProcess(["curl", "-sS", "-N", "-o", "/dev/null", "\(server.http)/live/cam1.mp4"])
                 defer { stalled.send(SIGKILL) }
@@ -121,7 +121,7 @@ import Testing
                 $0.hooks.onPlay = "http://127.0.0.1:\(hooks.port)/play"
                 $0.hooks.onStop = "http://127.0.0.1:\(hooks.port)/stop"
             }) { server in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     func told(_ action: String) -> Int { hooks.requests.count { $0.json["action"].string == action } }
                     let head = try await HTTPAnswer.call("HEAD", "\(server.http)/live/cam1.m3u8")

@@ -16,7 +16,7 @@ import Testing
                 ])
             }
             try await server.wait("counters") { $0["playsWaited"].int == 1 }
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 let answer = try await player.value
                 #expect(
                     Set(answer.text.split(separator: "\n").map { $0.trimmingCharacters(in: .punctuationCharacters) }) == ["video", "audio"])

@@ -12,7 +12,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
                 #expect(try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 404)
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     let url = try await server.api("rooms/cam1")["snapshotUrl"].string.orThrow()
                     #expect(url == "\(server.http)/api/v1/rooms/cam1/snapshot.jpg")
@@ -50,7 +50,7 @@ import Testing
                     let answer = try await HTTPAnswer.get("\(server.http)/api/v1/rooms/cam1/snapshot.jpg", token: server.token)
                     let shown = try JPEGSize(ByteBuffer(bytes: answer.body)).orThrow()
                     #expect("\(shown.width)x\(shown.height)" == size)
-                    _ = try await push.outcome(within: 10)
+                    _ = try await push.outcome()
                 }
                 try await eventually("its end") { try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 404 }
             }

@@ -259,7 +259,7 @@ import Testing
                 """.write(to: file, atomically: true, encoding: .utf8)
                 let proxy = try ClientProcess(["haproxy", "-db", "-f", file.path])
                 defer { proxy.send(SIGKILL) }
-                try await eventually("haproxy", within: 10) {
+                try await eventually("haproxy") {
                     guard proxy.isRunning else { throw TimedOut(description: "haproxy ended: \(proxy.errorsSoFar)") }
                     do { return try await HTTPAnswer.get("http://127.0.0.1:\(http)/healthz").status == 200 } catch is URLError {
                         return false

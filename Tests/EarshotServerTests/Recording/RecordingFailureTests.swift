@@ -15,7 +15,7 @@ import Testing
             try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
             let pushed = try await ClientProcess.run(FFmpeg.push(source, to: url))
             #expect(pushed.status == 0, "\(pushed.errors)")
-            let played = PacketList(csv: try await viewer.outcome(within: 15).text)
+            let played = PacketList(csv: try await viewer.outcome().text)
             #expect(try await played.hashes == PacketList.of(file: source).hashes)
         }
     }
@@ -131,11 +131,11 @@ import Testing
             let hold = Task { await recorder.hang(until: gate) { isHeld.store(true, ordering: .sequentiallyConsistent) } }
             try await eventually("the disk to hang") { isHeld.load(ordering: .sequentiallyConsistent) }
             let before = viewer.tags.count
-            try await eventually("media to go on", within: 10) { viewer.tags.count > before + 60 }
+            try await eventually("media to go on") { viewer.tags.count > before + 60 }
             #expect(server.server.core.recordings.isRecording(path))
             gate.signal()
             await hold.value
-            #expect(try await pushed.outcome(within: 20).status == 0)
+            #expect(try await pushed.outcome().status == 0)
             let recording = try await server.recordings(1, "finished")[0]
             #expect(recording["droppedFrames"].int == 0)
             #expect(try await Decoded.hashes(server.recordingPath(recording), "v") == Decoded.hashes(source, "v"))

@@ -96,7 +96,7 @@ import Testing
             let isHeld = Atomic<Bool>(false)
             let hold = Task { await recorder.hang(until: gate) { isHeld.store(true, ordering: .sequentiallyConsistent) } }
             try await eventually("the disk to hang") { isHeld.load(ordering: .sequentiallyConsistent) }
-            _ = try await push.outcome(within: 20)
+            _ = try await push.outcome()
             try await server.wait("rooms/cam1") { $0["state"].string == "expired" }
             try await ClientProcess.during(FFmpeg.push(long, to: url)) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
@@ -126,7 +126,7 @@ import Testing
             try await TestServer.run(
                 data: data,
                 {
-                    $0.recording.retentionMs = 5_000
+                    $0.recording.retentionMs = 15_000
                     $0.rooms.policy.cleanStopMs = 0
                 }
             ) { server in

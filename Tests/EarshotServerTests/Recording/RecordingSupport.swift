@@ -5,7 +5,7 @@ extension TestServer {
     func recordings(_ query: String = "") async throws -> [JSON] { try await self.api("recordings\(query)")["list"].list }
 
     /// Waits until so many recordings have this state; oldest first.
-    func recordings(_ count: Int, _ state: String, within seconds: Double = 30) async throws -> [JSON] {
+    func recordings(_ count: Int, _ state: String, within seconds: Double = 60) async throws -> [JSON] {
         try await eventually("\(count) recordings to be \(state)", within: seconds) {
             try await self.recordings("?state=\(state)").count == count
         }
