@@ -284,6 +284,9 @@ actor StreamRemuxer {
     /// How many playlists were put together so far.
     var playlistsWritten: Int { self.taker.window.playlistsWritten }
 
+    /// Requests that wait for what is not there yet.
+    var waiting: Int { self.waiters.count }
+
     private func changed() {
         guard self.taker.window.version != self.seenVersion, !self.waiters.isEmpty else { return }
         self.seenVersion = self.taker.window.version
