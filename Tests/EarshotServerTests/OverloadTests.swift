@@ -11,7 +11,7 @@ import Glibc
 #endif
 
 /// A server that cannot take more viewers says so, and takes publishers all the same.
-@Suite(.timeLimit(.minutes(2))) struct OverloadTests {
+@Suite(.timeLimit(.minutes(5))) struct OverloadTests {
     /// A server whose loops say that they are so late, whatever they are.
     private struct LateServer: Sendable {
         let server: TestServer
@@ -41,6 +41,17 @@ import Glibc
         }
     }
 
+    /// Does it again until it was done within the two seconds for which viewers wait: on a machine that stands still for longer they are
+    /// refused, and rightly.
+    private static func inTime<Result>(_ body: (_ isInTime: inout Bool) async throws -> Result) async throws -> Result {
+        for _ in 0..<20 {
+            var isInTime = false
+            let result = try await body(&isInTime)
+            if isInTime { return result }
+        }
+        throw TimedOut(description: "twenty times it took longer than a second to say two things")
+    }
+
     private static func refusal(of client: RawClient) -> Status? {
         client.outputs.lazy.compactMap { if case .refused(_, let status) = $0 { status } else { nil } }.first
     }
@@ -53,7 +64,7 @@ import Glibc
             try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
             try await client.waitUntilClosed()
             let took = ContinuousClock.now - start
-            #expect(took > .milliseconds(1_800) && took < .seconds(8), "\(took)")
+            #expect(took > .milliseconds(1_800) && took < .seconds(40), "\(took)")
             let status = Self.refusal(of: client)
             #expect(status?.code == "NetConnection.Connect.Rejected" && status?.level == .error)
             #expect(status?.description.hasPrefix("[overloaded] ") == true)
@@ -76,15 +87,23 @@ import Glibc
     /// Who waits is let in when the load falls, with all that it said meanwhile.
     @Test func viewersWait() async throws {
         try await LateServer.run { late in
-            let early = try await RawClient.connected(late.port)
-            let stream = try await early.createStream()
-            let client = try await RawClient.shaken(late.port)
-            late.late(by: 900)
-            try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
-            try await early.perform { $0.play("cam", on: stream) }
-            // Who comes now stays behind the gate, so the two are decided about before.
-            #expect(!client.isClosed && Self.refusal(of: client) == nil)
-            late.late(by: 0)
+            let (early, client) = try await Self.inTime { isInTime in
+                let early = try await RawClient.connected(late.port)
+                let stream = try await early.createStream()
+                let client = try await RawClient.shaken(late.port)
+                late.late(by: 900)
+                let begin = ContinuousClock.now
+                try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+                try await early.perform { $0.play("cam", on: stream) }
+                // Who comes now stays behind the gate, so the two are decided about before.
+                let isWaiting = !client.isClosed && Self.refusal(of: client) == nil
+                late.late(by: 0)
+                let tookMoment = ContinuousClock.now - begin < .seconds(1)
+                #expect(isWaiting || !tookMoment)
+                isInTime = tookMoment
+                return (early, client)
+            }
+            let stream: UInt32 = 1
             try await eventually("both to be let in") {
                 client.outputs.contains { if case .connected = $0 { true } else { false } }
                     && early.outputs.contains(.playStarted(streamID: stream))
@@ -97,15 +116,22 @@ import Glibc
 
     @Test func publishersComeFirst() async throws {
         try await LateServer.run { late in
-            let client = try await RawClient.shaken(late.port)
-            let viewer = try await RawClient.shaken(late.port)
-            late.late(by: 900)
-            try await viewer.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
-            try await client.connect(app: "live", extra: [AMF0Property(name: "type", value: .string("nonprivate"))])
-            try await client.publish("cam", on: client.createStream())
-            #expect(Self.refusal(of: viewer) == nil, "the viewer still waits")
-            await client.close()
-            await viewer.close()
+            try await Self.inTime { isInTime in
+                late.late(by: 0)
+                let client = try await RawClient.shaken(late.port)
+                let viewer = try await RawClient.shaken(late.port)
+                late.late(by: 900)
+                let begin = ContinuousClock.now
+                try await viewer.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
+                try await client.connect(app: "live", extra: [AMF0Property(name: "type", value: .string("nonprivate"))])
+                try await client.publish("cam", on: client.createStream())
+                let isWaiting = Self.refusal(of: viewer) == nil
+                let tookMoment = ContinuousClock.now - begin < .seconds(1)
+                #expect(isWaiting || !tookMoment, "the viewer still waits")
+                isInTime = tookMoment
+                await client.close()
+                await viewer.close()
+            }
         }
     }
 
@@ -144,10 +170,11 @@ import Glibc
 
     /// The time in which the server stood still is not the client's.
     @Test func deadlinesLeaveOutTheServersPauses() async throws {
-        try await Self.serve("limits: {handshake: 1s, connect: 1s}") { server, port in
+        // The clients may be late as well: for less than the limits, which are less than the pause.
+        try await Self.serve("limits: {handshake: 4s, connect: 4s}") { server, port in
             let mute = try await RawClient.open(port)
             let shaken = try await RawClient.shaken(port)
-            try await Self.pause(server, for: .seconds(4))
+            try await Self.pause(server, for: .seconds(9))
             try await mute.handshake()
             try await shaken.connect(app: "live")
             await mute.close()
@@ -155,25 +182,27 @@ import Glibc
         }
     }
 
-    /// With a third of the time, a few tens of milliseconds at a time, and limits far below that: nobody is cut, and who joins is served.
+    /// It gets time now and then only: who joins is served, and nobody is cut, though its limits are less than the times in between.
+    ///
+    /// The viewers get no more of the machine than other processes do: the limits are what these may hold them up.
     @Test func aThrottledServerCutsNobody() async throws {
-        try await Self.serve("relay: {skipBehind: 100ms, maxBehind: 200ms}") { server, port in
+        try await Self.serve("relay: {skipBehind: 1500ms, maxBehind: 2500ms}") { server, port in
             let publisher = try await RawClient.publishing(port, "cam")
             Hostile.SlowViewers.publish(publisher)
-            let throttle = Task {
-                while !Task.isCancelled {
-                    try await Self.pause(server, for: .milliseconds(240))
-                    try await Task.sleep(for: .milliseconds(120))
+            var viewers: [RawClient] = []
+            // A third of the time, and less of it in one piece than makes a server refuse viewers; but the machine may be late by itself.
+            try await Self.throttled(server, pause: .milliseconds(240), run: .milliseconds(120)) {
+                try await eventually("six viewers", within: 120) {
+                    if let viewer = try? await RawClient.playing(port, "cam") { viewers.append(viewer) }
+                    return viewers.count == 6
                 }
             }
-            var viewers: [RawClient] = []
-            for _ in 0..<6 { viewers.append(try await RawClient.playing(port, "cam")) }
             let counts = viewers.map { $0.media().count }
-            try await eventually("fifty frames more for each", within: 60) {
-                zip(viewers, counts).allSatisfy { $0.isClosed || $0.media().count > $1 + 50 }
+            try await Self.throttled(server, pause: .seconds(3), run: .milliseconds(500)) {
+                try await eventually("four pauses' frames more for each", within: 120) {
+                    zip(viewers, counts).allSatisfy { $0.isClosed || $0.media().count > $1 + 700 }
+                }
             }
-            throttle.cancel()
-            _ = await throttle.result
             for viewer in viewers {
                 #expect(!viewer.isClosed)
                 let numbers = viewer.media().compactMap { SyntheticTag.number($0.message) }
@@ -182,6 +211,27 @@ import Glibc
             }
             await publisher.close()
         }
+    }
+
+    /// The process gets time in short runs for as long as the body takes.
+    private static func throttled(
+        _ server: EarshotProcess, pause: Duration, run: Duration, _ body: () async throws -> Void
+    ) async throws {
+        let throttle = Task {
+            while !Task.isCancelled {
+                try await Self.pause(server, for: pause)
+                try await Task.sleep(for: run)
+            }
+        }
+        let outcome: Swift.Result<Void, any Error>
+        do {
+            outcome = .success(try await body())
+        } catch {
+            outcome = .failure(error)
+        }
+        throttle.cancel()
+        _ = await throttle.result
+        try outcome.get()
     }
 
     private static func serve(_ settings: String, _ body: (EarshotProcess, Int) async throws -> Void) async throws {
