@@ -3,7 +3,8 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// What a bad client costs, measured on a server with a process of its own.
+    /// What a bad client costs, measured on a server with a process of its own. Limits are about three times what was measured, and half a
+    /// mebibyte where that was nothing but the noise of resident memory.
     @Suite struct Memory {
         private static let mebibyte = 1 << 20
 
@@ -37,7 +38,7 @@ extension Hostile {
                     let seen = witness.media().count
                     try await eventually("four seconds of pictures") { witness.media().count > seen + 200 }
                     let grown = try server.residentBytes() - before
-                    #expect(grown < 20 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    #expect(grown < 4 * Self.mebibyte, "grew by \(grown >> 10) KiB")
                     for client in stalled + [witness, publisher] { await client.close() }
                 }
             }
@@ -45,7 +46,8 @@ extension Hostile {
 
         /// 64 KiB announced on 63 chunk streams and 128 bytes sent of each, by 200 connections; then more bytes than a stranger may leave here.
         @Test func announcedMessages() async throws {
-            try await ServerProcess.run { server in
+            // None of them connects, and a busy machine takes its time for two hundred.
+            try await ServerProcess.run(["EARSHOT_LIMITS_CONNECT=5m"]) { server in
                 try await Canary.during(server.port) {
                     var clients: [RawClient] = []
                     let before = try server.residentBytes()
@@ -63,7 +65,7 @@ extension Hostile {
                         clients.append(client)
                     }
                     let grown = try server.residentBytes() - before
-                    #expect(grown < 20 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    #expect(grown < 16 * Self.mebibyte, "grew by \(grown >> 10) KiB")
                     for client in clients.prefix(10) {
                         var bytes = RawBytes()
                         for round in 0..<64 {
@@ -87,7 +89,7 @@ extension Hostile {
         @Test func announcedPictures() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
-                    try await Self.expectGrowth(below: 4 * Self.mebibyte, on: server) {
+                    try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         for _ in 0..<5 {
                             let client = try await RawClient.connected(server.port)
                             var bytes = RawBytes()
@@ -106,7 +108,7 @@ extension Hostile {
         @Test func announcedEverywhere() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
-                    try await Self.expectGrowth(below: 4 * Self.mebibyte, on: server) {
+                    try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         let client = try await RawClient.shaken(server.port)
                         var bytes = RawBytes()
                         for id in UInt32(3)..<60_003 { bytes.header(chunkStream: id, length: 0xFF_FFFF, type: .video, streamID: 1) }
@@ -131,7 +133,7 @@ extension Hostile {
                     encoder.encode(filler, chunkStream: 7, into: &round)
                     let bytes = Array(round.readableBytesView)
                     await client.send(bytes: [bytes[0]])
-                    try await Self.expectGrowth(below: 8 * Self.mebibyte, on: server) {
+                    try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         for _ in 0..<2_500 {
                             let pongs = client.bytesReceived
                             await client.send(bytes: bytes[1...] + [bytes[0]])
@@ -161,7 +163,7 @@ extension Hostile {
                     for _ in 0..<150 where await client.send(bytes: bytes) {}
                     try await eventually("the closing line") { server.closed("too_slow") == 1 }
                     let grown = try server.residentBytes() - before
-                    #expect(grown < 12 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    #expect(grown < 3 * Self.mebibyte / 2, "grew by \(grown >> 10) KiB")
                     try await client.startReading()
                     try await client.waitUntilClosed()
                 }
@@ -173,7 +175,7 @@ extension Hostile {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
                     let before = try server.openDescriptors()
-                    try await Self.expectGrowth(below: 8 * Self.mebibyte, on: server) {
+                    try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         for _ in 0..<5 {
                             var clients: [RawClient] = []
                             for _ in 0..<50 { clients.append(try await RawClient.shaken(server.port)) }
