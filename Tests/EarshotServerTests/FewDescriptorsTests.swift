@@ -53,6 +53,8 @@ import Testing
                 let refused =
                     (counters["connectionsTurnedAway"].int ?? 0) + (counters["httpConnectionsRefused"].int ?? 0)
                     + (counters["closed"]["too_many_connections"].int ?? 0)
+                    // Idle for so long on a slow machine that it made room for the next.
+                    + (counters["httpConnectionsShed"].int ?? 0)
                 #expect(refused >= Self.rounds * (400 - Self.limit + 64), "\(counters)")
                 let log = server.process.errorsSoFar
                 #expect(log.contains("limits.connections=\"96 instead of 20000\"") && log.contains("LimitNOFILE="), "\(log.prefix(1_000))")

@@ -25,7 +25,7 @@ import Testing
                 (rtmps, "h2", "No ALPN negotiated"),
             ] {
                 let shaken = try await ClientProcess.run(
-                    ["openssl", "s_client", "-alpn", offer, "-connect", "127.0.0.1:\(port)"], within: 10)
+                    ["openssl", "s_client", "-alpn", offer, "-connect", "127.0.0.1:\(port)"])
                 #expect(shaken.text.contains(line), "\(port) \(offer)")
             }
             let plain = try await ClientProcess.run(["curl", "-sS", "--http2", "\(server.http)/healthz", "-w", "%{http_version}"])
@@ -92,11 +92,13 @@ import Testing
                         Self.curl("--http2", "-N", "-D", head, "-o", file, "\(server.https)/live/cam1.\(format)"))
                     defer { player.send(SIGKILL) }
                     let transport = format == "flv" ? "https-flv" : "https-fmp4"
-                    try await server.wait("sessions?role=player") { $0["list"][0]["transport"].string == transport }
+                    try await push.halted {
+                        try await server.wait("sessions?role=player") { $0["list"][0]["transport"].string == transport }
+                    }
                     let session = try await server.api("sessions?role=player")["list"][0]
                     #expect(session["address"].string?.hasPrefix("127.0.0.1:") == true, "\(session)")
-                    _ = try await push.outcome(within: 20)
-                    let played = try await player.outcome(within: 10)
+                    _ = try await push.outcome()
+                    let played = try await player.outcome()
                     #expect(played.status == 0, "the stream has an end: \(played.errors)")
                 }
             }
@@ -120,7 +122,7 @@ import Testing
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let picture = try await ClientProcess.run(Self.curl("--http2", "-H", key, "\(server.https)/api/v1/rooms/cam1/snapshot.jpg"))
                 #expect(picture.output.prefix(3) == Data([0xFF, 0xD8, 0xFF]) && picture.output.suffix(2) == Data([0xFF, 0xD9]))
-                _ = try await push.outcome(within: 20)
+                _ = try await push.outcome()
             }
             let recording = try await server.recordings(1, "finished")[0]
             let file = try Data(contentsOf: URL(fileURLWithPath: try server.recordingPath(recording)))
@@ -152,7 +154,7 @@ import Testing
     @Test func waitingPlaylists() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.runSecure { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { push in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let client = try await HTTP2Client.open(server.secure)
                 try await client.get("/live/cam1.m3u8", on: 1)
@@ -162,22 +164,28 @@ import Testing
                 try await client.get("/live/\(media)", on: 3)
                 var playlist = try await client.answer(3).text
                 var stream = 5
-                for round in 0..<4 {
+                // On a busy machine the second part may be there before it is asked for: then once more.
+                var waited = 0
+                for round in 0..<20 where waited < 4 {
                     let next = LiveHLS.next(after: playlist)
                     // The next part, three times, and the one behind it; then something that is there.
                     let waiting = [next, next, next, (msn: next.msn, part: next.part + 1)]
                     let streams = (0..<waiting.count).map { stream + 2 * $0 }
-                    try await client.send(
-                        zip(streams, waiting).flatMap {
-                            HTTP2Client.request("/live/\(media)&_HLS_msn=\($1.msn)&_HLS_part=\($1.part)", on: $0)
-                        })
                     let quick = stream + 2 * waiting.count
-                    try await client.get("/healthz", on: quick)
-                    #expect(try await client.answer(quick).text == "ok\n")
-                    #expect(!client.soFar(streams[3]).isEnded, "it waits, and holds nobody up")
+                    // Meanwhile what is there may become a part, but not two.
+                    let isWaiting = try await push.halted {
+                        try await client.send(
+                            zip(streams, waiting).flatMap {
+                                HTTP2Client.request("/live/\(media)&_HLS_msn=\($1.msn)&_HLS_part=\($1.part)", on: $0)
+                            })
+                        try await client.get("/healthz", on: quick)
+                        #expect(try await client.answer(quick).text == "ok\n")
+                        return !client.soFar(streams[3]).isEnded
+                    }
+                    if isWaiting { waited += 1 }
                     let answers = try await Self.answers(client, streams)
                     for answer in answers { #expect(answer.status == 200, "round \(round): \(answer)") }
-                    #expect(Set(answers.prefix(3).map(\.text)).count == 1)
+                    #expect(!isWaiting || Set(answers.prefix(3).map(\.text)).count == 1)
                     playlist = answers[3].text
                     let part = try playlist.firstMatch(of: /#EXT-X-PART:.*URI="([^"]+)"/).orThrow()
                     try await client.get("/live/cam1.hls/\(part.1)", on: quick + 2)
@@ -188,6 +196,7 @@ import Testing
                     #expect(range.status == 200 || (range.status == 206 && range.body == Array(bytes.body[100..<200])), "\(range.headers)")
                     stream = quick + 6
                 }
+                #expect(waited == 4, "it waits, and holds nobody up")
                 #expect(client.goAways.isEmpty)
                 await client.close()
             }
@@ -204,8 +213,8 @@ import Testing
     @Test func aStreamThatIsNotRead() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
-        try await TestServer.runSecure({ $0.relay.maxBehindMs = 1_500 }) { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+        try await TestServer.runSecure({ $0.relay.maxBehindMs = 4_000 }) { server in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let client = try await HTTP2Client.open(server.secure, window: 100_000)
                 client.hold(1)
@@ -237,7 +246,7 @@ import Testing
             $0.limits.httpIdleMs = 1_000
             $0.limits.httpConnections = 20
         }) { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let deaf = try await HTTP2Client.open(server.secure, window: 1 << 24)
                 try await deaf.send([1, 3, 5].flatMap { HTTP2Client.request("/live/cam1.\($0 == 5 ? "mp4" : "flv")", on: $0) })
@@ -248,7 +257,7 @@ import Testing
                 }
                 #expect(try await server.api("sessions?role=player")["total"].int == 0)
                 // What there was is thrown away, and the place is free.
-                try await eventually("the connection's end", within: 30) {
+                try await eventually("the connection's end") {
                     try await server.api("selfcheck")["ok"].bool == true && Self.connections(to: server.secure) == 0
                 }
                 await deaf.close()
@@ -269,7 +278,7 @@ import Testing
     @Test func endedOneByOne() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.runSecure { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                 let client = try await HTTP2Client.open(server.secure)
                 for (stream, total) in [(1, 1), (3, 2), (5, 3)] {

@@ -20,6 +20,9 @@ import Testing
             let (file, whole) = (directory.appendingPathComponent("played.mkv").path, directory.appendingPathComponent("pushed.mkv").path)
             try await TestServer.run({
                 $0.hls.container = container
+                // From the first picture on, and for as long as a busy machine may take to start a player.
+                $0.hls.always = true
+                $0.hls.windowMs = 60_000
                 $0.hls.segmentMs = 1_000
                 $0.rooms.policy.cleanStopMs = 500
             }) { server in
