@@ -5,6 +5,10 @@
 # Where that cannot be written, .build-<debug|release|…> within the clone serves.
 # shellcheck shell=bash
 
+# The targets that are tested under the address sanitizer and fuzzed, and what they depend on (EARSHOT_CORE).
+# shellcheck disable=SC2034
+ADDRESS_CORE=Media,RTMP,HLS,Talk,FFmpeg,Upstream,Relay,CFFmpeg,CLibRTMP,COpenSSL,HLSCheck,SignalCheck
+
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 say() { printf 'earshot: %s\n' "$*" >&2; }
@@ -25,8 +29,8 @@ scratch_root() {
 enter_scratch() {
     local configuration=$1 root key
     root=$(scratch_root)
-    # EARSHOT_CORE changes what the manifest says.
-    key=$({ swift --version 2>/dev/null; echo "${EARSHOT_CORE:+core-$EARSHOT_CORE}"; cat Package.swift; } | sha256sum | cut -c 1-12)
+    # EARSHOT_CORE and EARSHOT_FUZZ change what the manifest says.
+    key=$({ swift --version 2>/dev/null; echo "${EARSHOT_CORE:+core-$EARSHOT_CORE}${EARSHOT_FUZZ:+ fuzz}"; cat Package.swift; } | sha256sum | cut -c 1-12)
     SCRATCH=$root/$configuration-$key
     # Not by `test -w`: root may write what a read-only file system then refuses.
     if [[ -z $root ]] || ! mkdir -p "$SCRATCH" 2>/dev/null || ! touch "$SCRATCH/.used" 2>/dev/null; then

@@ -1,0 +1,67 @@
+import NIOCore
+import RTMP
+
+@testable import Upstream
+
+extension FuzzTarget {
+    /// What a server sends to a link: librtmp is given the chunks that the guard lets pass, and reads the same messages as the server's own
+    /// decoder. librtmp reserves what a header announces, as much as the guard allows.
+    static let chunkGuard = FuzzTarget("chunk-guard", maxLength: 4_096, allocationMiB: 18) { input in
+        var input = input
+        let cuts = Cuts(input.byte())
+        let bytes = input.rest
+        let whole = LinkRun(bytes, .none)
+        let pieces = LinkRun(bytes, cuts)
+        expect(whole.messages == pieces.messages && whole.error == pieces.error, "cuts show")
+        whole.compare(bytes)
+    }
+}
+
+private struct LinkRun {
+    var messages: [Message] = []
+    var error: UpstreamError?
+
+    init(_ bytes: [UInt8], _ cuts: Cuts) {
+        do throws(UpstreamError) {
+            try self.read(bytes, cuts)
+        } catch {
+            guard case .protocolViolation(let words) = error else { fatalError("\(error)") }
+            // librtmp was given what it cannot read: the guard's account of the chunk streams is another than librtmp's.
+            expect(!words.contains("librtmp"), words)
+            self.error = error
+        }
+    }
+
+    private mutating func read(_ bytes: [UInt8], _ cuts: Cuts) throws(UpstreamError) {
+        // No socket: what is fed must be enough.
+        var link = try LibRTMP.make(-1, url: UpstreamURL(parsing: "rtmp://host/app/name"), publishes: false, timeoutMs: 1_000)
+        var chunks = ChunkGuard(limits: Wire.limits)
+        var input = ByteBuffer()
+        for var piece in cuts.pieces(of: bytes) {
+            input.writeBuffer(&piece)
+            while let message = try link.nextMessage(in: &input, chunks: &chunks) {
+                self.messages.append(message)
+                guard message.type == .setChunkSize,
+                    let size = message.payload.getInteger(at: message.payload.readerIndex, as: UInt32.self)
+                else { continue }
+                try chunks.setChunkSize(size)
+                link.setReadChunkSize(chunks.chunkSize)
+            }
+        }
+    }
+
+    /// Only up to an Abort, which librtmp does not know.
+    func compare(_ bytes: [UInt8]) {
+        var decoder = ChunkDecoder(limits: Wire.limits)
+        decoder.append(ByteBuffer(bytes: bytes))
+        for message in self.messages {
+            guard message.type != .abort else { return }
+            do throws(RTMPError) {
+                let own = try decoder.nextMessage()
+                expect(own == message, "librtmp read \(message), the decoder \(String(describing: own))")
+            } catch {
+                fatalError("librtmp read \(message), the decoder: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import Media
+import NIOCore
+
+/// A publisher's messages as one input holds them.
+///
+/// ```
+/// | flags 8 | milliseconds after the one before SI16 | length UI16 | payload |   repeated
+/// flags: kind 2 (audio, video, data) · of the time 1: in seconds · for the target 5
+/// ```
+struct MediaRecords: Sequence, IteratorProtocol {
+    struct Record {
+        var frame: Frame
+        var flags: UInt8
+    }
+
+    private var input: FuzzInput
+    private var timeMs: Int64 = 1_000
+
+    init(_ input: FuzzInput) { self.input = input }
+
+    /// The next message that a publisher could send: those with broken headers never get here.
+    mutating func next() -> Record? {
+        while !self.input.isEmpty {
+            let flags = self.input.byte()
+            let kind: Frame.Kind = [.audio, .video, .data, .audio][Int(flags & 3)]
+            let step = Int64(Int16(bitPattern: self.input.word()))
+            self.timeMs += flags & 4 == 0 ? step : step * 1_000
+            let length = Int(self.input.word())
+            let payload = ByteBuffer(bytes: self.input.take(length))
+            do throws(MediaError) {
+                return Record(frame: try Frame(kind: kind, timestamp: self.timeMs, payload: payload), flags: flags >> 3)
+            } catch {
+                continue
+            }
+        }
+        return nil
+    }
+}

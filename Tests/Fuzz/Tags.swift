@@ -1,0 +1,78 @@
+import Media
+import NIOCore
+
+extension FuzzTarget {
+    /// A media message as it is read on its way from publisher to viewers: its tag's header, its tracks, its slot in the cache.
+    static let tags = FuzzTarget("tags", maxLength: 1_024) { input in
+        var input = input
+        let kind: Frame.Kind = [.audio, .video, .data][Int(input.byte()) % 3]
+        let bytes = input.rest
+        Anywhere.read(bytes) { (payload) throws(MediaError) in try TagRun(kind, payload) }
+        switch kind {
+        case .video: Anywhere.read(bytes) { (payload) throws(MediaError) in try VideoFormat.from(sequenceHeader: payload) }
+        case .audio: Anywhere.read(bytes) { (payload) throws(MediaError) in try AudioFormat.from(tag: payload) }
+        case .data: break
+        }
+    }
+}
+
+/// Bytes that are read the same wherever they lie in a buffer, and nothing around them.
+enum Anywhere {
+    static func read<Result: Equatable>(_ bytes: [UInt8], _ read: (ByteBuffer) throws(MediaError) -> Result) {
+        let alone = self.outcome(ByteBuffer(bytes: bytes), read)
+        // What lies around them would be read as more of them.
+        var around = ByteBuffer(repeating: 0xFF, count: 5)
+        around.writeBytes(bytes)
+        around.writeRepeatingByte(0x01, count: 70)
+        around.moveReaderIndex(forwardBy: 5)
+        guard let slice = around.readSlice(length: bytes.count) else { return }
+        expect(self.outcome(slice, read) == alone, "what lies around the bytes shows")
+    }
+
+    private struct Outcome<Result: Equatable>: Equatable {
+        var result: Result?
+        var error: MediaError?
+    }
+
+    private static func outcome<Result: Equatable>(
+        _ bytes: ByteBuffer, _ read: (ByteBuffer) throws(MediaError) -> Result
+    ) -> Outcome<Result> {
+        do throws(MediaError) {
+            return Outcome(result: try read(bytes))
+        } catch {
+            expect(!"\(error)".isEmpty, "an error without words")
+            return Outcome(error: error)
+        }
+    }
+}
+
+private struct TagRun: Equatable {
+    var tag: TagInfo
+    var tracks: [MediaTrack] = []
+    var slot: HeaderSlot?
+    /// The tag can be relayed, and its tracks cannot be read.
+    var error: MediaError?
+
+    init(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) {
+        let frame = try Frame(kind: kind, timestamp: 0, payload: payload)
+        self.tag = frame.tag
+        expect(Int(frame.tag.bodyOffset) <= payload.readableBytes, "a body at \(frame.tag.bodyOffset) of \(payload.readableBytes) bytes")
+        expect(!frame.isKeyframe || frame.tag.flags.contains(.coded), "a keyframe without data")
+        expect(frame.tag.timestampOffsetNanos < 1_000_000, "\(frame.tag.timestampOffsetNanos) ns")
+        var tracks: [MediaTrack] = []
+        do throws(MediaError) {
+            self.slot = try frame.headerSlot()
+            try frame.forEachTrack { (track, body) throws(MediaError) in
+                expect(
+                    track.body.upperBound <= payload.readableBytes && track.body.count == body.readableBytes, "a track beyond the payload")
+                expect(track.body.lowerBound >= tracks.last?.body.upperBound ?? 0, "a track within another")
+                tracks.append(track)
+            }
+        } catch {
+            self.error = error
+        }
+        self.tracks = tracks
+        expect(tracks.count <= TrackIterator.maxTracks, "\(tracks.count) tracks")
+        expect(self.slot == nil || !frame.tag.flags.contains(.coded), "coded data is cached as a header")
+    }
+}
