@@ -34,9 +34,12 @@ import Glibc
         var port: Int { self.channel.localAddress?.port ?? 0 }
         var turnedAway: UInt64 { self.counters.current.connectionsTurnedAway }
 
-        static func with(limit: Int, reads: Bool = true, _ body: (Listener) async throws -> Void) async throws {
+        static func with(limit: Int, reserve: AcceptReserve? = nil, reads: Bool = true, _ body: (Listener) async throws -> Void)
+            async throws
+        {
             let (behind, counters) = (Behind(), Counters())
-            let gate = AcceptGate(limit: limit, counters: counters, log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+            let log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            let gate = AcceptGate(limit: limit, reserve: reserve, counters: counters, log: log)
             let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.autoRead, value: reads)
                 .serverChannelOption(.maxMessagesPerRead, value: UInt(gate.perTurn))
@@ -73,6 +76,59 @@ import Glibc
             }
             for client in clients { await client.close() }
             #expect(listener.behind.errors.withLock { $0 } == [])
+        }
+    }
+
+    private static func reserve(patience: TimeAmount) -> AcceptReserve {
+        AcceptReserve(places: 2, patience: patience) { $0.ipAddress == "127.0.0.2" }
+    }
+
+    /// Who comes while all places are taken gets the next one that is free.
+    @Test func newcomersWaitForAPlace() async throws {
+        try await Listener.with(limit: 10, reserve: Self.reserve(patience: .minutes(10))) { listener in
+            var clients: [SocketClient] = []
+            for _ in 0..<20 { clients.append(try await SocketClient.open(listener.port)) }
+            try await eventually("the places to be taken") { listener.behind.connections.withLock { $0.count } >= 14 }
+            // What is left of a turn comes in as well.
+            for closed in 0..<6 {
+                let count = listener.behind.connections.withLock { $0.count }
+                #expect(count <= 18 + closed)
+                try await listener.behind.connections.withLock { $0[closed] }.close()
+                try await eventually("the next one") { listener.behind.connections.withLock { $0.count } >= 15 + closed }
+            }
+            try await eventually("all") { listener.behind.connections.withLock { $0.count } == 20 }
+            #expect(listener.turnedAway == 0)
+            for client in clients { await client.close() }
+        }
+    }
+
+    /// Where no place becomes free, the reserve's addresses come in all the same, as many as it has places.
+    @Test func theReserveIsForItsAddresses() async throws {
+        try await Listener.with(limit: 10, reserve: Self.reserve(patience: .milliseconds(10))) { listener in
+            var clients: [SocketClient] = []
+            for _ in 0..<30 { clients.append(try await SocketClient.open(listener.port)) }
+            try await eventually("the others to be closed") {
+                clients.count { $0.isClosed } + listener.behind.connections.withLock { $0.count } == 30
+            }
+            let taken = listener.behind.connections.withLock { $0.count }
+            #expect((14...18).contains(taken))
+            var ops: [SocketClient] = []
+            for _ in 0..<3 { ops.append(try await SocketClient.open(listener.port, from: "127.0.0.2")) }
+            try await eventually("the third to be closed") { ops[2].isClosed }
+            #expect(!ops[0].isClosed && !ops[1].isClosed && listener.turnedAway == 31 - taken)
+            #expect(listener.behind.connections.withLock { $0.count } == taken + 2)
+            // Its places are free again, and so are the others'.
+            await ops[0].close()
+            try await eventually("a place of the reserve") {
+                clients.append(try await SocketClient.open(listener.port, from: "127.0.0.2"))
+                return listener.behind.connections.withLock { $0.count } >= taken + 3
+            }
+            for connection in listener.behind.connections.withLock({ $0.prefix(taken - 13) }) { try await connection.close() }
+            try await eventually("a place of the others") {
+                clients.append(try await SocketClient.open(listener.port))
+                return listener.behind.connections.withLock { $0.count } >= taken + 4
+            }
+            for client in clients + ops { await client.close() }
         }
     }
 

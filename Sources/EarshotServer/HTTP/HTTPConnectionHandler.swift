@@ -306,6 +306,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     /// What was written last was the connection's last.
     private func finish(_ context: ChannelHandlerContext) {
+        // It lingers only for as long as nobody else needs its place.
+        self.place.rest()
         self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
         context.flush()
         // Waits for what is in the buffers.

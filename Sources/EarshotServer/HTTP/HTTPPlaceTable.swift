@@ -5,6 +5,9 @@
 /// newcomer's own address gives up one of its own first, so that an address that opens connection after connection ends its own ones;
 /// otherwise the connection that has been idle longest goes. Before that second a request may be on its way. Whoever finds nothing to take is
 /// refused, and gets a moment to be told so, or to ask for the server's health. `nowMs` is any steady clock.
+///
+/// Refused connections are few at any time, whatever they do: those that have their answer and linger give way to the next one first, then
+/// those of the newcomer's own address.
 struct HTTPPlaceTable {
     typealias ID = UInt64
 
@@ -20,7 +23,7 @@ struct HTTPPlaceTable {
         var reserved: Int
         /// Connections of one address, and requests that a trusted proxy forwards for it.
         var perAddress: Int
-        /// Connections that wait to be told that they are too many.
+        /// Connections that wait to be told that they are too many, or were told and are not closed yet.
         var refused: Int
     }
 
@@ -31,18 +34,27 @@ struct HTTPPlaceTable {
         var idle: UInt64?
     }
 
+    /// One without a place.
+    private struct Refused {
+        enum Stage { case waiting, working, answered }
+
+        let id: ID
+        let address: String?
+        var stage = Stage.waiting
+    }
+
     /// Idle for less, nobody loses a place.
     static let graceMs: Int64 = 1_000
 
     private let limits: Limits
     private var entries: [ID: Entry] = [:]
     private(set) var served = 0
-    private var refused = 0
+    /// The oldest first.
+    private var refused: [Refused] = []
     private var counts: [String: Int] = [:]
     private var order: UInt64 = 0
     private var idle = IdleOrder()
     private var idleOf: [String: IdleOrder] = [:]
-    private var waiting = IdleOrder()
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -53,13 +65,13 @@ struct HTTPPlaceTable {
         let before = nowMs - Self.graceMs
         var shed: [ID] = []
         if let address, self.counts[address, default: 0] >= self.limits.perAddress {
-            guard let own = self.takeIdle(of: address, since: before) else { return self.refuse(id, .tooManyFromAddress) }
+            guard let own = self.takeIdle(of: address, since: before) else { return self.refuse(id, address, .tooManyFromAddress) }
             shed.append(own)
         }
         if self.served >= self.limits.total - (mayUseReserve ? 0 : self.limits.reserved) {
             guard let other = address.flatMap({ self.takeIdle(of: $0, since: before) }) ?? self.takeIdle(since: before) else {
-                let (refusal, waiting) = self.refuse(id, .tooMany)
-                return (refusal, shed + waiting)
+                let (refusal, refused) = self.refuse(id, address, .tooMany)
+                return (refusal, shed + refused)
             }
             shed.append(other)
         }
@@ -74,28 +86,42 @@ struct HTTPPlaceTable {
         self.rest(id, nowMs: nowMs)
     }
 
-    private mutating func refuse(_ id: ID, _ refusal: Refusal) -> (Refusal?, [ID]) {
+    private mutating func refuse(_ id: ID, _ address: String?, _ refusal: Refusal) -> (Refusal?, [ID]) {
         var shed: [ID] = []
-        if self.refused >= self.limits.refused, let oldest = self.waiting.takeFirst(of: self.entries, since: .max) {
-            self.leave(oldest)
-            shed.append(oldest)
+        while self.refused.count >= self.limits.refused, let next = self.refusedToShed(for: address) {
+            self.leave(next)
+            shed.append(next)
         }
-        self.order += 1
-        self.entries[id] = Entry(address: nil, isRefused: true, idle: self.order)
-        self.refused += 1
-        self.waiting.append(id, self.order, 0, live: self.refused, of: self.entries)
+        self.entries[id] = Entry(address: nil, isRefused: true, idle: nil)
+        self.refused.append(Refused(id: id, address: address))
         return (refusal, shed)
+    }
+
+    /// Which refused connection is closed for one more of this address.
+    private func refusedToShed(for address: String?) -> ID? {
+        func first(_ stage: Refused.Stage, ofAddress: Bool) -> ID? {
+            self.refused.first { $0.stage == stage && (!ofAddress || $0.address == address) }?.id
+        }
+        return first(.answered, ofAddress: false) ?? first(.waiting, ofAddress: true) ?? first(.waiting, ofAddress: false)
+            ?? first(.working, ofAddress: true) ?? first(.working, ofAddress: false)
+    }
+
+    private mutating func setStage(_ stage: Refused.Stage, of id: ID) {
+        guard let index = self.refused.firstIndex(where: { $0.id == id }) else { return }
+        self.refused[index].stage = stage
     }
 
     /// A request is under way. One that lost its place while the request was coming gets it back: there is one too many for a while.
     mutating func work(_ id: ID, _ address: String?, isRefused: Bool) {
-        if self.entries[id] == nil, !isRefused { self.insert(id, address, 0) }
+        guard !isRefused else { return self.setStage(.working, of: id) }
+        if self.entries[id] == nil { self.insert(id, address, 0) }
         self.entries[id]?.idle = nil
     }
 
     /// All requests are answered.
     mutating func rest(_ id: ID, nowMs: Int64) {
-        guard let entry = self.entries[id], !entry.isRefused else { return }
+        guard let entry = self.entries[id] else { return }
+        guard !entry.isRefused else { return self.setStage(.answered, of: id) }
         self.order += 1
         self.entries[id]?.idle = self.order
         self.idle.append(id, self.order, nowMs, live: self.served, of: self.entries)
@@ -106,7 +132,7 @@ struct HTTPPlaceTable {
     mutating func leave(_ id: ID) {
         guard let entry = self.entries.removeValue(forKey: id) else { return }
         if entry.isRefused {
-            self.refused -= 1
+            self.refused.removeAll { $0.id == id }
         } else {
             self.served -= 1
             if let address = entry.address { self.release(address) }

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 import Synchronization
 
 /// The places of all HTTP connections, on all ports. Any thread; one lock for moments, per connection and request.
@@ -67,8 +68,10 @@ final class HTTPPlaces: Sendable {
             channel.eventLoop.execute {
                 // A request may have come meanwhile.
                 guard !self.state.withLock({ $0.table.has(id) }) else { return }
-                // As when the server goes: what is idle closes, each protocol in its way.
+                // As when the server goes: what is idle closes, each protocol in its way. But a place that is given away is free now: TLS would
+                // wait for the client's part in its end.
                 channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+                channel.cut()
             }
         }
     }
@@ -100,6 +103,16 @@ final class HTTPPlaces: Sendable {
     fileprivate func leaveRequest(of address: String) { self.state.withLock { $0.table.release(address) } }
 
     func peer(of channel: any Channel) -> SocketAddress? { self.clients.peer(of: channel) }
+}
+
+extension Channel {
+    /// Closes the socket at once, past TLS. On its loop.
+    fileprivate func cut() {
+        guard let tls = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
+            return self.close(promise: nil)
+        }
+        tls.close(promise: nil)
+    }
 }
 
 /// One connection's place. Loop-bound.

@@ -74,7 +74,8 @@ package final class ServerCore: Sendable {
         self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)
         // Of HTTP's connections only some are viewers, and each counts for a tenth of a second.
         self.httpGate = AcceptGate(
-            limit: config.limits.httpConnections, pace: AcceptPace(pressures, factor: 4, openingMs: 100), counters: self.counters, log: log)
+            limit: config.limits.httpConnections, pace: AcceptPace(pressures, factor: 4, openingMs: 100),
+            reserve: AcceptReserve(config), counters: self.counters, log: log)
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         self.proxies = ProxyEntrance(
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
@@ -136,6 +137,19 @@ package final class ServerCore: Sendable {
             all += try await loop.relay.eventLoop.submit { body(loop) }.get()
         }
         return all
+    }
+}
+
+extension AcceptReserve {
+    private static let most = 16
+
+    /// HTTP's, for addresses that may call the API. Whose a proxy's connection is shows later.
+    init(_ config: ServerConfig) {
+        let access = config.access
+        self.init(places: min(Self.most, max(2, config.limits.httpConnections / 32))) { peer in
+            access.apiFrom.contains(address: peer) && !access.proxyProtocolFrom.contains(address: peer)
+                && !access.trustedProxies.contains(address: peer)
+        }
     }
 }
 

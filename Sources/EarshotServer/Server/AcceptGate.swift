@@ -12,11 +12,23 @@ import Musl
 import Darwin
 #endif
 
+/// Places of a gate for a few who must get through however full it is.
+struct AcceptReserve: Sendable {
+    let places: Int
+    /// How long newcomers wait for a place of the others.
+    var patience = TimeAmount.seconds(1)
+    let isFor: @Sendable (SocketAddress) -> Bool
+}
+
 /// Bounds how many accepted sockets the listeners of one kind hold, whatever becomes of them. Any thread.
 ///
 /// A connection beyond the kind's limit is accepted and told, as its protocol allows, in one of a few places for that; when these are taken
 /// it is closed as it comes; and when even those closes are slow, nothing is accepted for a moment. So the descriptors in use stay below a
 /// number that is known from the start.
+///
+/// A gate with an ``AcceptReserve`` is for a kind whose refused connections give way to the next ones: when all places are taken, newcomers
+/// wait in the listener's backlog until one of those has gone, for a second at most. Only then are they closed as they come,
+/// and those for whom the reserve is are let in.
 ///
 /// Where the loops are late, no more are accepted than ``AcceptPace`` says; who has waited for two seconds is closed, a handful excepted that
 /// learn why by their protocol: clients that come again each second must cost next to nothing.
@@ -25,9 +37,20 @@ import Darwin
 /// ```
 final class AcceptGate: Sendable {
     private struct State {
-        var open = 0
+        var taken = 0
+        /// Places of the reserve.
+        var inReserve = 0
+        /// Sockets without a place, which are being closed.
+        var closing = 0
+        /// No place has become free in time: who has none in the reserve is closed, until one has.
+        var hasGivenUp = false
         /// Listeners that wait for sockets to close.
         var waiting: [@Sendable () -> Void] = []
+
+        mutating func takeWaiting() -> [@Sendable () -> Void] {
+            defer { self.waiting = [] }
+            return self.waiting
+        }
     }
 
     /// Accepted in one turn of an event loop.
@@ -37,6 +60,7 @@ final class AcceptGate: Sendable {
     var waitMs: Int64 { self.wait.load(ordering: .relaxed) }
     private let wait = Atomic<Int64>(0)
     private let places: Int
+    private let reserve: AcceptReserve?
     /// Descriptors that are not for others, while nobody is connected.
     private let promised: Int
     private let counters: Counters
@@ -51,14 +75,15 @@ final class AcceptGate: Sendable {
     private static let mostTurnedAway = 256
 
     /// `limit`: connections that are served.
-    init(limit: Int, pace: AcceptPace = AcceptPace([]), counters: Counters, log: Logger) {
+    init(limit: Int, pace: AcceptPace = AcceptPace([]), reserve: AcceptReserve? = nil, counters: Counters, log: Logger) {
         self.pace = pace
+        self.reserve = reserve
         self.places = limit + min(128, max(4, limit / 32))
         // A full loop takes tens of milliseconds for a turn, and would let in a hundred viewers a second with NIO's number, 4. What a turn
         // accepts beyond the places is held until it is closed, so that few places allow few.
         self.perTurn = min(256, max(2, limit / 64))
         // One turn of each of two listeners.
-        self.promised = self.places + 2 * self.perTurn
+        self.promised = self.places + (reserve?.places ?? 0) + 2 * self.perTurn
         OpenDescriptors.promise(self.promised)
         self.counters = counters
         self.log = log
@@ -69,44 +94,75 @@ final class AcceptGate: Sendable {
     /// For the very front of a listening channel's pipeline.
     func handler() -> any ChannelHandler & Sendable { Handler(gate: self) }
 
+    private enum Entry { case place, reserved, none }
+
     /// Counts a socket until it closes. False: it is to be closed now.
     private func enter(_ connection: any Channel) -> Bool {
-        let isPlace = self.state.withLock { state in
-            state.open += 1
-            return state.open <= self.places
+        let entry = self.state.withLock { state -> Entry in
+            // The rest of a turn cannot be left waiting any more.
+            if state.taken < (self.isPatient(state) ? self.places + 2 * self.perTurn : self.places) {
+                state.taken += 1
+                return .place
+            }
+            if let reserve, state.inReserve < reserve.places, let peer = connection.remoteAddress, reserve.isFor(peer) {
+                state.inReserve += 1
+                return .reserved
+            }
+            state.closing += 1
+            return .none
         }
         let id = ObjectIdentifier(connection)
         self.pace.opened(id, nowMs: LoopSweeper.nowMs)
         connection.closeFuture.whenComplete { _ in
             self.pace.settled(id)
-            self.leave()
+            self.leave(entry)
         }
-        if isPlace {
-            OpenDescriptors.promise(-1)
-        } else {
+        if entry == .none {
             self.counters.update { $0.connectionsTurnedAway += 1 }
+        } else {
+            OpenDescriptors.promise(-1)
         }
-        return isPlace
+        return entry != .none
     }
 
-    private func leave() {
+    private func leave(_ entry: Entry) {
+        if entry != .none { OpenDescriptors.promise(1) }
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
-            if state.open <= self.places { OpenDescriptors.promise(1) }
-            state.open -= 1
-            guard state.open <= self.places, !state.waiting.isEmpty else { return [] }
-            defer { state.waiting = [] }
-            return state.waiting
+            switch entry {
+            case .place: state.taken -= 1
+            case .reserved: state.inReserve -= 1
+            case .none: state.closing -= 1
+            }
+            if state.taken < self.places { state.hasGivenUp = false }
+            return self.mustWait(state) ? [] : state.takeWaiting()
         }
         for resume in waiting { resume() }
     }
 
-    /// Nil when more may be accepted now; otherwise `resume` is called when that is so.
+    /// A place becomes free in a moment, as far as is known.
+    private func isPatient(_ state: State) -> Bool { self.reserve != nil && !state.hasGivenUp }
+
+    private func mustWait(_ state: State) -> Bool {
+        (state.closing > 0 && state.taken + state.closing > self.places) || (self.isPatient(state) && state.taken >= self.places)
+    }
+
+    /// False when more may be accepted now; otherwise `resume` is called when that is so.
     private func waits(_ resume: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
-            guard state.open > self.places else { return false }
+            guard self.mustWait(state) else { return false }
             state.waiting.append(resume)
             return true
         }
+    }
+
+    /// No place has become free.
+    private func giveUp() {
+        let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
+            guard state.taken >= self.places else { return [] }
+            state.hasGivenUp = true
+            return self.mustWait(state) ? [] : state.takeWaiting()
+        }
+        for resume in waiting { resume() }
     }
 
     private func noteShortage(_ error: IOError, turnedAway: Int) {
@@ -125,6 +181,8 @@ final class AcceptGate: Sendable {
         private let gate: AcceptGate
         /// Nothing is accepted now.
         private var isHeld = false
+        /// How often it has waited for a place.
+        private var holds = 0
         /// A descriptor to let go when there is none.
         private var spare: CInt = -1
         /// While the loops are late: how many may still be accepted until the next look.
@@ -165,7 +223,12 @@ final class AcceptGate: Sendable {
             guard !self.isHeld else { return }
             let bound = context.loopBound
             let loop = context.eventLoop
-            if self.gate.waits({ loop.execute { self.resume(bound.value) } }) { self.hold(context) }
+            guard self.gate.waits({ loop.execute { self.resume(bound.value) } }) else { return }
+            self.hold(context)
+            guard let reserve = self.gate.reserve else { return }
+            self.holds += 1
+            let hold = self.holds
+            loop.scheduleTask(in: reserve.patience) { if self.isHeld, self.holds == hold { self.gate.giveUp() } }
         }
 
         func channelReadComplete(context: ChannelHandlerContext) {

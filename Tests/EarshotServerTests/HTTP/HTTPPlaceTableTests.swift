@@ -88,6 +88,27 @@ import Testing
         #expect(table.served == 1)
     }
 
+    /// Those that have their answer make room first, then the newcomer's own address; never are there more.
+    @Test func answeredOnesGoFirst() {
+        var table = Self.table(1, refused: 3)
+        func refuse(_ id: ID, _ address: String) -> [ID] {
+            let (refusal, shed) = table.enter(id, address, mayUseReserve: false, nowMs: Self.later())
+            #expect(refusal == .tooMany)
+            return shed
+        }
+        _ = Self.work(&table, 1, "a")
+        #expect(refuse(2, "b") == [] && refuse(3, "c") == [] && refuse(4, "d") == [])
+        table.work(4, "d", isRefused: true)
+        table.rest(4, nowMs: Self.later())
+        #expect(refuse(5, "c") == [4])
+        #expect(refuse(6, "c") == [3], "its own, though another one is older")
+        #expect(refuse(7, "e") == [2])
+        for id in 5...7 as ClosedRange<ID> { table.work(id, nil, isRefused: true) }
+        #expect(refuse(8, "e") == [7], "one that is at work, when all are")
+        table.leave(5)
+        #expect(refuse(9, "f") == [] && refuse(10, "f") == [9])
+    }
+
     /// A request that was on its way when its connection lost the place is served.
     @Test func aRequestComesWithTheEnd() {
         var table = Self.table(1)
