@@ -55,7 +55,10 @@ final class APIService: Sendable {
         _ request: Request, _ body: BodyReader, _ context: APIContext, _ headers: inout HTTPFields
     ) async throws -> APIAnswer {
         let path = request.uri.path
-        guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { throw Self.noSuchCall(request) }
+        guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else {
+            guard let methods = OtherPaths.methods(of: path), !methods.contains(request.method) else { throw Self.noSuchCall(request) }
+            throw Self.noSuchMethod(request, methods)
+        }
         let client = self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers)
         try Self.checkAddress(client, self.core.config.access)
         if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
@@ -79,13 +82,18 @@ final class APIService: Sendable {
         case .noSuchPath: throw Self.noSuchCall(request)
         case .badEncoding: throw APIError(FieldError("path", path, "expected percent-encoded UTF-8"))
         case .noSuchMethod(let known):
-            let allowed = APITable.withHead(known).map(\.rawValue)
-            let message = "No \(request.method) \(path.prefix(200)) here; the path has \(allowed.joined(separator: ", "))."
-            var error = APIError(.methodNotAllowed, .methodNotAllowed, message)
-            error.allowed = allowed
-            error.headers[.allow] = allowed.joined(separator: ", ")
-            throw error
+            throw Self.noSuchMethod(request, APITable.withHead(known))
         }
+    }
+
+    /// RFC 9110 §15.5.6.
+    private static func noSuchMethod(_ request: Request, _ methods: [HTTPRequest.Method]) -> APIError {
+        let allowed = methods.map(\.rawValue)
+        let message = "No \(request.method) \(request.uri.path.prefix(200)) here; the path has \(allowed.joined(separator: ", "))."
+        var error = APIError(.methodNotAllowed, .methodNotAllowed, message)
+        error.allowed = allowed
+        error.headers[.allow] = allowed.joined(separator: ", ")
+        return error
     }
 
     /// No token: browsers send none with a preflight.

@@ -72,6 +72,9 @@ struct HLSEndpoint: Sendable {
         return QueryParameters(query).all("s").first.flatMap { self.core.hlsSessions.find($0) }?.showedCredential ?? true
     }
 
+    /// Whether the path is a playlist's, or of what one leads to.
+    static func serves(_ path: String) -> Bool { self.isHLS(path) != nil }
+
     /// False: a multivariant playlist. True: what it leads to.
     private static func isHLS(_ path: String) -> Bool? {
         if self.folder(of: path) != nil { return true }

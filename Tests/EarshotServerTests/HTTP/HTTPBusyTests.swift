@@ -238,7 +238,11 @@ import Testing
     }
 
     /// RFC 9112 §3.2
-    @Test(arguments: ["", "Host: a\r\nHost: a\r\n"]) func hostsThatAreNone(_ headers: String) async throws {
+    @Test(arguments: [
+        "", "Host: a\r\nHost: a\r\n", "Host: a b\r\n", "Host: a, b\r\n", "Host: a/b\r\n", "Host: 127.0.0.1:x\r\n",
+        "Host: 127.0.0.1:70000\r\n",
+        "Host: [::1\r\n", "Host: [127.0.0.1]\r\n", "Host: a%zz\r\n",
+    ]) func hostsThatAreNone(_ headers: String) async throws {
         try await TestServer.run { server in
             let socket = try await SocketClient.open(server.addresses.http.port)
             // Behind one that is good.
@@ -248,6 +252,53 @@ import Testing
             #expect(answer.head.hasPrefix("HTTP/1.1 400 ") && answer.body.contains("Host"), "\(answer)")
             try await eventually("the end") { socket.isClosed }
             #expect(socket.text.isEmpty)
+        }
+    }
+
+    @Test func hostsThatAreHosts() {
+        for host in ["", "a", "a:80", "a:", "127.0.0.1:8080", "[::1]", "[2001:db8::1]:443", "live.example.com", "a_b", "x%20y", "a,b"] {
+            #expect(HTTPConnectionHandler.isHost(host), "\(host)")
+        }
+        for host in ["a b", "a@b", "a:b", "a:1:2", "::1", "[::1]x", "[]", "a:123456", "a?", "\u{e9}"] {
+            #expect(!HTTPConnectionHandler.isHost(host), "\(host)")
+        }
+    }
+
+    /// RFC 9110 §15.5.6: as within the API.
+    @Test func otherMethodsAreNamed() async throws {
+        try await TestServer.run { server in
+            for (path, allow) in [
+                ("/healthz", "GET, HEAD"), ("/readyz", "GET, HEAD"), ("/metrics", "GET, HEAD"), ("/events", "GET"),
+                ("/live/cam1.flv", "GET, OPTIONS"), ("/live/cam1.mp4", "GET, OPTIONS"), ("/live/cam1.m3u8", "GET, HEAD, OPTIONS"),
+                ("/live/cam1.hls/media.m3u8", "GET, HEAD, OPTIONS"),
+            ] {
+                for method in ["POST", "DELETE", "PUT", "PATCH", "TRACE"] {
+                    let answer = try await RawHTTP.send(
+                        "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", to: server)
+                    #expect(answer.hasPrefix("HTTP/1.1 405 "), "\(method) \(path): \(answer.prefix(200))")
+                    #expect(answer.contains("\r\nAllow: \(allow)\r\n"), "\(method) \(path): \(answer.prefix(400))")
+                }
+            }
+            for path in ["/nothing", "/live/cam1", "/api/v1/nothing"] {
+                #expect(try await HTTPAnswer.call("POST", server.http + path).status == 404, "\(path)")
+            }
+        }
+    }
+
+    /// Its memory counts while it is read, for those whose call it is.
+    @Test func bodiesAreCharged() async throws {
+        try await TestServer.run { server in
+            let ledger = server.server.core.memory.ledger
+            let before = ledger.used
+            let socket = try await SocketClient.open(server.addresses.http.port)
+            try await socket.send(
+                "POST /api/v1/rooms HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(server.token)\r\n"
+                    + "Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n")
+            try await socket.send([UInt8](repeating: 0x20, count: 40_000))
+            try await eventually("what has come to be charged") { ledger.used - before >= 40_000 }
+            #expect(ledger.used - before <= 64 << 10)
+            await socket.close()
+            try await eventually("it to be given back") { ledger.used == before }
         }
     }
 
