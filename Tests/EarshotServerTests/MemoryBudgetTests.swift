@@ -95,6 +95,35 @@ import Testing
         }
     }
 
+    /// A thousand strangers with half a message each: all of it counts, and those beyond the limit are refused.
+    @Test(.timeLimit(.minutes(3))) func strangersHalfMessagesCount() async throws {
+        try await ServerProcess.run(["EARSHOT_LIMITS_MEMORY=16MiB"]) { server in
+            var clients: [RawClient] = []
+            for _ in 0..<1_000 {
+                let client = try await RawClient.connected(server.port)
+                var bytes = RawBytes()
+                bytes.header(chunkStream: 2, length: 4, type: .setChunkSize)
+                bytes.bytes([0, 0, 0xFF, 0xFF])
+                bytes.header(chunkStream: 9, length: 60_000, type: .commandAMF0)
+                bytes.repeating(0x27, 30_000)
+                await client.send(bytes: bytes.buffer)
+                clients.append(client)
+            }
+            func refused() async throws -> Int {
+                let counters = try await HTTPAnswer.get(
+                    "http://127.0.0.1:\(server.http)/api/v1/counters", token: TokenFile.read(server.data))
+                return try counters.json()["data"]["closed"]["memory_limit"].int.orThrow()
+            }
+            // 32 KiB each, since memory comes in powers of two.
+            try await eventually("those beyond the limit to be refused") { try await refused() >= 400 }
+            let used = try await server.counter("memoryUsedBytes")
+            #expect(used > 14 * Self.mebibyte && used <= 17 * Self.mebibyte, "\(used)")
+            #expect(try await refused() < 600)
+            for client in clients { await client.close() }
+            try await eventually("all to be given back") { try await server.counter("memoryUsedBytes") == 0 }
+        }
+    }
+
     /// Segments of a stream that was asked for once, and is not watched any more.
     @Test func playlistsThatNobodyAsksForGo() async throws {
         try await TestServer.run({

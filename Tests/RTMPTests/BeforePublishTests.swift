@@ -94,6 +94,13 @@ import Testing
         chunks.control(1, 60_000)
         for id in 0..<4 { chunks.add(0, 3 + id, length: 64 << 10, type: 9, pattern(60_000)) }
         var decoder = Self.decoder()
+        // What has come counts, not what memory makes of it.
+        let decoded = Self.decode(chunks.bytes, by: &decoder)
+        // The chunk size alone is whole.
+        #expect(decoded.error == nil && decoded.messages.map(\.type.rawValue) == [1])
+        #expect(decoder.heldBytes == 4 * (64 << 10) + 5 * 128)
+        chunks.add(0, 7, length: 64 << 10, type: 9, pattern(22_000))
+        decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, by: &decoder).error == .tooManyBytesBeforePublish(limit: 256 << 10))
         // As much passes from a publisher.
         decoder = Self.decoder()

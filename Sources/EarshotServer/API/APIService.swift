@@ -26,7 +26,7 @@ final class APIService: Sendable {
 
     /// Always an answer, whatever the request.
     func respond(to request: Request, _ context: APIContext) async -> Response {
-        let body = BodyReader(request, context)
+        let body = BodyReader(request, context, self.core.memory.ledger)
         var headers = self.crossOrigin.headers(request.headers)
         var answer: APIAnswer
         do {

@@ -244,7 +244,7 @@ extension ConfigSetting {
             "Largest message of a connection whose publish was not accepted (yet)."),
         .make(
             "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
-            "Bytes held for such a connection; while a decision is awaited its socket is not read past that."),
+            "Bytes kept of what such a connection has sent; while a decision is awaited its socket is not read past that."),
         .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
         .make(
             "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),

@@ -10,8 +10,9 @@ import Relay
 extension RTMPConnection {
     /// What a read turn may add before ``updateReading()`` takes effect: `maxMessagesPerRead` buffers of ``RTMPListener/smallReads``.
     private static let turnBytes = 4 * RTMPListener.smallReadBytes
-    /// Steps in which held bytes are charged: less than that is not worth an atomic operation.
-    private static let chargeStep = 64 << 10
+    /// Steps in which held bytes are charged: less than that is not worth an atomic operation. Strangers may be many, with little each.
+    private static let publisherChargeStep = 64 << 10
+    private static let strangerChargeStep = 4 << 10
 
     private var bytesBeforePublish: Int { self.core.config.limits.bytesBeforePublish }
 
@@ -33,7 +34,7 @@ extension RTMPConnection {
             self.isFull = isFull
             self.updateReading()
         }
-        guard abs(held - self.chargedBytes) >= Self.chargeStep else { return }
+        guard abs(held - self.chargedBytes) >= (self.isPublisher ? Self.publisherChargeStep : Self.strangerChargeStep) else { return }
         let grows = held > self.chargedBytes
         self.charge(held)
         // Nobody in particular is not to take what is short.

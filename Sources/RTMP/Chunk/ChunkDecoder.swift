@@ -21,6 +21,8 @@ package struct ChunkDecoder {
     private var currentRemaining = 0
     private var partialMessages = 0
     private var partialBytes = 0
+    /// What `partialBytes` may be: a publisher's limit, or what the chunk streams leave of a stranger's.
+    private var partialBytesLimit = 0
     /// Bytes of memory that messages under assembly have.
     private var assemblyCapacity = 0
     /// Whether the peer may send media: its publish was accepted, or we asked for what it sends.
@@ -41,10 +43,14 @@ package struct ChunkDecoder {
     package init(limits: Limits = Limits(), maySendMedia: Bool = true) {
         self.limits = limits
         self.maySendMedia = maySendMedia
+        self.setPartialBytesLimit()
     }
 
     /// The peer's publish was accepted: from the next chunk on the limits of media hold.
-    package mutating func publishAccepted() { self.maySendMedia = true }
+    package mutating func publishAccepted() {
+        self.maySendMedia = true
+        self.setPartialBytesLimit()
+    }
 
     /// Bytes appended and not yet read.
     package var waitingBytes: Int { self.input.readableBytes }
@@ -99,8 +105,9 @@ package struct ChunkDecoder {
             guard self.headerIsComplete(format: format, at: start + basicLength) else { return false }
             guard self.streams.count < self.limits.chunkStreams else { throw .tooManyChunkStreams(limit: self.limits.chunkStreams) }
             let new = self.streams.count
-            try self.checkHeldBytes(adding: Self.chunkStreamCost)
             self.streams.append(ChunkStream(id: id))
+            self.setPartialBytesLimit()
+            guard self.partialBytes <= self.partialBytesLimit else { throw self.tooManyBytes }
             if new >= Self.linearSearchLimit { self.positions[id] = new }
             return try self.readMessageHeader(format: format, position: new, basicLength: basicLength)
         }
@@ -237,9 +244,9 @@ package struct ChunkDecoder {
         let count = piece.readableBytes
         self.currentRemaining -= count
         self.partialBytes += count
-        guard self.partialBytes <= self.limits.partialBytes else { throw .tooManyPartialBytes(limit: self.limits.partialBytes) }
+        guard self.partialBytes <= self.partialBytesLimit else { throw self.tooManyBytes }
         let assembled = self.streams[position].received + count
-        if self.streams[position].assembly.capacity < assembled { try self.reserve(assembled, for: position) }
+        if self.streams[position].assembly.capacity < assembled { self.reserve(assembled, for: position) }
         self.streams[position].assembly.writeBuffer(&piece)
         guard self.streams[position].received == length else { return nil }
         self.partialBytes -= length
@@ -279,7 +286,7 @@ package struct ChunkDecoder {
     // MARK: Memory
 
     /// Makes room for the bytes of an unfinished message that have come.
-    private mutating func reserve(_ assembled: Int, for position: Int) throws(RTMPError) {
+    private mutating func reserve(_ assembled: Int, for position: Int) {
         let length = self.streams[position].length
         // A publisher's usual frame at once; what is larger in steps that what has come pays for, so that little is copied twice. Anybody else
         // gets what has come, which ByteBuffer rounds up to a power of two.
@@ -287,7 +294,6 @@ package struct ChunkDecoder {
         let before = self.streams[position].assembly.capacity
         self.streams[position].assembly.reserveCapacity(min(length, wanted))
         self.assemblyCapacity += self.streams[position].assembly.capacity - before
-        try self.checkHeldBytes(adding: 0)
     }
 
     private mutating func takeAssembly(_ position: Int) -> ByteBuffer {
@@ -295,10 +301,18 @@ package struct ChunkDecoder {
         return self.streams[position].takeAssembly()
     }
 
-    private func checkHeldBytes(adding bytes: Int) throws(RTMPError) {
-        guard !self.maySendMedia, self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + bytes > self.limits.bytesBeforePublish
-        else { return }
-        throw .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
+    /// A stranger's bound counts what has come, not what it is rounded up to: that is less than twice as much.
+    private mutating func setPartialBytesLimit() {
+        self.partialBytesLimit =
+            self.maySendMedia
+            ? self.limits.partialBytes
+            : min(self.limits.partialBytes, self.limits.bytesBeforePublish - self.streams.count * Self.chunkStreamCost)
+    }
+
+    private var tooManyBytes: RTMPError {
+        self.partialBytes > self.limits.partialBytes
+            ? .tooManyPartialBytes(limit: self.limits.partialBytes)
+            : .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
     }
 }
 

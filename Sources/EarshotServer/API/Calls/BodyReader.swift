@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Relay
 
 /// Reads one request's body, for the handler that wants it. How long a body may take is its connection's business, and so is what is left of
 /// one that nobody wants: see ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
@@ -13,8 +14,10 @@ struct BodyReader {
     /// By its head; nil when it comes in chunks.
     private let length: Int?
     private let expectsContinue: Bool
+    private let ledger: MemoryLedger
 
-    init(_ request: Request, _ context: APIContext) {
+    init(_ request: Request, _ context: APIContext, _ ledger: MemoryLedger) {
+        self.ledger = ledger
         self.body = request.body
         self.channel = context.channel
         self.expectsContinue = request.headers[.expect] != nil
@@ -30,10 +33,13 @@ struct BodyReader {
         let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body has more than \(Self.largest) bytes.")
         if let length, length > Self.largest { throw tooLarge }
         if self.expectsContinue { self.channel.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }
+        let charge = MemoryCharge(self.ledger)
         var all = ByteBuffer()
         for try await var part in self.body {
             guard all.readableBytes + part.readableBytes <= Self.largest else { throw tooLarge }
             all.writeBuffer(&part)
+            // The capacity doubles: a few times for each body.
+            charge.set(all.capacity)
         }
         return all
     }
