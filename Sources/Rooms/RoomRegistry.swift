@@ -326,7 +326,7 @@ package actor RoomRegistry {
     }
 
     private func note(_ error: any Error, _ count: (inout Counters) -> Void) {
-        let text = "\(RoomStore.registryError(error))"
+        let text = RoomStore.registryError(error).storeProblem
         self.counted.withLock {
             count(&$0)
             $0.lastFailure = text

@@ -167,9 +167,9 @@ final class RoomStore: Sendable {
                 }
             }
         } catch {
-            problem = "\(Self.registryError(error))"
+            problem = Self.registryError(error).storeProblem
         }
-        do { try self.pool.close() } catch { problem = problem ?? "\(Self.registryError(error))" }
+        do { try self.pool.close() } catch { problem = problem ?? Self.registryError(error).storeProblem }
         return problem
     }
 

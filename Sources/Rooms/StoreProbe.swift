@@ -74,13 +74,14 @@ extension RoomRegistry {
 }
 
 extension RegistryError {
-    /// For whoever asks whether the store works: no paths.
-    fileprivate var storeProblem: String {
+    /// For operators: no paths.
+    var storeProblem: String {
         switch self {
         case .storeGone: "the data directory was deleted or replaced while the server runs; put it back, or start the server anew"
         case .storeFailed(let what): what
         case .tooMany(let what, let limit): "too many \(what): \(limit)"
-        default: "\(self)"
+        case .diskFull(let free, let least): "the disk has \(free) bytes left, of which \(least) are to stay free (data.minFree)"
+        default: "a fact does not fit what is there (\(self))"
         }
     }
 }

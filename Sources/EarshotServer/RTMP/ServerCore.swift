@@ -30,6 +30,7 @@ package final class ServerCore: Sendable {
     /// How the targets of webhooks do, and the lines about them.
     let webhookLog: WebhookLog
     let readiness = Readiness()
+    let storeWatch: StoreWatch
     package let log: Logger
     /// For the lines that end connections, for those that begin roles and for those of rooms: one kind must not hold another back.
     let closeFlood = FloodGate()
@@ -62,6 +63,7 @@ package final class ServerCore: Sendable {
         self.outbound = outbound
         self.admissions = AdmissionRules(config: config, keys: keys, outbound: outbound, log: log)
         self.log = log
+        self.storeWatch = StoreWatch(log: log)
         self.memory = MemoryBudget(config.limits)
         self.webhookLog = WebhookLog(log)
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)

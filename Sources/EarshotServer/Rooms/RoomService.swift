@@ -21,10 +21,9 @@ struct RoomService: Service {
         ) { _ in rooms.watchClock() }
         defer { watch?.cancel() }
         await cancelWhenGracefulShutdown {
-            var watch = StoreWatch(log: self.core.log)
             while !Task.isCancelled {
                 self.core.reportViewers()
-                watch.look(self.core.rooms.storeStatus)
+                self.core.storeWatch.look(rooms.storeStatus, commits: rooms.counters.commits)
                 // Cancelled: the server goes.
                 do { try await Task.sleep(for: Self.reportInterval) } catch { return }
             }
@@ -32,28 +31,6 @@ struct RoomService: Service {
         await self.core.rooms.stop()
         if let problem = self.core.rooms.endProblem {
             self.core.log.warning("The store was not closed cleanly; the next start mends that", metadata: ["problem": "\(problem)"])
-        }
-    }
-}
-
-/// Tells of a store in trouble once when that begins, and once when it is over. A value.
-struct StoreWatch {
-    private let log: Logger
-    private var isInTrouble = false
-    private var toldDropped = 0
-
-    init(log: Logger) { self.log = log }
-
-    mutating func look(_ status: StoreStatus) {
-        switch (status.problem, self.isInTrouble) {
-        case (let problem?, false):
-            self.isInTrouble = true
-            self.log.error("The store is in trouble; what runs goes on, nothing new begins", metadata: ["problem": "\(problem)"])
-        case (nil, true):
-            self.isInTrouble = false
-            self.log.notice("The store is well again", metadata: ["droppedFacts": "\(status.droppedFacts - self.toldDropped)"])
-            self.toldDropped = status.droppedFacts
-        default: break
         }
     }
 }
