@@ -10,9 +10,20 @@ enum Migrations {
         try self.all.appliedIdentifiers(db).compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }.max() ?? 0
     }
 
+    private static let first = "1 rooms"
+
+    /// Whether the tables are another program's.
+    static func areForeign(_ db: Database) throws -> Bool {
+        guard try !self.all.appliedIdentifiers(db).contains(self.first) else { return false }
+        // A process that was killed as it made the store may have left the table of migrations alone.
+        let sql =
+            #"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'grdb_migrations' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"#
+        return try Int.fetchOne(db, sql: sql) ?? 0 > 0
+    }
+
     static let all: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("1 rooms", foreignKeyChecks: .immediate) { db in try db.execute(sql: rooms) }
+        migrator.registerMigration(first, foreignKeyChecks: .immediate) { db in try db.execute(sql: rooms) }
         migrator.registerMigration("1 streams", foreignKeyChecks: .immediate) { db in try db.execute(sql: streams) }
         migrator.registerMigration("1 events", foreignKeyChecks: .immediate) { db in try db.execute(sql: events) }
         migrator.registerMigration("1 access", foreignKeyChecks: .immediate) { db in try db.execute(sql: access) }

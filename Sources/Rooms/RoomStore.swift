@@ -47,9 +47,10 @@ final class RoomStore: Sendable {
         do {
             var notices: [String] = []
             if isAlone {
+                StoreFiles.removeUnfinished(in: directory)
                 notices = try StoreInspection(path: path, directory: directory).keep()
-                try Self.look(at: path)
             }
+            try Self.look(at: path, wholly: isAlone)
             if !FileManager.default.fileExists(atPath: path) {
                 // SQLite gives its other files the permissions of this one.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -82,16 +83,17 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Refuses what is not to be opened, before anything is written.
-    private static func look(at path: String) throws {
+    /// Refuses what is not to be opened, before anything is written. `wholly`: also what is damaged.
+    private static func look(at path: String, wholly: Bool) throws {
         guard let size = FileIdentity(path: path)?.size, size > 0 else { return }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(Self.busySeconds)
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.read { db in
+            if try Migrations.areForeign(db) { throw Self.foreign(path) }
             if try Migrations.all.hasBeenSuperseded(db) { throw Self.newer(path) }
-            if size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
+            if wholly, size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
                 // Of several lines; the log has one.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem.split(separator: "\n").joined(separator: " "))
             }
@@ -115,6 +117,12 @@ final class RoomStore: Sendable {
 
     /// What an operator is told when the store cannot be used.
     func explain(_ error: any Error) -> StoreError { Self.explain(error, path: self.path) }
+
+    static func foreign(_ path: String) -> StoreError {
+        StoreError(
+            path: path, problem: "is another program's database: it has tables, and none of them is earshot's",
+            advice: "name another data directory (data.directory), or move the file away; it is as it was")
+    }
 
     static func newer(_ path: String) -> StoreError {
         StoreError(

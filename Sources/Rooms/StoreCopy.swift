@@ -18,7 +18,7 @@ import Darwin
 enum StoreCopy {
     /// Makes a file that stands for itself, without a log beside it: whole, checked and on disk, or not at all. Nobody but the owner may read it.
     static func make(of source: any DatabaseReader, at path: String) throws {
-        let partial = "\(path).partial-\(getpid())"
+        let partial = StoreFiles.ownedName("\(path).partial-")
         defer { for end in ["", "-journal", "-wal", "-shm"] { unlink(partial + end) } }
         guard FileManager.default.createFile(atPath: partial, contents: nil, attributes: [.posixPermissions: 0o600]) else {
             throw FileFailure("make", partial)

@@ -20,11 +20,14 @@ package struct StoreFolder: Sendable {
     private let directory: String
     /// Files of secrets that go with the store: without them its credentials and sealed addresses are worth nothing.
     private let secrets: [String]
+    /// Of them, those that open nothing but the store beside them.
+    private let ofStore: [String]
     private var path: String { RoomStore.path(in: self.directory) }
 
-    package init(directory: String, secrets: [String]) {
+    package init(directory: String, secrets: [String], ofStore: [String] = []) {
         self.directory = directory
         self.secrets = secrets
+        self.ofStore = ofStore
     }
 
     /// What a look at the store has found.
@@ -58,18 +61,32 @@ package struct StoreFolder: Sendable {
     package func check() throws -> Report {
         try self.explained {
             let isInUse = StoreLock.isHeld(directory: self.directory)
-            var problems: [String] = []
-            if !isInUse { problems += try StoreInspection(path: self.path, directory: self.directory).notices }
-            let store = try self.reader()
-            defer { try? store.close() }
-            return try store.read { db in
+            let report = try self.look(isInUse: isInUse)
+            // A server that was started meanwhile writes to what was not in use.
+            guard !report.problems.isEmpty, !isInUse, StoreLock.isHeld(directory: self.directory) else { return report }
+            return try self.look(isInUse: true)
+        }
+    }
+
+    private func look(isInUse: Bool) throws -> Report {
+        var problems: [String] = []
+        if !isInUse { problems += try StoreInspection(path: self.path, directory: self.directory).notices }
+        return try self.reading(isInUse: isInUse) { store in
+            try store.read { db in
                 let schema = try Migrations.version(db)
+                if try Migrations.areForeign(db) {
+                    problems.append("it is another program's database: it has tables, and none of them is earshot's")
+                } else if schema == 0 {
+                    problems.append("it is no store of earshot: it has no tables")
+                } else if try !db.tableExists("rooms") {
+                    problems.append("its table of rooms is missing")
+                }
                 if try Migrations.all.hasBeenSuperseded(db) {
                     problems.append("its schema (\(schema)) is newer than this version of earshot knows (\(Migrations.version))")
                 }
                 problems += try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.mostProblems))").filter { $0 != "ok" }
                     .map { $0.split(separator: "\n").joined(separator: " ") }
-                if schema >= Migrations.version { problems += try Self.strays(db) }
+                if schema >= Migrations.version, problems.isEmpty { problems += try Self.strays(db) }
                 return Report(
                     path: self.path, bytes: FileIdentity(path: self.path)?.size ?? 0,
                     logBytes: FileIdentity(path: self.path + "-wal")?.size ?? 0, isInUse: isInUse, schema: schema,
@@ -101,15 +118,19 @@ package struct StoreFolder: Sendable {
         return rows
     }
 
-    /// Does not write, nor take up changes into the store's own file.
-    private func reader() throws -> DatabaseQueue {
+    /// Does not write, nor take up changes into the store's own file. Beside a server it reads as the server does.
+    private func reading<T>(isInUse: Bool, _ body: (DatabaseQueue) throws -> T) throws -> T {
         guard let size = FileIdentity(path: self.path)?.size, size > 0 else {
             throw StoreError(path: self.path, problem: "is missing or empty", advice: "name the server's data directory")
         }
+        let view = isInUse ? nil : try StoreView(of: self.path)
+        defer { view?.remove() }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
-        return try DatabaseQueue(path: self.path, configuration: configuration)
+        let store = try DatabaseQueue(path: view?.path ?? self.path, configuration: configuration)
+        defer { try? store.close() }
+        return try body(store)
     }
 
     // MARK: - Backup
@@ -120,19 +141,26 @@ package struct StoreFolder: Sendable {
             guard !FileManager.default.fileExists(atPath: folder) else {
                 throw StoreError(path: folder, problem: "is there already", advice: "name a folder that is not there yet", isConflict: true)
             }
-            if !StoreLock.isHeld(directory: self.directory),
-                let notice = try StoreInspection(path: self.path, directory: self.directory).notices.first
-            {
+            guard !Self.lies(StoreCopy.folder(of: folder), in: self.directory) else {
+                throw StoreError(
+                    path: folder, problem: "is in the data directory itself, and would be lost with it",
+                    advice: "name a folder elsewhere, on another disk if there is one")
+            }
+            let isInUse = StoreLock.isHeld(directory: self.directory)
+            if !isInUse, let notice = try StoreInspection(path: self.path, directory: self.directory).notices.first {
                 throw StoreError(
                     path: self.path, problem: notice, advice: "start the server once, which says what is left, or restore a backup")
             }
-            let partial = "\(folder).partial-\(getpid())"
+            let partial = StoreFiles.ownedName("\(folder).partial-")
             guard mkdir(partial, 0o700) == 0 else { throw FileFailure("make", partial) }
             defer { try? FileManager.default.removeItem(atPath: partial) }
-            let store = try self.reader()
-            defer { try? store.close() }
-            guard try !store.read({ try Migrations.all.hasBeenSuperseded($0) }) else { throw RoomStore.newer(self.path) }
-            try StoreCopy.make(of: store, at: RoomStore.path(in: partial))
+            try self.reading(isInUse: isInUse) { store in
+                try store.read { db in
+                    if try Migrations.areForeign(db) { throw RoomStore.foreign(self.path) }
+                    if try Migrations.all.hasBeenSuperseded(db) { throw RoomStore.newer(self.path) }
+                }
+                try StoreCopy.make(of: store, at: RoomStore.path(in: partial))
+            }
             for name in self.secrets where FileManager.default.fileExists(atPath: "\(self.directory)/\(name)") {
                 try StoreCopy.copy("\(self.directory)/\(name)", to: "\(partial)/\(name)")
             }
@@ -145,9 +173,21 @@ package struct StoreFolder: Sendable {
 
     // MARK: - Restore
 
-    /// Puts a backup's files into the data directory, and what was there into a folder beside them, whose path is returned (nil: there was
+    /// What a restore has put aside.
+    package struct Former: Sendable, Equatable {
+        /// The folder with what was in the data directory.
+        package let folder: String
+        /// Of these files the backup has none: they are in that folder only.
+        package let missing: [String]
+    }
+
+    /// Puts a backup's files into the data directory, and what was there into a folder beside them, which is returned (nil: there was
     /// nothing). One that is cut off is to be run again: the server does not start before. Throws ``StoreError``.
-    package func restore(from backup: String) throws -> String? {
+    package func restore(from backup: String) throws -> Former? {
+        if let source = FileIdentity(path: backup), source == FileIdentity(path: self.directory) {
+            throw StoreError(
+                path: backup, problem: "is the data directory itself", advice: "name a folder that `earshot store backup` has made")
+        }
         let copy = StoreFolder(directory: backup, secrets: self.secrets)
         let report = try copy.check()
         guard report.problems.isEmpty else {
@@ -157,18 +197,41 @@ package struct StoreFolder: Sendable {
             if mkdir(self.directory, 0o700) != 0, errno != EEXIST { throw FileFailure("make", self.directory) }
             let lock = try StoreLock(directory: self.directory, store: self.path)
             defer { withExtendedLifetime(lock) {} }
-            let staged = "\(self.directory)/restore-\(getpid())"
+            let missing = try self.secretsWithoutSuccessor(in: backup)
+            StoreFiles.removeUnfinished(in: self.directory)
+            let staged = StoreFiles.ownedName("\(self.directory)/restore-")
             try? FileManager.default.removeItem(atPath: staged)
             guard mkdir(staged, 0o700) == 0 else { throw FileFailure("make", staged) }
             defer { try? FileManager.default.removeItem(atPath: staged) }
-            let source = try copy.reader()
-            try StoreCopy.make(of: source, at: RoomStore.path(in: staged))
-            try source.close()
+            try copy.reading(isInUse: report.isInUse) { try StoreCopy.make(of: $0, at: RoomStore.path(in: staged)) }
             for name in self.secrets where FileManager.default.fileExists(atPath: "\(backup)/\(name)") {
                 try StoreCopy.copy("\(backup)/\(name)", to: "\(staged)/\(name)")
             }
-            return try self.exchange(staged)
+            return try self.exchange(staged).map { Former(folder: $0, missing: missing) }
         }
+    }
+
+    /// The secrets that the data directory has and the backup lacks. Throws when one of them is needed for more than the store in its place.
+    private func secretsWithoutSuccessor(in backup: String) throws -> [String] {
+        let missing = self.secrets.filter {
+            FileIdentity(path: "\(self.directory)/\($0)") != nil && FileIdentity(path: "\(backup)/\($0)") == nil
+        }
+        if let secret = missing.first(where: { !self.ofStore.contains($0) }) {
+            throw StoreError(
+                path: backup, problem: "has no \(secret), and the data directory has one: what was made with it would be worth nothing",
+                advice: "to keep it, copy \(self.directory)/\(secret) into the backup; to do without it, move it out of the data directory")
+        }
+        return missing
+    }
+
+    /// Whether a folder that exists is the other one, or is in it.
+    private static func lies(_ folder: String, in other: String) -> Bool {
+        guard let place = realpath(folder, nil) else { return false }
+        defer { free(place) }
+        guard let base = realpath(other, nil) else { return false }
+        defer { free(base) }
+        let (path, start) = (String(cString: place), String(cString: base))
+        return path == start || path.hasPrefix(start.hasSuffix("/") ? start : start + "/")
     }
 
     /// From the mark on, a server that is started says that the restore was not finished.

@@ -133,20 +133,3 @@ struct StoreInspection {
         return self.notices.map { "\($0); it is kept as \(aside)" }
     }
 }
-
-/// Names of files beside the store.
-enum StoreFiles {
-    /// "20261122T101500Z", by the wall clock.
-    static func stamp() -> String {
-        let text = isoText(Int64(Date().timeIntervalSince1970 * 1_000))
-        return text.prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
-    }
-
-    /// The name, or one like it that no file has.
-    static func free(_ path: String) -> String {
-        guard FileManager.default.fileExists(atPath: path) else { return path }
-        var number = 2
-        while FileManager.default.fileExists(atPath: "\(path)-\(number)") { number += 1 }
-        return "\(path)-\(number)"
-    }
-}

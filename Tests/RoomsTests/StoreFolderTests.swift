@@ -35,7 +35,7 @@ import Testing
 
     @Test func backupBesideAServerAndRestore() async throws {
         try await Self.withFolders { data, base in
-            let folder = StoreFolder(directory: data, secrets: Self.secrets)
+            let folder = StoreFolder(directory: data, secrets: Self.secrets, ofStore: ["admin-token"])
             let registry = try RoomRegistry(directory: data, settings: RoomRegistry.Settings())
             try await registry.start()
             try await Self.create("kept", in: registry)
@@ -57,7 +57,9 @@ import Testing
             await registry.stop()
             try Data("other".utf8).write(to: URL(fileURLWithPath: data + "/keys.json"))
             try Data("token".utf8).write(to: URL(fileURLWithPath: data + "/admin-token"))
-            let aside = try #require(try folder.restore(from: backup))
+            let former = try #require(try folder.restore(from: backup))
+            let aside = former.folder
+            #expect(former.missing == ["admin-token"])
             #expect(try Self.rooms(data) == ["kept"])
             #expect(try Self.rooms(aside) == ["kept", "later"])
             #expect(FileManager.default.contents(atPath: data + "/keys.json") == Data("secret of keys.json".utf8))

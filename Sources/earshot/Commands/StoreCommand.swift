@@ -93,8 +93,9 @@ struct StoreCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Put a backup in the place of the data directory's database and keys.",
             discussion: """
-                The server must not run. What was there is kept, in a folder before-restore-… in the data directory. When the command is cut \
-                off, run it again: until it has ended the server does not start.
+                The server must not run. What was there is kept, in a folder before-restore-… in the data directory. A backup that lacks a key \
+                which the data directory has is refused. When the command is cut off, run it again: until it has ended the server does not \
+                start.
                 """)
         @Argument(help: ArgumentHelp("A folder that `earshot store backup` has made.", valueName: "BACKUP")) var backup: String
         @OptionGroup var directory: DataDirectoryOption
@@ -103,8 +104,12 @@ struct StoreCommand: AsyncParsableCommand {
             let backup = Folder.name(self.backup)
             // The data directory may be gone with its disk.
             try await self.directory.withStore(mustExist: false) { store in
-                let aside = try store.restore(from: backup)
-                if let aside { Console.complain("what was there is in \(DisplayText.escaped(aside))") }
+                if let former = try store.restore(from: backup) {
+                    Console.complain("what was there is in \(DisplayText.escaped(former.folder))")
+                    for name in former.missing {
+                        Console.complain("\(name) is there only: the backup has none, and the restored store has other tokens")
+                    }
+                }
                 try Console.print("restored from \(DisplayText.escaped(backup))")
             }
         }
@@ -128,7 +133,7 @@ extension DataDirectoryOption {
                     .notFound, "cannot use the data directory \(self.path): \(Console.explain(errno))\nGive --data DIR.")
             }
             do {
-                try body(StoreFolder(directory: self.path, secrets: ServerSecrets.files))
+                try body(StoreFolder(directory: self.path, secrets: ServerSecrets.files, ofStore: [FirstToken.fileName]))
             } catch let error as StoreError {
                 throw CommandFailure(error.isConflict ? .conflict : .failed, DisplayText.escaped("\(error)"))
             }

@@ -1,0 +1,104 @@
+import Foundation
+import GRDB
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A closed store as it is read without changing its files. Blocks.
+///
+/// SQLite writes to the index beside the log even when it only reads, and that index may be the only evidence that the log has lost its end.
+/// So it reads the store and its log by other names, in a folder of their own, where it makes itself another index. The names are links; where
+/// the folder takes none, the files are copied to the system's folder for temporary files.
+struct StoreView {
+    /// The store's other name.
+    let path: String
+    private let folder: String
+
+    private static let infix = ".view-"
+
+    /// Throws ``FileFailure``.
+    init(of store: String) throws {
+        let name = StoreFiles.ownedName(store + Self.infix)
+        do {
+            try self.init(of: store, in: name) { link($0, $1) == 0 }
+        } catch {
+            let copy = StoreFiles.ownedName("\(FileManager.default.temporaryDirectory.path)/earshot\(Self.infix)")
+            try self.init(of: store, in: copy) { source, target in
+                do {
+                    try FileManager.default.copyItem(atPath: source, toPath: target)
+                    return true
+                } catch {
+                    return false
+                }
+            }
+        }
+    }
+
+    private init(of store: String, in folder: String, _ make: (String, String) -> Bool) throws {
+        self.folder = folder
+        self.path = RoomStore.path(in: folder)
+        // Left by a process that had the same number.
+        try? FileManager.default.removeItem(atPath: folder)
+        guard mkdir(folder, 0o700) == 0 else { throw FileFailure("make", folder) }
+        for end in ["", "-wal"] where FileIdentity(path: store + end) != nil {
+            guard make(store + end, self.path + end) else {
+                let failure = FileFailure("make", self.path + end)
+                self.remove()
+                throw failure
+            }
+        }
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: self.folder) }
+}
+
+/// Names of files beside the store.
+enum StoreFiles {
+    /// "20261122T101500Z", by the wall clock.
+    static func stamp() -> String {
+        let text = isoText(Int64(Date().timeIntervalSince1970 * 1_000))
+        return text.prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
+    }
+
+    /// The name, or one like it that no file has.
+    static func free(_ path: String) -> String {
+        guard FileManager.default.fileExists(atPath: path) else { return path }
+        var number = 2
+        while FileManager.default.fileExists(atPath: "\(path)-\(number)") { number += 1 }
+        return "\(path)-\(number)"
+    }
+
+    // MARK: Unfinished files
+
+    private static let unfinished = [".partial-", ".view-", "restore-"]
+
+    /// The name of what this process alone makes, and may leave behind unfinished when it is killed.
+    static func ownedName(_ prefix: String) -> String { "\(prefix)\(getpid())" }
+
+    /// Removes what processes that are gone have left unfinished beside the store. As far as it can be.
+    static func removeUnfinished(in directory: String) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
+            guard let owner = self.owner(of: name), kill(owner, 0) != 0, errno == ESRCH else { continue }
+            try? FileManager.default.removeItem(atPath: "\(directory)/\(name)")
+        }
+    }
+
+    /// Whose unfinished file that is, "earshot.db.schema-8.partial-4711-journal"; nil: it is none.
+    static func owner(of name: String) -> pid_t? {
+        for mark in self.unfinished {
+            guard let range = name.ranges(of: mark).last else { continue }
+            guard name.hasPrefix(RoomStore.fileName) || (mark == "restore-" && range.lowerBound == name.startIndex) else { continue }
+            let digits = name[range.upperBound...].prefix { $0.isASCII && $0.isNumber }
+            guard ["", "-journal", "-wal", "-shm"].contains(name[digits.endIndex...]), let number = pid_t(digits), number > 0 else {
+                continue
+            }
+            return number
+        }
+        return nil
+    }
+}
