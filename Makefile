@@ -8,7 +8,7 @@ ARGS ?=
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
-	@echo "ARGS='…' goes on to run (earshot serve), test (swift test) and bench."
+	@echo "ARGS='…' goes on to run (earshot serve), test (swift test), mutants and bench."
 
 run: ## build and start the server; it prints its addresses
 	@exec scripts/run.sh $(ARGS)
@@ -34,6 +34,9 @@ sanitize: ## the address and thread sanitizers over the tests of all but the ser
 
 fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); ten seconds in `make test`
 	@scripts/packages.sh sanitize && exec scripts/fuzz.sh $${FUZZ_SECONDS:-1800} $(ARGS)
+
+mutants: ## change limits, comparisons and branches of the pure floors one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
+	@exec scripts/mutants.sh $(ARGS)
 
 demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
 	@exec scripts/demo.sh

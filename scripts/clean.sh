@@ -3,9 +3,9 @@
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
 
-rm -rf .build .build-{debug,release,thread,address}
+rm -rf .build .build-{debug,release,thread,address,mutants}
 root=$(scratch_root)
-for folder in "$root"/{debug,release,thread,address}-????????????; do
+for folder in "$root"/{debug,release,thread,address,mutants}-????????????; do
     [[ -n $root && -f $folder/.used ]] || continue
     say "removing $folder"
     rm -rf "$folder"

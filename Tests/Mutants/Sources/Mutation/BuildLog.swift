@@ -1,0 +1,23 @@
+/// Errors in what a Swift build printed.
+package enum BuildLog {
+    package struct Place: Hashable, Sendable {
+        package let path: String
+        package let line: Int
+
+        package init(path: String, line: Int) {
+            self.path = path
+            self.line = line
+        }
+    }
+
+    /// Where the compiler reported errors: lines of the form `/path/File.swift:12:5: error: …`.
+    package static func errors(in log: String) -> Set<Place> {
+        Set(
+            log.split(whereSeparator: \.isNewline).compactMap { line in
+                guard let match = line.prefixMatch(of: #/(/[^:]+\.swift):(\d+):\d+: error: /#), let number = Int(match.2) else {
+                    return nil
+                }
+                return Place(path: String(match.1), line: number)
+            })
+    }
+}

@@ -1,0 +1,77 @@
+import SwiftOperators
+import SwiftParser
+import SwiftSyntax
+
+/// Mutants of source text, and the text in which they can be switched on one at a time.
+package enum Mutation {
+    /// Every mutant of a file, in no order that matters.
+    package static func mutants(of source: String, file: String) -> [Mutant] {
+        // Unknown operators fold somehow; the text is taken from the source in any case.
+        let tree = OperatorTable.standardOperators.foldAll(Parser.parse(source: source)) { _ in }
+        let finder = SiteFinder(source: source, file: file)
+        finder.walk(tree)
+        return finder.mutants
+    }
+
+    /// The switch, one file for each module that has mutants.
+    ///
+    /// `@usableFromInline` lets default arguments and inlinable code call it; without inlining 200 calls of it cost the compiler nothing.
+    package static let switchFile = """
+        #if canImport(Glibc)
+        import Glibc
+        #elseif canImport(Musl)
+        import Musl
+        #else
+        import Darwin
+        #endif
+
+        /// The number of the one mutant that is on; 0: none is.
+        private let activeMutant: Int = getenv("EARSHOT_MUTANT").flatMap { Int(String(cString: $0)) } ?? 0
+
+        @usableFromInline @inline(never)
+        func mutant(_ id: Int) -> Bool { id == activeMutant }
+
+        @usableFromInline @inline(never)
+        func negated(_ id: Int, _ condition: Bool) -> Bool { mutant(id) != condition }
+
+        """
+
+    /// A file in which each of the mutants can be switched on. Their ranges must not overlap.
+    package static func rewrite(_ source: String, with mutants: [Mutant]) -> Rewritten {
+        let lines = SourceLines(source)
+        var text = ""
+        var end = 0
+        var moved: [(end: Int, newlines: Int)] = []
+        for mutant in mutants.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+            let replacement = mutant.switchable.replacing(Mutant.idPlaceholder, with: "\(mutant.id)")
+            text += lines.text(end..<mutant.range.lowerBound) + replacement
+            end = mutant.range.upperBound
+            moved.append((end, replacement.count { $0 == "\n" } - lines.newlines(in: mutant.range)))
+        }
+        text += lines.text(end..<source.utf8.count)
+        func line(_ offset: Int) -> Int { lines.line(at: offset) + moved.reduce(0) { $1.end <= offset ? $0 + $1.newlines : $0 } }
+        func places(_ range: (Mutant) -> Range<Int>) -> [Int: ClosedRange<Int>] {
+            Dictionary(uniqueKeysWithValues: mutants.map { ($0.id, line(range($0).lowerBound)...line(range($0).upperBound)) })
+        }
+        return Rewritten(text: text, lines: places(\.range), statementLines: places(\.statement))
+    }
+}
+
+/// A file with its mutants in it.
+package struct Rewritten: Sendable {
+    package let text: String
+    /// Where each mutant now stands, from 1, by its number.
+    package let lines: [Int: ClosedRange<Int>]
+    /// Where the statement around it stands.
+    package let statementLines: [Int: ClosedRange<Int>]
+
+    /// The mutants that the compiler most likely means by an error in this line; empty only when the file has none.
+    package func suspects(line: Int) -> [Int] {
+        for places in [self.lines, self.statementLines] {
+            let hit = places.filter { $0.value.contains(line) }.keys
+            if !hit.isEmpty { return hit.sorted() }
+        }
+        let distance = { (place: ClosedRange<Int>) in max(place.lowerBound - line, line - place.upperBound) }
+        return self.lines.min { (distance($0.value), $0.key) < (distance($1.value), $1.key) }.map { [$0.key] } ?? []
+    }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# mutants.sh [COUNT [SEED [FILES]]]: whether the tests of the pure floors notice small changes of their source: limits one higher or lower,
+# comparisons and branches the wrong way round, checks and early exits left out. COUNT (200) changes are drawn by SEED (1) from the
+# files whose path the regular expression FILES finds (all). They are compiled into a copy of the tree all at once, each behind a switch; then
+# the floor's tests run once for each. Fails when more than a tenth survives that Tests/Mutants/explained.txt does not explain.
+# mutants.sh again: runs those that survived the last time, with the tests as they are now.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/packages.sh build
+export EARSHOT_CORE=Media,RTMP,HLS,Talk,Rooms,Relay,Upstream,CLibRTMP,COpenSSL,HLSCheck,SignalCheck
+. scripts/build-env.sh
+
+clone=$PWD
+enter_scratch mutants
+say "the tests of the tool itself"
+swift test --package-path Tests/Mutants --scratch-path "$SCRATCH/tool" 9>&-
+tool=$(swift build --package-path Tests/Mutants --scratch-path "$SCRATCH/tool" --show-bin-path 9>&-)/mutants
+
+step=run
+if [[ ${1:-} == again ]]; then
+    step=again
+    "$tool" refresh "$clone" "$SCRATCH"
+else
+    "$tool" draw "$clone" "$SCRATCH" "${1:-200}" "${2:-1}" "${3:-.}"
+fi
+
+# A change that does not compile is taken out; then the rest is built. What one such hides shows in the next round.
+for ((round = 1; ; round++)); do
+    say "build, round $round"
+    if swift build --build-tests --package-path "$SCRATCH/copy" --scratch-path "$SCRATCH/build" 9>&- >"$SCRATCH/build.log" 2>&1; then break; fi
+    if ! "$tool" drop "$clone" "$SCRATCH" "$SCRATCH/build.log" || ((round == 30)); then
+        grep -E 'error' "$SCRATCH/build.log" | sort -u | head -n 20 >&2
+        say "the copy with the mutants does not build; see $SCRATCH/build.log"
+        exit 1
+    fi
+done
+binaries=$(swift build --package-path "$SCRATCH/copy" --scratch-path "$SCRATCH/build" --show-bin-path 9>&-)
+exec nice -n 10 "$tool" "$step" "$clone" "$SCRATCH" "$binaries/earshotPackageTests.xctest" 9>&-
