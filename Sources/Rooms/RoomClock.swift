@@ -13,6 +13,10 @@ import Musl
 #else
 import Darwin
 #endif
+// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `timespec`.
+#if canImport(CoreFoundation)
+import CoreFoundation
+#endif
 
 /// Milliseconds since 1970 for all that the store keeps: the machine's steady clock and an offset, so that a leap of the wall clock moves
 /// no deadline. Any thread.
