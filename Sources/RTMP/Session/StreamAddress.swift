@@ -54,9 +54,8 @@ package struct StreamAddress: Sendable, Equatable {
 
     /// To Swift a slash is another character where a combining mark follows; to whoever reads bytes it is a slash, behind which `..` may stand.
     private static func components(_ path: String) throws(StreamAddressError) -> [String] {
-        let components = path.split(separator: "/").map(String.init)
-        guard components.count == path.utf8.split(separator: UInt8(ascii: "/")).count else { throw .combinedSeparator }
-        return components
+        guard path.utf8.count(where: { $0 == UInt8(ascii: "/") }) == path.count(where: { $0 == "/" }) else { throw .combinedSeparator }
+        return path.split(separator: "/").map(String.init)
     }
 }
 
