@@ -22,8 +22,6 @@ attempt "tests of the links" run_tests --filter UpstreamTests
 attempt "tests of the server" run_tests --filter EarshotServerTests --skip LoadedServer
 # These load both cores.
 attempt "loaded server" run_tests --filter LoadedServerTests
-# And these have every message be sent when it is due.
-attempt "talk by the clock" run_tests --filter LoadedServerTalkTests
 attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-

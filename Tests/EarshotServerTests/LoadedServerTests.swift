@@ -95,11 +95,11 @@ extension EarshotProcess {
     }
 
     private func api(_ path: String) async throws -> JSON {
-        // A connection of its own, which is gone with the answer: none of them is taken for what the load left behind.
-        let answer = try await HTTPAnswer.call(
-            "GET", "\(self.http)/api/v1/\(path)", token: self.token, headers: ["Connection": "close"])
-        guard answer.status == 200 else { throw TimedOut(description: "\(path): \(answer.status) \(answer.text)") }
-        return try answer.json()["data"]
+        // A process of its own, whose connection is gone with it: none is taken for what the load left behind.
+        let curl = try await ClientProcess.run(
+            ["curl", "-sS", "--fail-with-body", "-H", "Authorization: Bearer \(self.token)", "\(self.http)/api/v1/\(path)"], within: 60)
+        guard curl.status == 0 else { throw TimedOut(description: "\(path): \(curl.text) \(curl.errors)") }
+        return JSON(try JSONSerialization.jsonObject(with: curl.output))["data"]
     }
 
     /// Runs the load generator; fails when it found a wrong byte.

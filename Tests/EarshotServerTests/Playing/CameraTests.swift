@@ -28,8 +28,8 @@ import Testing
             }) { server in
                 let client = try await TagClient.publish(to: server, "live/cam1")
                 let publisher = PacedPublisher(client)
-                // Enough to begin with; the rest when the players are there.
-                let joinMs: UInt32 = 1_500
+                // Enough to begin with, though pictures are announced and do not come; the rest when the players are there.
+                let joinMs: UInt32 = 2_600
                 try await publisher.send(tags.filter { $0.timestamp < joinMs })
                 async let bodies = Captured.bodies(server, "cam1", in: directory)
                 async let messages = Captured.messages(server, "cam1", in: directory)
