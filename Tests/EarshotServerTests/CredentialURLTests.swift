@@ -79,7 +79,7 @@ import Testing
         let error = #expect(throws: FieldError.self) {
             try Self.urls().push(self.path, .init(scheme: .jwt, lifetimeSeconds: 60, user: "a b"), nowMs: self.nowMs)
         }
-        #expect(error?.field == "user")
+        #expect(error?.field == "userId")
     }
 
     @Test func withoutSigningURLsAreBare() throws {

@@ -44,7 +44,7 @@ import Testing
         ("GET", "/healthz", "Upgrade: websocket", "", 200),
         ("GET", "/nothing", "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13", "", 404),
         ("POST", "/nothing", "Upgrade: h2c\r\nConnection: Upgrade", "{\"a\":1}", 404),
-        ("POST", "/events", "Upgrade: websocket\r\nConnection: Upgrade", "", 404),
+        ("POST", "/events", "Upgrade: websocket\r\nConnection: Upgrade", "", 405),
         ("GET", "/events/", "Upgrade: websocket\r\nConnection: Upgrade", "", 404),
         ("GET", "/events", "Connection: keep-alive", "", 426),
         ("GET", "/events?after=1", "Upgrade: h2c\r\nConnection: Upgrade", "", 426),

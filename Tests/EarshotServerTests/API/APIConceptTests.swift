@@ -95,7 +95,7 @@ import Testing
 
     /// The former names hold the same values.
     @Test func formerNamesHoldTheSame() async throws {
-        try await TestServer.run { server in
+        try await TestServer.run({ $0.talk.always = true }) { server in
             let api = try await CheckedAPI(server)
             let publisher = try await RawClient.publishing(server.port, "cam1")
             let session = try await api.ok("GET", "sessions?role=publisher")["list"][0]
@@ -120,7 +120,7 @@ import Testing
             "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999",
             "recordingId": "0123456789abcdef", "snapshotId": "0123456789abcdef", "app": "live", "name": "nothing",
         ]
-        try await TestServer.run { server in
+        try await TestServer.run({ $0.talk.always = true }) { server in
             let api = try await CheckedAPI(server)
             var named: Set<String> = []
             for route in APIRoute.all where !route.pathForm.inputs.isEmpty {
