@@ -74,7 +74,7 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func theFloorOutlivesAStall() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
-            try "talk:\n  mode: ptt\n".write(to: config, atomically: true, encoding: .utf8)
+            try "talk:\n  mode: ptt\n  idle: 8s\n".write(to: config, atomically: true, encoding: .utf8)
             try await EarshotProcess.serve(data: directory, ["--config", config.path]) { server in
                 let port = try Int(server.rtmp.split(separator: ":").last.orThrow()).orThrow()
                 func api(_ path: String) async throws -> JSON {
@@ -90,15 +90,15 @@ import Testing
                     try await eventually("the floor") { try await api("rooms/r1/talk")["holders"].list.map(\.string) == ["ann"] }
                     server.process.send(SIGSTOP)
                     // Longer than the floor stays with somebody who sends nothing.
-                    try await Task.sleep(for: .seconds(4))
+                    try await Task.sleep(for: .seconds(10))
                     server.process.send(SIGCONT)
                     try await eventually("the end of the stall") { server.process.errorsSoFar.contains("stood still") }
                     try await eventually("ann's voice") { try await api("rooms/r1/talk")["members"][0]["speaking"].bool == true }
+                    let floor = try await api("rooms/r1/events?limit=1000")["list"].list.compactMap { $0["kind"].string }.filter {
+                        $0.hasPrefix("talk.floor.")
+                    }
+                    #expect(floor == ["talk.floor.granted"])
                 }
-                let floor = try await api("rooms/r1/events?limit=1000")["list"].list.compactMap { $0["kind"].string }.filter {
-                    $0.hasPrefix("talk.floor.")
-                }
-                #expect(floor.first == "talk.floor.granted" && floor.dropFirst().allSatisfy { $0 == "talk.floor.released" }, "\(floor)")
                 for client in [ann, camera] { await client.close() }
             }
         }
