@@ -114,8 +114,11 @@ package final class RoomClock: Sendable {
             var now = self.sources.wallMs()
             if let mark, let boot = self.sources.bootID, mark.bootID == boot, mark.steadyMs <= steady {
                 now = mark.roomMs + (steady - mark.steadyMs)
+                // What is stored may be a little ahead of that, by slewing. What is far ahead is of a time when the clock was wrong.
+                if let newestMs, newestMs - now <= Self.leapMs { now = max(now, newestMs) }
+            } else if let newestMs {
+                now = max(now, newestMs)
             }
-            if let newestMs { now = max(now, newestMs) }
             state = State(offsetMs: now - steady, seenMs: steady)
         }
     }
