@@ -40,6 +40,7 @@ import Testing
                 #expect(violations.isEmpty, "\(violations)")
                 try await publishing
                 await client.close()
+                try await eventually("the playlist's end") { try await live.playlist().text.contains("#EXT-X-ENDLIST") }
                 // At once: sessions end when nothing is asked for a while.
                 let segments = try await Captured.segments(live, server, "cam1", in: directory)
 
