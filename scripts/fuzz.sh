@@ -37,7 +37,12 @@ program=$SCRATCH/debug/earshot-fuzz
 
 work=$(mktemp -d)
 running=()
-trap 'for id in "${running[@]:-}"; do [[ -z $id ]] || kill "$id" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+end() {
+    local id
+    for id in "${running[@]}"; do kill "$id" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap end EXIT
 # Two handlers of the same signals: libFuzzer's keeps the input.
 export SWIFT_BACKTRACE=enable=no
 # detect_stack_use_after_return costs a third of the speed; Swift has no such pointers.
