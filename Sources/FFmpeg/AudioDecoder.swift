@@ -58,7 +58,8 @@ package final class AudioDecoder {
             let first = isPlanar ? 0 : channel
             let step = isPlanar ? 1 : channels
             switch format {
-            case AV_SAMPLE_FMT_FLT, AV_SAMPLE_FMT_FLTP: planes.append(Self.read(bytes, count, first, step) { (sample: Float) in sample })
+            case AV_SAMPLE_FMT_FLT, AV_SAMPLE_FMT_FLTP:
+                planes.append(Self.read(bytes, count, first, step) { (sample: Float) in Self.tame(sample) })
             case AV_SAMPLE_FMT_S16, AV_SAMPLE_FMT_S16P:
                 planes.append(Self.read(bytes, count, first, step) { (sample: Int16) in Float(sample) / 32_768 })
             case AV_SAMPLE_FMT_U8, AV_SAMPLE_FMT_U8P:
@@ -69,6 +70,14 @@ package final class AudioDecoder {
             }
         }
         return PCM(sampleRate: rate, planes: planes)
+    }
+
+    /// Of decoded sound, 1.0 at full scale: damaged data can decode to anything, and libav's AAC encoder does not end with what is no number or
+    /// far too loud.
+    package static let loudest: Float = 4
+
+    private static func tame(_ sample: Float) -> Float {
+        sample.isFinite ? min(max(sample, -Self.loudest), Self.loudest) : 0
     }
 
     private static func read<Sample: BitwiseCopyable>(

@@ -55,6 +55,8 @@ private struct AudioRun {
     private func check(_ runs: [PCM]) throws(FFmpegError) {
         for run in runs {
             expect(run.planes.allSatisfy { $0.count == run.count } && run.sampleRate > 0, "planes of different lengths")
+            let isSound = run.planes.allSatisfy { $0.allSatisfy { abs($0) <= AudioDecoder.loudest } }
+            expect(isSound, "samples that are no sound")
             let mono = try self.resampler.convert(run)
             expect(mono.channels == 1 && mono.sampleRate == 48_000, "\(mono.channels) channels at \(mono.sampleRate) Hz")
         }
