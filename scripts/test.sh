@@ -27,6 +27,7 @@ attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address
+attempt fuzzing scripts/fuzz.sh ci
 attempt "thread sanitizer" scripts/sanitize.sh thread
 attempt budgets Benchmarks/budget.sh
 finish
