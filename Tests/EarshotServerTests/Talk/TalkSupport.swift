@@ -34,8 +34,11 @@ struct TalkRoom: Sendable {
         }
     }
 
-    /// Viewers that a busy machine keeps from reading for seconds are not cut.
-    static func patient(_ config: inout ServerConfig) { config.relay.maxBehindMs = 600_000 }
+    /// Viewers that a busy machine keeps from reading, or from being written to, for seconds are not cut and miss nothing.
+    static func patient(_ config: inout ServerConfig) {
+        config.relay.maxBehindMs = 600_000
+        config.talk.maxQueueMs = 10_000
+    }
 
     func talk() async throws -> JSON { try await self.server.api("rooms/r1/talk") }
 
