@@ -131,7 +131,7 @@ final class TalkChannel: Sendable {
         state.emptySinceMs = nil
         guard !state.isTicking else { return }
         state.isTicking = true
-        state.tickedMs = nil
+        state.tickedMs = Self.nowMs
         self.clock.add(self)
     }
 

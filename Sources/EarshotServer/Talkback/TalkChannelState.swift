@@ -20,7 +20,7 @@ struct TalkChannelState {
     var held: Set<StreamPath> = []
     var isTicking = false
     var isClosed = false
-    /// When the newest tick was due; nil: there was none since it ticks.
+    /// When the newest tick was due, or the channel began to tick; nil: it never did.
     var tickedMs: Int64?
     var emptySinceMs: Int64?
     var toldMs: Int64 = 0
