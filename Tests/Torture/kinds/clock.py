@@ -134,7 +134,7 @@ class _Life:
     def _look_at_times(self, events):
         """Rooms' time runs evenly: what was made here is dated now, not in other years."""
         now = time.time()
-        self.context.count("leaps followed", sum(event["kind"] == "clock.adopted" for event in events))
+        self.context.count("leaps told", sum(event["kind"] == "clock.leapt" for event in events))
         for event in events:
             stamp = _seconds(event["at"])
             if not self.context.expect(abs(stamp - now) < (13 * HOUR if self.follows else HOUR), f"event {event['id']} ({event['kind']}) is dated {event['at']}"):
