@@ -197,7 +197,7 @@ class Actor(threading.Thread):
         answer = entry["answer"]
         if answer and "version" in answer:
             self.versions[room] = answer["version"]
-        if entry["status"] == 404 and (entry["error"] or {}).get("field") == "room" or (answer or {}).get("state") in ("closed", "expired"):
+        if entry["status"] == 404 and (entry["error"] or {}).get("field") == "roomId" or (answer or {}).get("state") in ("closed", "expired"):
             self.there.discard(room)
         elif entry["status"] is not None and entry["status"] < 400:
             self.there.add(room)

@@ -48,7 +48,7 @@ def _apply(op, room, events):
     if op.kind in STREAM_CALLS:
         return STREAM_CALLS[op.kind](op, room, events)
     if not room.exists:
-        return refused(op, room, 404, "not_found", field="room")
+        return refused(op, room, 404, "not_found", field="roomId")
     if op.if_match is not None and not _is_of(room, op.if_match):
         return refused(op, room, 412, "precondition_failed", field="If-Match")
     return CALLS[op.kind](op, room, events)
@@ -292,7 +292,7 @@ def _gone(op, room, events, kind):
     members = dict(room.members)
     user = op.asked["user"]
     if user not in members:
-        return refused(op, room, 404, "not_found", field="member")
+        return refused(op, room, 404, "not_found", field="userId")
     succeeded(op)
     change = Change(room, _now(op), events)
     del members[user]

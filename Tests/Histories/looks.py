@@ -24,14 +24,14 @@ def succeeded(op):
 
 def _get(op, room):
     if not room.exists:
-        return refused(op, room, 404, "not_found", field="room")
+        return refused(op, room, 404, "not_found", field="roomId")
     succeeded(op)
     return observe(room, op.answer)
 
 
 def _members(op, room):
     if not room.exists:
-        return refused(op, room, 404, "not_found", field="room")
+        return refused(op, room, 404, "not_found", field="roomId")
     succeeded(op)
     shown = tuple(tuple(pair) for pair in op.answer["members"])
     if shown != room.members or op.answer["total"] != len(shown):

@@ -77,7 +77,7 @@ class RoomTests(Case):
 
     def test_a_refusal_that_nothing_asks_for_is_found(self):
         story = self.begun()
-        story.call("patch", None, 404, error={"type": "not_found", "field": "room"}, asked={"title": "two"})
+        story.call("patch", None, 404, error={"type": "not_found", "field": "roomId"}, asked={"title": "two"})
         story.read()
         self.assertWrong(story, "it was refused (404 not_found), expected to succeed")
 
