@@ -2,23 +2,27 @@
 # sanitize.sh address|thread [FLAGS OF swift test]: runs tests built with that sanitizer, all or those that the flags choose. A misuse of
 # memory, a leak or a data race fails it.
 #
-# Address: all targets that read what peers send or hand memory to C. Thread: those whose objects several threads share. Not the server, which
+# Address: all targets that read what peers send or hand memory to C. Thread: the relay, whose objects several threads share. Not the server, which
 # with all that it needs would take a quarter of an hour each.
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
 
-sanitizer=${1:-}
+sanitizer=${1:-} without_leaks=()
 case $sanitizer in
 address)
     # The fuzz targets' program is built in the same folder (fuzz.sh).
     export EARSHOT_CORE=$ADDRESS_CORE EARSHOT_FUZZ=1
-    tests=(--filter '^(Media|RTMP|HLS|Talk|FFmpeg|Upstream|Relay)Tests\.')
+    tests=(--filter '^(Media|RTMP|HLS|Talk|Upstream|Relay)Tests\.')
+    # Foundation's Process never lets itself go, nor what belongs to it: these start ffmpeg and ffprobe. The fuzz targets look for leaks of
+    # muxers and decoders.
+    without_leaks=(--filter '^FFmpegTests\.')
     # Links wait half a second for servers that would wait for hundreds of other tests.
     width=2
     ;;
 thread)
-    export EARSHOT_CORE=Media,Relay,Talk,SignalCheck
-    tests=(--filter '^(Relay|Talk)Tests\.')
+    # Not Talk: its values belong to one thread each, and its hours of simulated talk take too long so.
+    export EARSHOT_CORE=Media,Relay
+    tests=(--filter '^RelayTests\.')
     width=6
     ;;
 *)
@@ -27,7 +31,7 @@ thread)
     ;;
 esac
 shift
-if (($#)); then tests=("$@"); fi
+if (($#)); then tests=("$@") without_leaks=(); fi
 
 # Each step takes several times as long here.
 export EARSHOT_CHURN_VIEWERS=${EARSHOT_CHURN_VIEWERS:-3000}
@@ -46,5 +50,9 @@ enter_scratch "$sanitizer"
 start=$SECONDS
 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$SCRATCH" 9>&-
 say "built for the $sanitizer sanitizer in $((SECONDS - start)) s"
-swift test --skip-build --sanitize="$sanitizer" --disable-xctest --scratch-path "$SCRATCH" \
-    --experimental-maximum-parallelization-width "$width" "${tests[@]}" 9>&-
+run() {
+    swift test --skip-build --sanitize="$sanitizer" --disable-xctest --scratch-path "$SCRATCH" \
+        --experimental-maximum-parallelization-width "$width" "$@" 9>&-
+}
+run "${tests[@]}"
+if ((${#without_leaks[@]})); then ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run "${without_leaks[@]}"; fi
