@@ -27,8 +27,11 @@ def arguments():
     parser.add_argument("--share", type=float, default=1, help="a part of the long form's rounds, such as 0.1")
     parser.add_argument("--seed", type=int, help="repeats a run's choices (default: another one each time)")
     parser.add_argument("--folder", help="where data directories and logs go (default: a new folder for temporary files)")
+    parser.add_argument("--lanes", type=int, help=f"so many kinds at a time (default: 1, in the short form {CI_LANES})")
     parser.add_argument("--keep", action="store_true", help="keep all data directories and logs, also where nothing was found")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.lanes = max(1, options.lanes or (CI_LANES if options.ci else 1))
+    return options
 
 
 class Outcome:
@@ -117,7 +120,7 @@ def main():
         make_sample(os.path.join(folder, "sample.flv"))
         outcomes = [Outcome(context) for context in plan(options, folder)]
         try:
-            run_all([outcome for outcome in outcomes if outcome.context.name != kinds.ALONE], CI_LANES if options.ci else 1)
+            run_all([outcome for outcome in outcomes if outcome.context.name != kinds.ALONE], options.lanes)
             run_all([outcome for outcome in outcomes if outcome.context.name == kinds.ALONE], 1)
         except (KeyboardInterrupt, SystemExit) as why:
             # What runs ends with this process.

@@ -26,7 +26,7 @@ def say(text):
 
 
 class NotHere(Exception):
-    """This machine cannot run a kind; the text says what it lacks."""
+    """The kernel grants no right that a kind needs; the text says which. What is not installed is a finding instead."""
 
 
 class Context:
@@ -107,7 +107,7 @@ def preload_clock():
         path = f"{folder}/faketime/libfaketimeMT.so.1"
         if os.path.exists(path):
             return path
-    raise NotHere("libfaketime is not installed")
+    raise RuntimeError("libfaketime is not installed: scripts/packages.sh test does that")
 
 
 @contextlib.contextmanager

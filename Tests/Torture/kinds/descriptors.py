@@ -8,7 +8,7 @@ import socket
 
 from media import Publisher, Viewer
 from server import Server
-from tools import NotHere, eventually
+from tools import eventually
 
 # Who says nothing stays.
 SETTINGS = {"limits.handshake": "5m", "limits.connect": "5m", "limits.httpHead": "5m", "recording.apps": "live", "recording.minFree": "0B"}
@@ -26,7 +26,7 @@ GREETINGS = (
 
 def run(context):
     if not shutil.which("prlimit"):
-        raise NotHere("prlimit is not installed")
+        raise RuntimeError("prlimit is not installed: scripts/packages.sh test does that")
     waves = 2 if context.is_short else 6
     for number in context.each_round():
         folder = context.path(f"round-{number}", "")

@@ -29,7 +29,7 @@ BEHIND = 4_500
 
 def run(context):
     if not context.load:
-        raise NotHere("earshot-load is not there (--load PATH)")
+        raise RuntimeError("earshot-load must stand beside earshot, or --load name it")
     for number in context.each_round():
         folder = context.path(f"round-{number}", "")
         with memory_group() as group:
