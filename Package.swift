@@ -111,7 +111,7 @@ let package = Package(
         // What budget.sh counts. Its folder links to the server's own socket writer and encoder, so that these are counted without the
         // rest of the server.
         .executableTarget(
-            name: "earshot-budget", dependencies: ["RTMP", "Media", "Relay", nioCore, nioEmbedded], path: "Benchmarks/Budget",
+            name: "earshot-budget", dependencies: ["RTMP", "Media", "Relay", "FFmpeg", nioCore, nioEmbedded], path: "Benchmarks/Budget",
             swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
         .testTarget(name: "RTMPTests", dependencies: ["RTMP", "Media", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),

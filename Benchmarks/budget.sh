@@ -11,7 +11,7 @@ say() { printf 'budget: %s\n' "$*" >&2; }
 
 if [[ -z ${BUDGET_BIN:-} ]]; then
     # Without the server, which is most of a build.
-    dir=$(EARSHOT_CORE=Media,RTMP,Relay,earshot-budget scripts/build.sh release earshot-budget)
+    dir=$(EARSHOT_CORE=Media,RTMP,Relay,CFFmpeg,FFmpeg,earshot-budget scripts/build.sh release earshot-budget)
     BUDGET_BIN=$dir/earshot-budget
 fi
 
@@ -70,12 +70,22 @@ row() {
 
 printf '%-72s %12s %12s\n' "" counted limit
 while read -r count bytes place perFrame perViewer; do
-    [[ -n $count && $count != \#* ]] || continue
+    [[ -n $count && $count != \#* && $count != remux ]] || continue
     read -r frame viewer < <(slopes "$count" "$bytes" "$place")
     where="of $bytes bytes"
     if [[ $place == apart ]]; then where+=", viewers on another loop"; fi
     row "$count per frame $where" "$frame" $((perFrame * 100))
     row "$count per frame × viewer $where" "$viewer" $((perViewer * 100))
+done <Benchmarks/budget.limits
+
+# Ten seconds of 720p30, 2 Mbit/s, and AAC; one thread, so that the file is the same on any machine. Reading it cancels out.
+ffmpeg -v error -y -f lavfi -i testsrc2=s=1280x720:r=30:d=10 -f lavfi -i sine=r=48000:d=10 -c:v libx264 -preset ultrafast -tune zerolatency \
+    -threads 1 -b:v 2M -g 60 -c:a aac -b:a 128k -f flv "$work/clip.flv"
+while read -r what count format limit; do
+    [[ $what == remux ]] || continue
+    first=$("$count" remux "$work/clip.flv" 2 "$format")
+    more=$("$count" remux "$work/clip.flv" 12 "$format")
+    row "$count for ten seconds of 720p30 into $format" $(((more - first) * 10)) $((limit * 100))
 done <Benchmarks/budget.limits
 
 if [[ -n $failed ]]; then

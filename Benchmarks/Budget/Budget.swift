@@ -31,11 +31,17 @@ enum Budget {
 
     static func main() throws {
         let words = CommandLine.arguments.dropFirst()
+        if words.count == 4, words.first == "remux", let rounds = Int(Array(words)[2]), (1...1_000).contains(rounds),
+            let format = words.last.flatMap(Remux.format)
+        {
+            return try Remux.run(Array(words)[1], rounds: rounds, format)
+        }
         let numbers = words.compactMap { Int($0) }
         guard words.count == 4, numbers.count == 3, numbers.allSatisfy({ (1...100_000).contains($0) }),
             let place = words.last, ["home", "apart"].contains(place)
         else {
             print("usage: earshot-budget FRAMES VIEWERS BYTES home|apart")
+            print("       earshot-budget remux FILE.flv ROUNDS \(Remux.formatNames)")
             exit(2)
         }
         try Self.run(Load(frames: numbers[0], viewers: numbers[1], bytes: numbers[2], isApart: place == "apart"))

@@ -1,0 +1,1 @@
+../../Tests/FFmpegTests/Support/Pieces.swift

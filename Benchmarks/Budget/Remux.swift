@@ -1,0 +1,34 @@
+import FFmpeg
+import Media
+
+/// What a stream costs in another container: an FLV file's samples through the muxer that HLS and recordings use, so many times over.
+///
+/// Reads and cuts by the tests' own code, to which this folder links.
+enum Remux {
+    struct Failure: Error { let what: String }
+
+    private static let formats: [String: FragmentMuxer.Format] = ["fmp4": .fmp4, "mpegts": .mpegTS]
+    static var formatNames: String { Self.formats.keys.sorted().joined(separator: "|") }
+
+    /// As in `hls.part`. Milliseconds.
+    private static let partMs: Int64 = 200
+
+    /// Nil: such a format is not known.
+    static func format(_ name: String) -> FragmentMuxer.Format? { Self.formats[name] }
+
+    static func run(_ path: String, rounds: Int, _ format: FragmentMuxer.Format) throws {
+        let frames = try FLV.frames(path)
+        let tracks = try [Frame.Kind.video, .audio].map { kind in
+            guard let frame = frames.first(where: { $0.kind == kind && Track.describes($0) }) else {
+                throw Failure(what: "\(path) has no \(kind) track")
+            }
+            return try Track(frame)
+        }
+        let samples = frames.compactMap { Sample($0) }
+        for _ in 0..<rounds {
+            let pieces = try Pieces(FragmentMuxer(tracks: tracks, format: format), samples, partMs: Self.partMs)
+            let count = pieces.fragments.reduce(0) { $0 + Int($1.samples) }
+            guard count == samples.count else { throw Failure(what: "\(count) of \(samples.count) samples came out") }
+        }
+    }
+}
