@@ -152,6 +152,15 @@ if let core = Context.environment["EARSHOT_CORE"], !core.isEmpty {
     package.products.removeAll()
 }
 
+// EARSHOT_FAST names targets that a debug build optimises all the same, with its checks: "Talk,TalkTests" where a sanitizer makes hours of
+// simulated talk too slow.
+if let fast = Context.environment["EARSHOT_FAST"], !fast.isEmpty {
+    let names = Set(fast.split(separator: ",").map(String.init))
+    for target in package.targets where names.contains(target.name) {
+        target.swiftSettings = settings + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
+    }
+}
+
 // EARSHOT_FUZZ=1 adds the program of the fuzz targets (scripts/fuzz.sh). libFuzzer sees which edges of the targets below an input reaches.
 if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
     let reached = ["Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream"]

@@ -29,8 +29,8 @@ scratch_root() {
 enter_scratch() {
     local configuration=$1 root key
     root=$(scratch_root)
-    # EARSHOT_CORE and EARSHOT_FUZZ change what the manifest says.
-    key=$({ swift --version 2>/dev/null; echo "${EARSHOT_CORE:+core-$EARSHOT_CORE}${EARSHOT_FUZZ:+ fuzz}"; cat Package.swift; } | sha256sum | cut -c 1-12)
+    # EARSHOT_CORE, EARSHOT_FUZZ and EARSHOT_FAST change what the manifest says.
+    key=$({ swift --version 2>/dev/null; echo "${EARSHOT_CORE:+core-$EARSHOT_CORE}${EARSHOT_FUZZ:+ fuzz}${EARSHOT_FAST:+ fast-$EARSHOT_FAST}"; cat Package.swift; } | sha256sum | cut -c 1-12)
     SCRATCH=$root/$configuration-$key
     # Not by `test -w`: root may write what a read-only file system then refuses.
     if [[ -z $root ]] || ! mkdir -p "$SCRATCH" 2>/dev/null || ! touch "$SCRATCH/.used" 2>/dev/null; then

@@ -2,7 +2,7 @@
 # sanitize.sh address|thread [FLAGS OF swift test]: runs tests built with that sanitizer, all or those that the flags choose. A misuse of
 # memory, a leak or a data race fails it.
 #
-# Address: all targets that read what peers send or hand memory to C. Thread: the relay, whose objects several threads share. Not the server, which
+# Address: all targets that read what peers send or hand memory to C. Thread: the relay, whose objects several threads share, and talk. Not the server, which
 # with all that it needs would take a quarter of an hour each.
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
@@ -20,9 +20,8 @@ address)
     width=2
     ;;
 thread)
-    # Not Talk: its values belong to one thread each, and its hours of simulated talk take too long so.
-    export EARSHOT_CORE=Media,Relay
-    tests=(--filter '^RelayTests\.')
+    export EARSHOT_CORE=Media,Relay,Talk,SignalCheck EARSHOT_FAST=Talk,TalkTests,SignalCheck
+    tests=(--filter '^(Relay|Talk)Tests\.')
     width=6
     ;;
 *)
