@@ -40,10 +40,10 @@ class Outcome:
     def __init__(self, context):
         self.context = context
         self.skipped = None
-        self.seconds = 0.0
+        self.began = self.ended = None
 
     def run(self):
-        began = time.monotonic()
+        self.began = time.monotonic()
         context = self.context
         try:
             kinds.load(context.name).run(context)
@@ -52,13 +52,14 @@ class Outcome:
         except Exception:
             # A kind that breaks has found something, if only in itself.
             context.find(traceback.format_exc(limit=-6).strip())
-        self.seconds = time.monotonic() - began
+        self.ended = time.monotonic()
 
     def line(self):
         context = self.context
+        seconds = (self.ended or time.monotonic()) - self.began if self.began else 0
         done = ", ".join(f"{count} {what}" for what, count in sorted(context.done.items()))
         word = f"skipped: {self.skipped}" if self.skipped else f"{len(context.findings)} findings"
-        return f"{context.name:12} {context.round:6} {self.seconds:8.0f} {context.seed:12}  {word:14}  {done}"
+        return f"{context.name:12} {context.round:6} {seconds:8.0f} {context.seed:12}  {word:14}  {done}"
 
 
 def plan(options, folder):
@@ -125,12 +126,13 @@ def main():
         except (KeyboardInterrupt, SystemExit) as why:
             # What runs ends with this process.
             interrupted.set()
+            report(options, outcomes, folder, time.monotonic() - began, is_whole=False)
             say(f"torture: interrupted; data directories and logs are in {folder}")
             return 130 if isinstance(why, KeyboardInterrupt) else 143
     return report(options, outcomes, folder, time.monotonic() - began)
 
 
-def report(options, outcomes, folder, seconds):
+def report(options, outcomes, folder, seconds, is_whole=True):
     say(f"\n{'kind':12} {'rounds':>6} {'seconds':>8} {'seed':>12}  findings")
     for outcome in outcomes:
         say(outcome.line())
@@ -142,9 +144,9 @@ def report(options, outcomes, folder, seconds):
             say(f"\n{context.name}: repeat with --kind {context.name} --seed {context.seed} --rounds {context.round}{' --ci' if options.ci else ''}")
             for text in context.findings:
                 say(f"  {text}")
-    if not count and not options.keep and not options.folder_given:
+    if is_whole and not count and not options.keep and not options.folder_given:
         shutil.rmtree(folder, ignore_errors=True)
-    elif count:
+    elif is_whole and count:
         say(f"\ntorture: data directories and logs are in {folder}")
     say(f"torture: {count} findings, {skipped} kinds skipped, {seconds:.0f} s")
     return 1 if count else 0

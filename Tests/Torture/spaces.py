@@ -15,7 +15,7 @@ class SmallDisk:
         os.makedirs(folder, exist_ok=True)
         # In a user namespace where the suite is not root.
         own = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
-        script = f"mount --make-rprivate / && mount -t tmpfs -o size={size} torture '{folder}' && touch '{folder}/.mounted' && exec sleep infinity"
+        script = f"mount --make-rprivate / && mount -t tmpfs -o size={size} torture '{folder}' && touch '{folder}/.balloon' '{folder}/.mounted' && exec sleep infinity"
         self.keeper = Process([*own, "sh", "-c", script], folder + ".log")
         self.inside = f"/proc/{self.keeper.popen.pid}/root{folder}"
         if not eventually(5, lambda: os.path.exists(f"{self.inside}/.mounted") or not self.keeper.is_running) or not self.keeper.is_running:
@@ -41,7 +41,8 @@ class SmallDisk:
 
     def fill(self, leaving):
         """Takes all but so many bytes of it. What others free or take meanwhile is theirs."""
-        with open(f"{self.inside}/.balloon", "ab") as file:
+        # Without a buffer, which would be written once more at the file's end.
+        with open(f"{self.inside}/.balloon", "ab", buffering=0) as file:
             wanted = self.free - leaving
             if wanted > 0:
                 size = file.seek(0, os.SEEK_END)
@@ -52,8 +53,8 @@ class SmallDisk:
                     _fill_slowly(file)
 
     def empty(self):
-        if os.path.exists(f"{self.inside}/.balloon"):
-            os.unlink(f"{self.inside}/.balloon")
+        # Not unlinked: on a disk that somebody else has filled it could not be made again.
+        os.truncate(f"{self.inside}/.balloon", 0)
 
 
 def _fill_slowly(file):
@@ -61,6 +62,5 @@ def _fill_slowly(file):
     for _ in range(65536):
         try:
             file.write(block)
-            file.flush()
         except OSError:
             return

@@ -23,22 +23,22 @@ class Target:
         self.malformed = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        # Bound and not listening, it refuses, and nobody else takes its port.
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/{way}"
-        if way == "down":
-            self.listener.close()
-        else:
+        if way != "down":
             self._serve()
 
     def _serve(self):
+        self.listener.listen(128)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def recover(self):
         """From now on it is good."""
         self.is_good = True
         if self.way == "down":
-            self.listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
             self._serve()
 
     def close(self):
