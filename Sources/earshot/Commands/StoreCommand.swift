@@ -52,10 +52,11 @@ struct StoreCommand: AsyncParsableCommand {
         private static func lines(_ report: StoreFolder.Report) -> [String] {
             let use = report.isInUse ? "in use by a server" : "not in use"
             let log = report.logBytes > 0 ? ", and \(report.logBytes) in its log" : ""
-            let older = report.schema < report.newestSchema ? "; the server's next start brings it to \(report.newestSchema)" : ""
+            let older =
+                (1..<report.newestSchema).contains(report.schema) ? "; the server's next start brings it to \(report.newestSchema)" : ""
             return [
                 "store     \(report.path), \(report.bytes) bytes\(log), \(use)", "schema    \(report.schema)\(older)",
-                "holds     " + report.rows.map { "\($0.count) \($0.what)" }.joined(separator: ", "),
+                "holds     " + (report.rows.isEmpty ? "nothing" : report.rows.map { "\($0.count) \($0.what)" }.joined(separator: ", ")),
             ] + (report.problems.isEmpty ? ["problems  none"] : report.problems.map { "problem   \($0)" })
         }
 
