@@ -30,10 +30,10 @@ package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// From the store, where it has been checked.
     init(stored text: String) { self.rawValue = text }
 
-    /// "r" and 60 random bits.
+    /// "r" and 59 random bits, in letters and digits of which none look alike.
     package static func random() -> RoomID {
-        let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789-")
-        return RoomID(stored: "r" + String((0..<12).map { _ in alphabet[Int.random(in: 0..<31)] }))
+        let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789")
+        return RoomID(stored: "r" + String((0..<12).map { _ in alphabet[Int.random(in: alphabet.indices)] }))
     }
 
     /// The rule for ids of rooms, users and devices.

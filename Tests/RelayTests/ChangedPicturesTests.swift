@@ -53,4 +53,49 @@ import Testing
         let frames = [try Self.header(level: 31), rubbish, try Self.picture(0x17, 1)]
         #expect(try Self.out(frames) == [Array(frames[2].payload.readableBytesView)])
     }
+
+    /// Enhanced RTMP: a sequence header or a keyframe of one track of several, or of the only one.
+    private static func enhanced(_ packetType: UInt8, track: UInt8?, _ body: [UInt8]) throws -> Frame {
+        // Ex header: keyframe and packet type, or Multitrack; then OneTrack and the packet type.
+        let start: [UInt8] = track == nil ? [0x90 | packetType] : [0x96, packetType]
+        return try Frame(
+            kind: .video, timestamp: 0, payload: ByteBuffer(bytes: start + Array("avc1".utf8) + (track.map { [$0] } ?? []) + body))
+    }
+
+    private static func completed(_ headers: [Frame], _ keyframe: Frame) -> Frame {
+        var pictures = ChangedPictures()
+        for header in headers { pictures.headerCame(header) }
+        var keyframe = keyframe
+        pictures.complete(&keyframe)
+        return keyframe
+    }
+
+    /// Only what players take for the stream's pictures counts: the one track of a plain message.
+    @Test func otherTracksAndSoundChangeNothing() throws {
+        let record = Array(try Self.header(level: 31).payload.readableBytesView.dropFirst(5))
+        let plain = try Self.header(level: 30)
+        let keyframe = try Self.picture(0x17, 1)
+        let coded: [UInt8] = [0, 0, 0, 2, 0x65, 1]
+        let sound = try Frame(kind: .audio, timestamp: 0, payload: ByteBuffer(bytes: [0xAF, 0, 0x12, 0x10]))
+        let track = try Self.enhanced(0, track: 0, record)
+        let second = try Self.enhanced(0, track: 1, record)
+
+        #expect(Self.completed([plain, try Self.enhanced(0, track: nil, record)], keyframe).payload != keyframe.payload)
+        for others in [
+            [plain], [plain, track], [plain, second], [plain, sound], [sound, plain], [track, plain], [second, plain], [plain, keyframe],
+        ] {
+            #expect(Self.completed(others, keyframe).payload == keyframe.payload, "\(others)")
+        }
+        for other in [try Self.enhanced(3, track: 0, coded), try Self.enhanced(3, track: 1, coded)] {
+            #expect(Self.completed([plain, try Self.header(level: 31)], other).payload == other.payload)
+        }
+    }
+
+    /// The header of the enhanced keyframe stays in front.
+    @Test func anEnhancedKeyframeHasThemBehindItsHeader() throws {
+        let keyframe = try Self.enhanced(3, track: nil, [0, 0, 0, 2, 0x65, 1])
+        let completed = Self.completed([try Self.header(level: 30), try Self.header(level: 31)], keyframe)
+        let bytes = Array(keyframe.payload.readableBytesView)
+        #expect(Array(completed.payload.readableBytesView) == bytes[..<5] + Self.sets + bytes[5...])
+    }
 }

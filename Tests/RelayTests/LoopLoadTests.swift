@@ -63,6 +63,60 @@ import Testing
         #expect(load.level == .overloaded && load.shed(of: 1_250) == 0)
     }
 
+    /// Between the two limits of its hysteresis a busy loop is hardly late: its window is whole, not larger.
+    @Test func theWindowHasAnUpperBound() {
+        let busy = Self.load(Array(repeating: 110, count: 50))
+        #expect(Self.load(Array(repeating: 70, count: 50), of: busy).window == 128)
+    }
+
+    /// A limit of 0 or less would make every loop overloaded; it counts as one millisecond.
+    @Test(arguments: [-5, 0, 1] as [Int64]) func theSmallestLimitIsAMillisecond(overloadMs: Int64) {
+        let load = LoopLoad(overloadMs: overloadMs)
+        #expect(load.level == .calm)
+        #expect(Self.load([0], of: load).level == .calm)
+        // 2 × (1 − 0.8^5) = 1.3 ms
+        #expect(Self.load([2, 2, 2, 2, 2], of: load).level == .overloaded)
+    }
+
+    /// A sweep that took longer counts as so many samples, at most 20, and no sample for more than four times the limit.
+    @Test(arguments: [(0, 1), (99, 1), (100, 1), (199, 1), (200, 2), (990, 9), (1_010, 10), (2_000, 20), (9_900, 20)] as [(Int64, Int)])
+    func aLongSweepCountsAsSeveral(elapsedMs: Int64, samples: Int) {
+        var load = LoopLoad(overloadMs: 500)
+        load.sample(lagMs: 60_000, elapsedMs: elapsedMs)
+        var expected = 0.0
+        for _ in 0..<samples { expected += (2_000 - expected) * 0.2 }
+        #expect(load.lagMs == expected)
+    }
+
+    /// The exact moments, and shares that are not rounded to one another.
+    @Test func shedsByTheMillisecond() {
+        var load = LoopLoad(overloadMs: 500)
+        for _ in 0..<4 { load.sample(lagMs: 2_000, elapsedMs: 1) }
+        // Since the third: 976 ms of lag are more than 750.
+        for _ in 0..<4_997 { load.sample(lagMs: 2_000, elapsedMs: 1) }
+        #expect(load.shed(of: 10_000) == 0)
+        load.sample(lagMs: 2_000, elapsedMs: 1)
+        #expect(load.shed(of: 10_000) == 100)
+        for _ in 0..<999 { load.sample(lagMs: 2_000, elapsedMs: 1) }
+        #expect(load.shed(of: 10_000) == 0)
+        load.sample(lagMs: 2_000, elapsedMs: 1)
+        #expect(load.shed(of: 99) == 0, "nobody, and this second is over")
+        #expect(load.shed(of: 10_000) == 0)
+    }
+
+    @Test func pressureIsWhatTheLoopPublished() {
+        let pressure = LoopPressure()
+        #expect(pressure.level == .calm && pressure.lagMs == 0 && pressure.window == 0)
+        pressure.publish(Self.load(Array(repeating: 700, count: 100)))
+        #expect(pressure.level == .overloaded && pressure.lagMs == 699 && pressure.window == 4)
+        pressure.publish(LoopLoad(overloadMs: 500))
+        #expect(pressure.level == .calm && pressure.lagMs == 0 && pressure.window == 0)
+    }
+
+    @Test func aLoopIsNotLateBeforeItsFirstSweep() {
+        #expect(Lateness().ms(0) == 0 && Lateness().punctualMs(0) == 0)
+    }
+
     @Test func lateness() {
         var late = Lateness()
         // Nobody keeps a timer.

@@ -26,10 +26,23 @@ import Testing
         #expect(ledger.used == 0)
     }
 
+    /// As much as the limit is not too much.
+    @Test func theLimitItselfIsAllowed() {
+        let ledger = MemoryLedger(limit: 1_000)
+        #expect(ledger.used == 0 && !ledger.isOver)
+        ledger.charge(1_000)
+        #expect(ledger.used == 1_000 && !ledger.isOver)
+        ledger.charge(1)
+        #expect(ledger.isOver)
+        ledger.charge(-1)
+        #expect(!ledger.isOver)
+    }
+
     @Test func aChargeIsGivenBackWithItsHolder() {
         let ledger = MemoryLedger(limit: 1_000)
         do {
             let charge = MemoryCharge(ledger)
+            #expect(charge.bytes == 0 && ledger.used == 0)
             for bytes in [10, 500, 500, 20] { charge.set(bytes) }
             #expect(ledger.used == 20)
         }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Rooms
@@ -40,6 +41,49 @@ import Testing
         clocks.leap(50_000)
         clocks.pass(3_600_000)
         #expect(clock.now() == Self.start + 3_600_000 + 1_000)
+        // And leaves nothing over for the next one.
+        clocks.pass(9)
+        #expect(clock.now() == Self.start + 3_600_009 + 1_000)
+        clocks.pass(1)
+        #expect(clock.now() == Self.start + 3_600_010 + 1_001)
+    }
+
+    /// What is less than a millisecond of correction is not lost, and time without a difference saves nothing up.
+    @Test func correctionsArePaidForByTheMillisecond() {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        clocks.leap(100)
+        var now = Self.start
+        for (passed, corrected) in [(9, 0), (1, 1), (15, 1), (5, 1), (9, 0), (1, 1)] as [(Int64, Int64)] {
+            clocks.pass(passed)
+            now += passed + corrected
+            #expect(clock.now() == now)
+        }
+        clocks.pass(960)
+        #expect(clock.now() == clocks.wallMs)
+        clocks.pass(100_000)
+        now = clock.now()
+        #expect(now == clocks.wallMs)
+        clocks.leap(-500)
+        #expect(clock.now() == now, "nothing at once")
+        clocks.pass(100)
+        #expect(clock.now() == now + 90)
+    }
+
+    /// A clock that is set while its leap is waited out: by a minute it is the same leap, by more another one.
+    @Test(arguments: [(60_000, true), (-60_000, true), (60_001, false), (-60_001, false)] as [(Int64, Bool)])
+    func aLeapMayBeCorrected(by ms: Int64, isSame: Bool) {
+        let clocks = TestClocks()
+        let clock = clocks.clock()
+        clocks.leap(Self.week)
+        #expect(clock.finding() == .leapt(byMs: Self.week, adoptsAt: Self.start + 600_000))
+        clocks.pass(300_000)
+        clocks.leap(ms)
+        #expect(clock.finding() == (isSame ? nil : .leapt(byMs: Self.week + ms, adoptsAt: Self.start + 900_000)))
+        clocks.pass(300_000)
+        #expect(clock.adopt() == (isSame ? Self.week + ms : nil))
+        clocks.pass(300_000)
+        #expect(clock.adopt() == (isSame ? nil : Self.week + ms))
     }
 
     @Test(arguments: [Self.week, -Self.week, 60_001, -60_001]) func aLeapIsFollowedWhenItHasHeld(_ leap: Int64) {
@@ -111,6 +155,16 @@ import Testing
         #expect(clock.adopt() == Self.week)
     }
 
+    /// Started in the very millisecond of the mark, and with a mark that is of no time of this machine.
+    @Test(arguments: [(0, 0), (-1, Self.week)] as [(Int64, Int64)])
+    func aMarkThatIsNoOlderIsOfThisRun(steadyLater: Int64, roomLater: Int64) {
+        let before = TestClocks()
+        let mark = before.clock().mark()
+        let clock = TestClocks(wall: Self.start + Self.week, steady: before.steadyMs + steadyLater).clock()
+        clock.resume(from: mark, newestMs: nil)
+        #expect(clock.now() == Self.start + roomLater)
+    }
+
     @Test func anotherRunOfTheMachineGoesByTheWallClock() {
         let mark = TestClocks().clock().mark()
         for boot in ["boot-2", nil] {
@@ -133,6 +187,23 @@ import Testing
         clocks.pass(1_000)
         #expect(clock.finding() == nil)
         #expect((Self.start + 1_000...Self.start + 1_200).contains(clock.now()))
+    }
+
+    @Test func theSystemsClocksAreMilliseconds() throws {
+        #if os(Linux)
+        // Seconds with two decimals, time asleep included.
+        func uptimeMs() throws -> Double {
+            let text = try String(contentsOfFile: "/proc/uptime", encoding: .utf8)
+            return try #require(text.split(separator: " ").first.flatMap { Double($0) }) * 1_000
+        }
+        let before = try uptimeMs()
+        let steady = Double(RoomClock.Sources.system.steadyMs())
+        #expect((before - 20...(try uptimeMs()) + 20).contains(steady))
+        #endif
+        let since = Int64(Date().timeIntervalSince1970 * 1_000)
+        let wall = RoomClock.Sources.system.wallMs()
+        // It may be set back while this runs, but not by much.
+        #expect((since - 1_000...Int64(Date().timeIntervalSince1970 * 1_000) + 1_000).contains(wall))
     }
 
     @Test func theRealOneIsRight() {
