@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# sanitize.sh address|thread [FLAGS OF swift test]: runs tests built with that sanitizer, all or those that the flags choose. A misuse of
-# memory, a leak or a data race fails it.
+# sanitize.sh address|thread [server] [FLAGS OF swift test]: runs tests built with that sanitizer, all or those that the flags choose. A
+# misuse of memory, a leak or a data race fails it.
 #
-# Address: all targets that read what peers send or hand memory to C. Thread: the relay, whose objects several threads share, and talk. Not the server, which
-# with all that it needs would take a quarter of an hour each.
+# Address: all targets that read what peers send or hand memory to C. Thread: the relay, whose objects several threads share, and talk.
+# server: the server's tests instead, with real clients (make torture; half an hour each).
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
 
@@ -25,11 +25,18 @@ thread)
     width=6
     ;;
 *)
-    say "usage: sanitize.sh address|thread [FLAGS OF swift test]"
+    say "usage: sanitize.sh address|thread [server] [FLAGS OF swift test]"
     exit 2
     ;;
 esac
 shift
+if [[ ${1:-} == server ]]; then
+    shift
+    unset EARSHOT_CORE EARSHOT_FUZZ EARSHOT_FAST
+    # Not what counts the memory of a process, of which a sanitizer takes many times as much.
+    tests=(--filter '^EarshotServerTests\.' --skip 'Hostile/Memory|LoadedServerTests|SystemMemoryTests') without_leaks=()
+    width=4
+fi
 if (($#)); then tests=("$@") without_leaks=(); fi
 
 # Each step takes several times as long here.
@@ -41,7 +48,7 @@ export SWIFT_BACKTRACE=enable=no
 notes=$(mktemp -d)
 tell() { cat "$notes"/report.* 2>/dev/null || true; rm -rf "$notes"; }
 trap tell EXIT
-export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1:log_path=$notes/report ${TSAN_OPTIONS:-}"
+export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1:suppressions=$PWD/scripts/races.txt:log_path=$notes/report ${TSAN_OPTIONS:-}"
 export ASAN_OPTIONS="detect_leaks=1:log_path=$notes/report ${ASAN_OPTIONS:-}"
 export LSAN_OPTIONS="suppressions=$PWD/scripts/leaks.txt:print_suppressions=0 ${LSAN_OPTIONS:-}"
 
@@ -55,3 +62,8 @@ run() {
 }
 run "${tests[@]}"
 if ((${#without_leaks[@]})); then ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run "${without_leaks[@]}"; fi
+# Also of a server that a test started, and whose exit code it did not look at.
+if compgen -G "$notes/report.*" >/dev/null; then
+    say "the $sanitizer sanitizer has found something"
+    exit 1
+fi
