@@ -55,7 +55,7 @@ import Testing
                 let play = try await self.refusal(server, .play, "live/\(name)")
                 #expect(play.code == "NetStream.Play.Failed" && play.description.contains(words), "\(play)")
                 try await eventually("the counter of \(reason)") { server.server.core.counters.current.closed[reason] == before + 2 }
-                #expect(server.lines.contains("Connection closed", "reason=\(reason.rawValue)", words))
+                #expect(await server.lines.comes("Connection closed", "reason=\(reason.rawValue)", words))
             }
             let values = cases.flatMap { $0.0.split { "?&=".contains($0) }.dropFirst().filter { $0.utf8.count > 8 } }
             #expect(values.count == 6)

@@ -80,7 +80,7 @@ import Testing
                 #expect(answer.status == 503 && answer.headers["retry-after"] == "5" && answer.text.contains("memory_limit"), "\(format)")
             }
             #expect(try await server.counter("memoryRefusals") == 5)
-            #expect(server.closed("memory_limit") == 2)
+            try await eventually("the counter") { server.closed("memory_limit") == 2 }
             try await eventually("the line that says so") { server.process.errorsSoFar.contains("The memory limit is reached") }
             await Self.send(Self.pictures(60..<62, begin: false), by: watched)
             try await eventually("the running viewer's pictures") { Self.numbers(viewer).count == 62 }

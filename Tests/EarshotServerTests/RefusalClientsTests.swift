@@ -51,7 +51,7 @@ import Testing
                     _ = try await client.createStream()
                     if isPublish { try? await client.publish(name) } else { try? await client.play(name) }
                     try await server.expectClosed(client, reason)
-                    #expect(server.closed(reason) == before + 1, "\(name)")
+                    try await eventually("the counter") { server.closed(reason) == before + 1 }
                     let status = try #require(client.statuses.last)
                     #expect(status.level == .error && status.code == (isPublish ? "NetStream.Publish.Denied" : StatusCode.playFailed))
                     #expect(status.description.lowercased().contains(word), "\(name): \(status.description)")

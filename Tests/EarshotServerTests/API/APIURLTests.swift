@@ -40,7 +40,7 @@ import Testing
             let refusals = server.closed(.credentialWrong)
             let wrong = try await ClientProcess.run(FFmpeg.push(source, to: try play["rtmp"].string.orThrow()))
             #expect(wrong.status != 0)
-            #expect(server.closed(.credentialWrong) == refusals + 1)
+            try await eventually("the counter") { server.closed(.credentialWrong) == refusals + 1 }
             let secret = try url.split(separator: "?").last.map(String.init).orThrow()
             #expect(!server.lines.all.contains { $0.contains(secret) }, "a credential is logged")
             for path in ["rooms", "rooms/r1", "streams", "sessions", "streams/published", "rooms/r1/events", "events", "callbacks"] {

@@ -37,7 +37,7 @@ import Testing
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count <= 120_000)
             let events = try await server.eventKinds("cam1").filter { $0.hasPrefix("record.") }
             #expect(events == ["record.started", "record.failed", "record.ended"])
-            #expect(server.lines.contains("Recording failed", "reason=quota_exceeded"))
+            #expect(await server.lines.comes("Recording failed", "reason=quota_exceeded"))
 
             // Who asks for a recording is told; who deletes one makes room.
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
@@ -66,7 +66,7 @@ import Testing
             try await Self.pushAndWatch(source, server)
             let failed = try await server.recordings(1, "failed")[0]
             #expect(failed["reason"].string == "unwritable" && failed["bytes"].int == 0)
-            #expect(server.lines.contains("Recording failed", "/dev/null"))
+            #expect(await server.lines.comes("Recording failed", "/dev/null"))
             #expect(try await server.eventKinds("cam1").filter { $0.hasPrefix("record.") } == ["record.failed"])
             #expect(try await server.call("GET", "recordings/\(failed["recordingId"].string.orThrow())/file").status == 404)
         }
@@ -81,7 +81,7 @@ import Testing
         }) { server in
             try await Self.pushAndWatch(source, server)
             #expect(try await server.recordings().isEmpty)
-            #expect(server.lines.contains("Not recording", "reason=disk_full"))
+            #expect(await server.lines.comes("Not recording", "reason=disk_full"))
             try await server.wait("rooms/cam1/events") { $0["list"].list.contains { $0["kind"].string == "record.failed" } }
             // The server runs on.
             #expect(try await server.api("selfcheck")["ok"].bool == true)

@@ -110,7 +110,13 @@ final class LogLines: @unchecked Sendable {
     private var lines: [String] = []
     var all: [String] { self.lock.withLock { self.lines } }
     func append(_ line: String) { self.lock.withLock { self.lines.append(line) } }
-    func contains(_ parts: String...) -> Bool { self.all.contains { line in parts.allSatisfy(line.contains) } }
+    func contains(_ parts: String...) -> Bool { self.contains(parts) }
+    private func contains(_ parts: [String]) -> Bool { self.all.contains { line in parts.allSatisfy(line.contains) } }
+
+    /// Whether such a line is written within a minute: what a client sees may come before the line that tells of it.
+    func comes(_ parts: String...) async -> Bool {
+        (try? await eventually("the line") { self.contains(parts) }) != nil
+    }
 }
 
 struct CollectingLogHandler: LogHandler {
