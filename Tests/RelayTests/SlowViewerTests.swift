@@ -112,6 +112,23 @@ import Testing
         }
     }
 
+    /// A quarter of a second of the stream, from a least that is smaller where sound may not wait long, to 128 KiB.
+    @Test(arguments: [(400, nil, 16_384), (400, 20_000, 2_048), (2_000, 20_000, 5_000), (80_000, nil, 131_072)] as [(Int, Int64?, Int)])
+    func whatAKernelMayHold(_ bytesPerMessage: Int, _ maxQueueMs: Int64?, _ lowWater: Int) async throws {
+        var policy = RelayPolicy()
+        policy.maxQueueByAppMs = maxQueueMs.map { ["live": $0] } ?? [:]
+        try await RelayHarness.run(policy) { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            for turn in 0..<20 {
+                try await relay.publish([try Make.audio(turn, at: Int64(turn) * 100, bytes: bytesPerMessage - 27)], to: live)
+                relay.clock.advance(100)
+                try await relay.sweep()
+            }
+            #expect(try await relay.with(sink) { $0.lowWater } == [lowWater])
+        }
+    }
+
     /// After a quiet time the rate of the second before says nothing of how long a keyframe waits; nor does what was in the kernel a while ago
     /// of what is there now.
     @Test func aKeyframeAfterAQuietTimeIsNotSlow() async throws {

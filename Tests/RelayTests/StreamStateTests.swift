@@ -190,6 +190,17 @@ import Testing
         #expect(self.took() == ["frame 2 @10", "left @10", "end"])
     }
 
+    /// Nine in a row: a sequence ends eight times at most.
+    @Test mutating func endsOfSequencesAreCounted() throws {
+        var state = StreamState()
+        let token = try state.claim(self.me, nowMs: 0, items: &self.items).token
+        self.feed(&state, [try Make.key(1, at: 10)] + (2...10).map { try Make.endOfSequence($0, at: 10) }, token: token, nowMs: 0)
+        state.leave(token: token, clean: true, nowMs: 0)
+        _ = self.took()
+        #expect(state.tick(nowMs: 3_000, items: &self.items) == .ended)
+        #expect(self.took() == (2...9).map { "frame \($0) @10" } + ["left @10", "end"])
+    }
+
     /// The same publisher goes on after it, with another codec perhaps: it was an end of the sequence, not of the stream.
     @Test mutating func endOfSequenceInMidStreamKeepsItsPlace() throws {
         var state = StreamState()

@@ -66,6 +66,23 @@ import Testing
         #expect(mixed1.samples.allSatisfy { abs($0) <= 1 })
     }
 
+    /// A gain is reached with the block's last sample, evenly.
+    @Test func gainsSlideSampleBySample() throws {
+        var mixer = Mixer()
+        let id = try ParticipantID("a")
+        let block = TalkBlock(samples: [Float](repeating: 0.1, count: 1_024))
+        for _ in 0..<3 {
+            mixer.take([Mixer.Input(id: id, block: block)])
+            _ = mixer.mix()
+        }
+        mixer.take([Mixer.Input(id: id, block: block, gain: 2)])
+        let sliding = mixer.mix().samples
+        for index in 0..<1_024 { #expect(abs(sliding[index] - 0.1 * (1 + Float(index + 1) / 1_024)) < 1e-5) }
+        mixer.take([Mixer.Input(id: id, block: block, gain: 2)])
+        let settled = mixer.mix().samples
+        #expect(settled.allSatisfy { abs($0 - 0.2) < 1e-5 })
+    }
+
     @Test func oneWhoVanishesDoesNotClick() throws {
         var mixer = Mixer()
         let id = try ParticipantID("a")

@@ -37,6 +37,42 @@ private let ann = participant("ann"), ben = participant("ben")
         #expect(!left3 && members.listenerCount == 1)
     }
 
+    /// Names that came and went go before anything that somebody has set, whatever that is.
+    @Test(arguments: 0..<4) func whatIsSetOutlivesNamesThatCameAndWent(_ which: Int) throws {
+        var members = TalkMembers(limits: TalkLimits(talkers: 1))
+        switch which {
+        case 0: members.setMuted(ann, true)
+        case 1: members.setGain(ann, 0.5)
+        case 2: members.setRole(ann, .host)
+        default: members.forbid(ann, untilMs: 1_000_000)
+        }
+        for index in 0..<600 {
+            let talker = try members.admitTalker(participant("t\(index)"), identity: "", role: .guest, nowMs: 0)
+            members.began(session: talker.session, role: .guest, nowMs: 0)
+            let isGone = members.left(session: talker.session)
+            #expect(isGone)
+        }
+        switch which {
+        case 0: #expect(members.isMuted(ann))
+        case 1: #expect(members.gain(ann) == 0.5)
+        case 2: #expect(members.role(ann) == .host)
+        default: #expect(members.forbiddenUntil(ann, nowMs: 0) == 1_000_000)
+        }
+    }
+
+    /// The thirty-first beginning within thirty seconds is refused.
+    @Test func beginningsAreCounted() throws {
+        var members = TalkMembers()
+        for nowMs in 0..<30 as Range<Int64> {
+            let talker = try members.admitTalker(ann, identity: "", role: .guest, nowMs: nowMs)
+            members.began(session: talker.session, role: .guest, nowMs: nowMs)
+            let isGone = members.left(session: talker.session)
+            #expect(isGone)
+        }
+        #expect(throws: TalkRefusal.flapping(ann)) { try members.admitTalker(ann, identity: "", role: .guest, nowMs: 29_999) }
+        #expect(try members.admitTalker(ann, identity: "", role: .guest, nowMs: 30_000).replaces == nil)
+    }
+
     @Test func takeover() throws {
         var members = TalkMembers(limits: TalkLimits(talkers: 1))
         let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 100)

@@ -1,0 +1,29 @@
+@testable import HLS
+import NIOCore
+import Testing
+
+/// RFC 8216bis §4.4.4.9: parts are at most the part target, and at least 85 % of it but for independent ones and the last.
+@Suite struct PartRuleTests {
+    private static func keeps(_ durations: [Int64], independent: Set<Int> = []) -> Bool {
+        var segment = Segment(
+            sequence: 0, hasDiscontinuity: false, isIndependent: true, initialization: 0, firstPart: 0, programDateTimeMs: nil)
+        for (index, duration) in durations.enumerated() {
+            segment.append(HeldPart(bytes: ByteBuffer(), durationMicros: duration, isIndependent: independent.contains(index)))
+        }
+        return segment.keepsParts(to: 200_000)
+    }
+
+    @Test func shortAndLongParts() {
+        #expect(Self.keeps([200_000, 170_000, 200_000]) && !Self.keeps([200_000, 169_999, 200_000]))
+        #expect(!Self.keeps([200_001, 200_000]) && !Self.keeps([200_000, 200_001]))
+        // The last one may be short, and the one before it not.
+        #expect(Self.keeps([200_000, 200_000, 1]) && !Self.keeps([200_000, 1, 200_000]) && !Self.keeps([1, 200_000, 200_000]))
+        #expect(Self.keeps([200_000, 1, 200_000], independent: [1]) && !Self.keeps([200_000, 200_001], independent: [1]))
+    }
+
+    @Test func fixedLimits() {
+        #expect(MediaWindow.Limits.partsPerSegment == 512 && MediaWindow.Limits.initializationBytes == 1 << 20)
+        #expect(MediaWindow.Limits.codecsLength == 256 && MediaWindow.Limits.listedSegments == 1 << 18)
+        #expect(MediaWindow.Limits.firstSequence == 1 << 60)
+    }
+}
