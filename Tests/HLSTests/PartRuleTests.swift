@@ -27,3 +27,35 @@ import Testing
         #expect(MediaWindow.Limits.firstSequence == 1 << 60)
     }
 }
+
+@Suite struct BeforeReadyTests {
+    /// Parts of the first segment are no playlist yet, whatever is asked for.
+    @Test func nobodyIsAnsweredBeforeThereIsAPlaylist() throws {
+        var window = try MediaWindow(epoch: "e")
+        try window.begin(format(), nowMs: 0)
+        for _ in 0..<3 { try window.add() }
+        #expect(!window.isReady)
+        for sequence in [-1, 0, 1] {
+            #expect(
+                !window.isSatisfied(WaitPoint(sequence: sequence, part: 0)) && !window.isSatisfied(WaitPoint(sequence: sequence, part: nil))
+            )
+        }
+    }
+}
+
+@Suite struct SegmentDueTests {
+    /// A segment that begins with a keyframe lasts nine tenths of what is set; one without ends before the next keyframe.
+    @Test func whenAKeyframeStartsASegment() throws {
+        var window = try MediaWindow(epoch: "e", configuration: .init(segmentMs: 1_000))
+        try window.begin(format(), nowMs: 0)
+        #expect(window.segmentDueMicros == 900_000)
+        try window.add(key: true)
+        #expect(window.segmentDueMicros == 700_000)
+        for _ in 0..<4 { try window.add() }
+        #expect(window.segmentDueMicros == 0)
+        var dependent = try MediaWindow(epoch: "e", configuration: .init(segmentMs: 1_000))
+        try dependent.begin(format(), nowMs: 0)
+        try dependent.add()
+        #expect(dependent.segmentDueMicros == 0)
+    }
+}

@@ -69,6 +69,22 @@ import Testing
         #expect(window.listedCount == 4 && window.resource(named: "e-s1.m4s").text != nil)
     }
 
+    /// How long caches may keep what never changes: RFC 8216bis §6.2.2.
+    @Test func howLongCachesKeep() throws {
+        func ages(_ windowMs: Int) throws -> [Int?] {
+            var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: windowMs, lingerMs: 4_000))
+            try window.begin(format(), nowMs: 0)
+            for index in 0..<20 { try window.add(key: index % 10 == 0, nowMs: Int64(index) * 200) }
+            return try ["e-i0.mp4", "e-s0.m4s", "e-p0.m4s"].map { name in
+                guard case .found(let resource) = window.resource(named: name) else { throw HLSError.badEpoch }
+                #expect(resource.cache.isImmutable)
+                return resource.cache.maxAgeSeconds
+            }
+        }
+        #expect(try ages(10_000) == [3_600, 16, 12])
+        #expect(try ages(7_200_000) == [7_200, 7_206, 12])
+    }
+
     /// Never more memory than set, whatever comes: then even three target durations may not be had.
     @Test func memory() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 3_600_000, maxBytes: 1 << 20))

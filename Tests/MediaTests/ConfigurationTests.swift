@@ -34,6 +34,12 @@ import Testing
         }
     }
 
+    /// H.264 §7.3.2.1.1.1: a list ends where the next scale is 0, here the first one and the fifth, at its first and its second delta.
+    @Test func scalingListsMayEndEarly() throws {
+        let sps = try AVCSequenceParameterSet(nal: hex("6764001fad844440645a014016e4"))
+        #expect(sps.width == 1_280 && sps.height == 720 && sps.profile == 100)
+    }
+
     @Test func parts() throws {
         let avc = try AVCConfiguration(hex(String(Configurations.avc1080High2997.dropFirst(10))))
         #expect(avc.profile == 100 && avc.level == 40 && avc.nalLengthSize == 4)
@@ -43,6 +49,13 @@ import Testing
         #expect(hevc.videoParameterSets.count == 1 && hevc.pictureParameterSets.map(hexText) == ["4401c172b46240"])
         let sps = try HEVCSequenceParameterSet(nal: #require(hevc.sequenceParameterSets.first))
         #expect(sps.profile == 2 && sps.level == 120)
+        let main = try HEVCSequenceParameterSet(nal: #require(HEVCConfiguration(hex(Configurations.hvcC360)).sequenceParameterSets.first))
+        #expect(main.profile == 1 && main.width == 640)
+        // AAC Scalable has a layer's number where TwinVQ has none; behind it both say that there is SBR at 48 kHz.
+        for bytes in ["3310aadcb3", "3b1056e598"] {
+            let scalable = try AudioSpecificConfig(hex(bytes))
+            #expect(scalable.hasSBR && scalable.extensionSampleRate == 48_000 && scalable.coreSampleRate == 24_000)
+        }
         let av1 = try AV1Configuration(hex(Configurations.av1C360))
         #expect(av1.profile == 0 && av1.level == 1 && av1.sequenceHeader?.width == 640)
         let opus = try OpusHead(hex("4f70757348656164 01 06 3801 44ac0000 0000 01"))

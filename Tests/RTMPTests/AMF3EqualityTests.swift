@@ -21,7 +21,8 @@ import Testing
         .vectorObject(typeName: "t", [], fixed: false), .vectorObject(typeName: "", [.null], fixed: false),
         .vectorObject(typeName: "", [], fixed: true), .vectorObject(typeName: "t", [.null], fixed: false),
         .vectorObject(typeName: "t", [.null], fixed: true), .dictionary([], weakKeys: false), .dictionary([], weakKeys: true),
-        .dictionary([AMF3Entry(key: .null, value: .null)], weakKeys: false), .dictionary([AMF3Entry(key: .null, value: .null)], weakKeys: true),
+        .dictionary([AMF3Entry(key: .null, value: .null)], weakKeys: false),
+        .dictionary([AMF3Entry(key: .null, value: .null)], weakKeys: true),
         .reference(0), .reference(1),
     ]
 

@@ -194,7 +194,8 @@ import Testing
     @Test mutating func endsOfSequencesAreCounted() throws {
         var state = StreamState()
         let token = try state.claim(self.me, nowMs: 0, items: &self.items).token
-        self.feed(&state, [try Make.key(1, at: 10)] + (2...10).map { try Make.endOfSequence($0, at: 10) }, token: token, nowMs: 0)
+        let ends = try (2...10).map { try Make.endOfSequence($0, at: 10) }
+        self.feed(&state, [try Make.key(1, at: 10)] + ends, token: token, nowMs: 0)
         state.leave(token: token, clean: true, nowMs: 0)
         _ = self.took()
         #expect(state.tick(nowMs: 3_000, items: &self.items) == .ended)

@@ -33,6 +33,23 @@ import Testing
         #expect(timeline.map(0, .video, isCoded: true, nowMs: 1_000) == 501)
     }
 
+    @Test func aHeaderAtTheSameMomentMovesOnToo() {
+        var timeline = Timeline()
+        _ = timeline.map(500, .video, isCoded: true, nowMs: 1_000)
+        timeline.publisherChanged()
+        #expect(timeline.map(0, .video, isCoded: false, nowMs: 1_000) == 501)
+    }
+
+    /// Audio came first after the return and went on; the first picture is of the return's very moment.
+    @Test func aPictureOfTheReturnsMomentKeepsIt() {
+        var timeline = Timeline()
+        _ = timeline.map(500, .video, isCoded: true, nowMs: 1_000)
+        timeline.publisherChanged()
+        #expect(timeline.map(70_000, .audio, isCoded: true, nowMs: 2_000) == 1_500)
+        #expect(timeline.map(70_040, .audio, isCoded: true, nowMs: 2_040) == 1_540)
+        #expect(timeline.map(70_000, .video, isCoded: true, nowMs: 2_050) == 1_500)
+    }
+
     /// Audio came first after the return, and the picture's own time is a little before it.
     @Test func laggingTrackDoesNotGoBackBehindTheReturn() {
         var timeline = Timeline()

@@ -130,6 +130,18 @@ import Testing
 
     // MARK: - Deadlines
 
+    /// The room ends for the reason that was told.
+    @Test func ofTwoDeadlinesAtOnceTheFirstIsNamed() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        _ = try await test.create("cam1")
+        await test.advance(255_000)
+        let room = try await test.apply(.heartbeat(sender: nil), "cam1")
+        #expect(RoomRules.deadline(of: room) == RoomDeadline(at: test.now + 45_000, reason: .neverStarted))
+        await test.advance(45_000)
+        #expect(try await test.registry.room("cam1").reason == .neverStarted)
+    }
+
     @Test func theNextDeadlineIsNamed() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

@@ -101,6 +101,14 @@ import Testing
     }
 }
 
+@Suite struct TokenRoleTests {
+    @Test func eachMayDoWhatThoseBelowMay() {
+        #expect(TokenRole.app < .ops && TokenRole.ops < .admin && TokenRole.app < .admin)
+        for role in TokenRole.allCases { #expect(!(role < role)) }
+        #expect(!(TokenRole.admin < .ops) && !(TokenRole.ops < .app))
+    }
+}
+
 /// Text that rooms are written with.
 @Suite struct RoomTextTests {
     @Test func idsAreOfLettersDigitsAndTwoSigns() {

@@ -14,6 +14,7 @@ import Testing
         let late = line.delays[(47 * 14)..<(47 * 19)]
         #expect(late.allSatisfy { $0 <= 40 && $0 >= 20 }, "\(late.max() ?? 0)")
         let counters = line.buffer.counters
+        #expect(counters.runs == Int64(line.runs.count))
         #expect(counters.lost == 0 && counters.dropped == 0 && counters.underruns == 1 && counters.resyncs == 0, "\(counters)")
         // Nothing made up but at the end.
         let ending = line.kinds.lastIndex(of: .played) ?? 0
@@ -219,5 +220,21 @@ import Testing
         }
         #expect(buffer.counters.dropped == 0 && buffer.counters.lost == 0, "\(buffer.counters)")
         #expect(heard >= 47 * 20 * 1_024 - 12_000, "\(heard) of \(47 * 20 * 1_024)")
+    }
+}
+
+@Suite struct JitterLimitsTests {
+    @Test func defaultsAndBounds() {
+        #expect(JitterLimits() == JitterLimits(minMs: 20, startMs: 60, maxMs: 200))
+        let least = JitterLimits(minMs: 1, startMs: 1, maxMs: 1), most = JitterLimits(minMs: 999, startMs: 999, maxMs: 999)
+        #expect([least.minMs, least.startMs, least.maxMs] == [20, 20, 20] && [most.minMs, most.startMs, most.maxMs] == [200, 200, 200])
+    }
+}
+
+@Suite struct LevelSettingsTests {
+    @Test func bounds() {
+        let settings = LevelSettings(onDB: -50, offDB: -40, attackBlocks: 0, hangBlocks: -1)
+        #expect(settings.offDB == -50 && settings.attackBlocks == 1 && settings.hangBlocks == 0)
+        #expect(LevelSettings() == LevelSettings(onDB: -45, offDB: -52, attackBlocks: 2, hangBlocks: 19))
     }
 }

@@ -53,8 +53,8 @@ private let ann = participant("ann"), ben = participant("ben")
             #expect(isGone)
         }
         switch which {
-        case 0: #expect(members.isMuted(ann))
-        case 1: #expect(members.gain(ann) == 0.5)
+        case 0: #expect(members.isMuted(ann) && members.gain(ann) == 1)
+        case 1: #expect(members.gain(ann) == 0.5 && !members.isMuted(ann))
         case 2: #expect(members.role(ann) == .host)
         default: #expect(members.forbiddenUntil(ann, nowMs: 0) == 1_000_000)
         }
