@@ -282,6 +282,9 @@ actor StreamRemuxer {
     var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
 
     /// How many playlists were put together so far.
+    /// Whatever is published from now on comes to it.
+    var isFollowing: Bool { self.mailbox != nil }
+
     var playlistsWritten: Int { self.taker.window.playlistsWritten }
 
     /// Requests that wait for what is not there yet.

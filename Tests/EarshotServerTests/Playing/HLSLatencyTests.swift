@@ -24,6 +24,7 @@ import Testing
             $0.hls.always = true
         }) { server in
             let publisher = PacedPublisher(try await TagClient.publish(to: server, "live/cam1"))
+            try await Self.remuxing(server)
             async let pushed: Void = publisher.send(tags)
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let live = try await LiveHLS(server, "cam1")
@@ -52,6 +53,12 @@ import Testing
         }
     }
 
+    /// Waits until what is published comes to the stream's segments from the first picture on, which a burst right after the publish would
+    /// be ahead of.
+    private static func remuxing(_ server: TestServer) async throws {
+        try await eventually("segments are made") { await server.server.core.remuxers.find("live/cam1")?.isFollowing == true }
+    }
+
     /// Every part comes, and without any media behind it: never more than a part and a picture are held back for good.
     @Test func partsAreListedAsSoonAsTheyAreFull() async throws {
         let tags = try await Self.media(12)
@@ -63,6 +70,7 @@ import Testing
             $0.hls.always = true
         }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
+            try await Self.remuxing(server)
             var sentMs = 0
             var live: LiveHLS?
             for untilMs in stride(from: 3_000, through: 11_500, by: 100) {
@@ -109,6 +117,7 @@ import Testing
             $0.hls.segmentMs = 8_000
         }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
+            try await Self.remuxing(server)
             try await publisher.send(tags.filter { $0.timestamp < 8_000 })
             let live = try await LiveHLS(server, "cam1")
             let remuxer = try server.server.core.remuxers.find("live/cam1").orThrow()
