@@ -281,10 +281,10 @@ actor StreamRemuxer {
     /// Bytes that the window holds, and those that the memory's ledger has of it.
     var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
 
-    /// How many playlists were put together so far.
     /// Whatever is published from now on comes to it.
     var isFollowing: Bool { self.mailbox != nil }
 
+    /// How many playlists were put together so far.
     var playlistsWritten: Int { self.taker.window.playlistsWritten }
 
     /// Requests that wait for what is not there yet.
