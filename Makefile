@@ -29,10 +29,10 @@ soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,00
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 EARSHOT_LARGE=1 \
 		exec scripts/test.sh --filter 'KillRestartTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
 
-sanitize: ## the address and thread sanitizers over the tests of all but the server (part of `make test`)
+sanitize: ## the address and thread sanitizers over the tests of the parts (part of `make test`)
 	@scripts/packages.sh sanitize && scripts/sanitize.sh address && exec scripts/sanitize.sh thread
 
-fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); ten seconds in `make test`
+fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); `make test` replays those kept
 	@scripts/packages.sh sanitize && exec scripts/fuzz.sh $${FUZZ_SECONDS:-1800} $(ARGS)
 
 mutants: ## change limits, comparisons and branches of the pure floors one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
