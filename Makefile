@@ -32,7 +32,7 @@ soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,00
 sanitize: ## the address and thread sanitizers over the tests of the parts (part of `make test`)
 	@scripts/packages.sh sanitize && scripts/sanitize.sh address && exec scripts/sanitize.sh thread
 
-fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); `make test` replays those kept
+fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); ten seconds in `make test`
 	@scripts/packages.sh sanitize && exec scripts/fuzz.sh $${FUZZ_SECONDS:-1800} $(ARGS)
 
 mutants: ## change limits, comparisons and branches of the pure floors one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')

@@ -7,16 +7,12 @@
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
 
-sanitizer=${1:-} without_leaks=()
+sanitizer=${1:-}
 case $sanitizer in
 address)
     # The fuzz targets' program is built in the same folder (fuzz.sh).
     export EARSHOT_CORE=$ADDRESS_CORE EARSHOT_FUZZ=1
-    # Not the links: their tests go by servers' clocks, for which all is too slow here (--filter UpstreamTests runs them).
-    tests=(--filter '^(Media|RTMP|HLS|Talk|Relay)Tests\.')
-    # Foundation's Process never lets itself go, nor what belongs to it: these start ffmpeg and ffprobe. The fuzz targets look for leaks of
-    # muxers and decoders.
-    without_leaks=(--filter '^FFmpegTests\.')
+    tests=(--filter '^(Media|RTMP|HLS|Talk|Relay|FFmpeg|Upstream)Tests\.')
     width=2
     ;;
 thread)
@@ -34,10 +30,10 @@ if [[ ${1:-} == server ]]; then
     shift
     unset EARSHOT_CORE EARSHOT_FUZZ EARSHOT_FAST
     # Not what counts the memory of a process, of which a sanitizer takes many times as much.
-    tests=(--filter '^EarshotServerTests\.' --skip 'Hostile/Memory|LoadedServerTests|SystemMemoryTests') without_leaks=()
+    tests=(--filter '^EarshotServerTests\.' --skip 'Hostile/Memory|LoadedServerTests|SystemMemoryTests')
     width=4
 fi
-if (($#)); then tests=("$@") without_leaks=(); fi
+if (($#)); then tests=("$@"); fi
 
 # Each step takes several times as long here.
 export EARSHOT_CHURN_VIEWERS=${EARSHOT_CHURN_VIEWERS:-3000}
@@ -56,12 +52,8 @@ enter_scratch "$sanitizer"
 start=$SECONDS
 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$SCRATCH" 9>&-
 say "built for the $sanitizer sanitizer in $((SECONDS - start)) s"
-run() {
-    swift test --skip-build --sanitize="$sanitizer" --disable-xctest --scratch-path "$SCRATCH" \
-        --experimental-maximum-parallelization-width "$width" "$@" 9>&-
-}
-run "${tests[@]}"
-if ((${#without_leaks[@]})); then ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run "${without_leaks[@]}"; fi
+swift test --skip-build --sanitize="$sanitizer" --disable-xctest --scratch-path "$SCRATCH" \
+    --experimental-maximum-parallelization-width "$width" "${tests[@]}" 9>&-
 # Also of a server that a test started, and whose exit code it did not look at.
 if compgen -G "$notes/report.*" >/dev/null; then
     say "the $sanitizer sanitizer has found something"

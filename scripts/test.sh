@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. With flags only the tests that they choose. Without,
-# also the loaded server alone, histories of calls, a short torture, real players, the parts under the sanitizers, the kept fuzz inputs, and the budgets
-# of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
+# also the loaded server alone, histories of calls, a short torture, real players, the parts under the sanitizers, kept and new fuzz inputs,
+# and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -27,7 +27,7 @@ attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address
-attempt "kept fuzz inputs" scripts/fuzz.sh replay
+attempt fuzzing scripts/fuzz.sh ci
 attempt "thread sanitizer" scripts/sanitize.sh thread
 attempt budgets Benchmarks/budget.sh
 finish

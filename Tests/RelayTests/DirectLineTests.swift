@@ -3,6 +3,14 @@ import Testing
 
 @testable import Relay
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// Viewers on real sockets, half of them by the pump's short way: whatever the kernel takes at a time and whoever goes meanwhile, those who
 /// stay get what a viewer without a socket gets, and it is counted.
 @Suite struct DirectLineTests {
@@ -11,6 +19,22 @@ import Testing
         var sinks: [SocketSink] = []
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
         deinit { self.buffer.deallocate() }
+    }
+
+    /// A kernel that takes no more than one byte has taken one.
+    @Test func aByteCounts() throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        defer { for end in ends { close(end) } }
+        let line = DirectLine()
+        var byte: UInt8 = 7
+        let sent = withUnsafeMutableBytes(of: &byte) { bytes in
+            withUnsafeTemporaryAllocation(of: IOVector.self, capacity: 1) { vectors in
+                vectors.initialize(repeating: IOVector(iov_base: bytes.baseAddress, iov_len: 1))
+                return line.send(UnsafeBufferPointer(vectors), to: ends[0])
+            }
+        }
+        #expect(sent == 1 && line.bytesWritten == 1)
     }
 
     @Test func everyViewerGetsTheSame() async throws {

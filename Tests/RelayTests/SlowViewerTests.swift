@@ -30,6 +30,20 @@ import Testing
         }
     }
 
+    /// A keyframe right behind the message that is due is one to go on to.
+    @Test func skipsASinglePicture() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let sink = try await relay.join(live.stream, on: relay.home)
+            try await relay.publish([try Make.key(1, at: 0)], to: live)
+            try await relay.with(sink) { $0.room = 0 }
+            try await relay.publish([try Make.inter(2, at: 1), try Make.key(3, at: 2)], to: live)
+            relay.clock.advance(1_001)
+            try await relay.with(sink) { $0.drain() }
+            #expect(try await relay.received(sink).map(\.id) == [1, 3])
+        }
+    }
+
     @Test func inTimeSkipsNothing() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

@@ -39,18 +39,25 @@ struct LiveHLS {
     }
 
     /// Milliseconds of all that is listed: whole segments, and the parts behind them.
-    static func listedMs(_ text: String) -> Int64 {
+    static func listedMs(_ text: String) -> Int64 { self.ends(text).listedMs }
+
+    /// Where each part that is listed ends, in milliseconds from the playlist's beginning.
+    static func partEndsMs(_ text: String) -> [Int64] { self.ends(text).partsMs }
+
+    private static func ends(_ text: String) -> (listedMs: Int64, partsMs: [Int64]) {
         var whole = 0.0
         var parts = 0.0
+        var ends: [Int64] = []
         for line in text.split(separator: "\n") {
             if line.hasPrefix("#EXTINF:") {
                 whole += Double(line.dropFirst(8).prefix { $0 != "," }) ?? 0
                 parts = 0
             } else if line.hasPrefix("#EXT-X-PART:DURATION=") {
                 parts += Double(line.dropFirst(21).prefix { $0 != "," }) ?? 0
+                ends.append(Int64(((whole + parts) * 1_000).rounded()))
             }
         }
-        return Int64(((whole + parts) * 1_000).rounded())
+        return (Int64(((whole + parts) * 1_000).rounded()), ends)
     }
 }
 
