@@ -85,11 +85,14 @@ final class RoomStore: Sendable {
 
     /// Refuses what is not to be opened, before anything is written. `wholly`: also what is damaged.
     private static func look(at path: String, wholly: Bool) throws {
-        guard let size = FileIdentity(path: path)?.size, size > 0 else { return }
+        let view = StoreView.isNeeded(for: path) ? try StoreView(of: path) : nil
+        defer { view?.remove() }
+        let file = view?.path ?? path
+        guard let size = FileIdentity(path: file)?.size, size > 0 else { return }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(Self.busySeconds)
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        let queue = try DatabaseQueue(path: file, configuration: configuration)
         try queue.read { db in
             if try Migrations.areForeign(db) { throw Self.foreign(path) }
             if try Migrations.all.hasBeenSuperseded(db) { throw Self.newer(path) }

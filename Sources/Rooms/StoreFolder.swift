@@ -125,6 +125,11 @@ package struct StoreFolder: Sendable {
         }
         let view = isInUse ? nil : try StoreView(of: self.path)
         defer { view?.remove() }
+        guard FileIdentity(path: view?.path ?? self.path)?.size ?? 0 > 0 else {
+            throw StoreError(
+                path: self.path, problem: "has nothing in it: the power failed while it was made",
+                advice: "start the server, which makes it anew")
+        }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)

@@ -14,6 +14,8 @@ import Darwin
 /// SQLite writes to the index beside the log even when it only reads, and that index may be the only evidence that the log has lost its end.
 /// So it reads the store and its log by other names, in a folder of their own, where it makes itself another index. The names are links; where
 /// the folder takes none, the files are copied to the system's folder for temporary files.
+///
+/// A journal beside the store, of a power cut while it was made or of another program, is undone first: in a copy of both.
 struct StoreView {
     /// The store's other name.
     let path: String
@@ -21,31 +23,47 @@ struct StoreView {
 
     private static let infix = ".view-"
 
-    /// Throws ``FileFailure``.
+    /// Whether the store has to be undone to be read, which SQLite refuses to who only reads.
+    static func isNeeded(for store: String) -> Bool { (FileIdentity(path: store + "-journal")?.size ?? 0) > 0 }
+
+    /// Throws ``FileFailure``, and `DatabaseError` when the journal cannot be undone.
     init(of store: String) throws {
         let name = StoreFiles.ownedName(store + Self.infix)
+        let hasJournal = Self.isNeeded(for: store)
+        let ends = hasJournal ? ["", "-wal", "-journal"] : ["", "-wal"]
         do {
-            try self.init(of: store, in: name) { link($0, $1) == 0 }
+            try self.init(of: store, ends, in: name, hasJournal ? Self.copy : { link($0, $1) == 0 })
         } catch {
             let copy = StoreFiles.ownedName("\(FileManager.default.temporaryDirectory.path)/earshot\(Self.infix)")
-            try self.init(of: store, in: copy) { source, target in
-                do {
-                    try FileManager.default.copyItem(atPath: source, toPath: target)
-                    return true
-                } catch {
-                    return false
-                }
-            }
+            try self.init(of: store, ends, in: copy, Self.copy)
+        }
+        guard hasJournal else { return }
+        do {
+            let queue = try DatabaseQueue(path: self.path)
+            _ = try queue.read { try Int.fetchOne($0, sql: "PRAGMA schema_version") }
+            try queue.close()
+        } catch {
+            self.remove()
+            throw error
         }
     }
 
-    private init(of store: String, in folder: String, _ make: (String, String) -> Bool) throws {
+    private static func copy(_ source: String, _ target: String) -> Bool {
+        do {
+            try FileManager.default.copyItem(atPath: source, toPath: target)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private init(of store: String, _ ends: [String], in folder: String, _ make: (String, String) -> Bool) throws {
         self.folder = folder
         self.path = RoomStore.path(in: folder)
         // Left by a process that had the same number.
         try? FileManager.default.removeItem(atPath: folder)
         guard mkdir(folder, 0o700) == 0 else { throw FileFailure("make", folder) }
-        for end in ["", "-wal"] where FileIdentity(path: store + end) != nil {
+        for end in ends where FileIdentity(path: store + end) != nil {
             guard make(store + end, self.path + end) else {
                 let failure = FileFailure("make", self.path + end)
                 self.remove()

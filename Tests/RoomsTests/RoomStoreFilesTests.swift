@@ -217,6 +217,32 @@ import Testing
         }
     }
 
+    /// A journal (SQLite's file format, §3) that takes a store back to so many pages of 4,096 bytes, and changes none of these.
+    static func journal(pages: UInt8) -> Data {
+        var bytes = Data([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7])
+        bytes += [0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, pages, 0, 0, 2, 0, 0, 0, 0x10, 0]
+        return bytes + Data(repeating: 0, count: 512 - bytes.count)
+    }
+
+    /// The first page is written, and not yet committed.
+    @Test func aPowerCutWhileItIsMadeIsUndone() async throws {
+        try await Self.withFolder { folder in
+            let (whole, path) = (folder + "/whole", folder + "/earshot.db")
+            try FileManager.default.createDirectory(atPath: whole, withIntermediateDirectories: true)
+            try RoomStore(directory: whole).close()
+            let page = try Data(contentsOf: URL(fileURLWithPath: whole + "/earshot.db")).prefix(4_096)
+            try page.write(to: URL(fileURLWithPath: path))
+            try Self.journal(pages: 0).write(to: URL(fileURLWithPath: path + "-journal"))
+            let check = #expect(throws: StoreError.self) { try StoreFolder(directory: folder, secrets: [], ofStore: []).check() }
+            #expect(check?.problem.contains("nothing in it") == true, "\(String(describing: check))")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == page)
+            let store = try RoomStore(directory: folder, isAlone: true)
+            #expect(try Self.rooms(store) == 0 && store.notices == [])
+            store.close()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["earshot.db", "whole"])
+        }
+    }
+
     @Test func aDamagedPageIsFoundAtTheStart() async throws {
         try await Self.withFolder { folder in
             try RoomStore(directory: folder).close()

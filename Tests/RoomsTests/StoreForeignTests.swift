@@ -46,9 +46,15 @@ import Testing
 
     private static func text(_ error: (any Error)?) -> String { error.map { "\($0)" } ?? "nothing was thrown" }
 
-    @Test(arguments: [true, false]) func anotherProgramsDatabaseIsLeftAlone(_ hasMigrations: Bool) async throws {
+    /// Also when that program was ended amid a change, which SQLite would undo.
+    @Test(arguments: [true, false], [true, false])
+    func anotherProgramsDatabaseIsLeftAlone(_ hasMigrations: Bool, _ hasJournal: Bool) async throws {
         try await Self.withFolders { data, base in
             try await Self.makeForeign(data + "/earshot.db", hasMigrations: hasMigrations)
+            if hasJournal {
+                let pages = try Self.files(data)["earshot.db"].map { UInt8($0.count / 4_096) } ?? 0
+                try RoomStoreFilesTests.journal(pages: pages).write(to: URL(fileURLWithPath: data + "/earshot.db-journal"))
+            }
             let before = try Self.files(data)
             let problems = try Self.folder(data).check().problems
             #expect(problems.first?.contains("another program's database") == true, "\(problems)")

@@ -99,17 +99,18 @@ class _Round:
             time.sleep(0.2)
         context.expect(not pending, f"a notice is still pending after 60 s: {pending}")
         context.count("events", len(events))
-        later = {event["id"]: event for event in server.events()}
-        for target in self.targets:
-            _judge(context, target, events, later)
+        # What time brought meanwhile is in the store before anybody is told.
+        told = [(target, target.accepted()) for target in self.targets]
+        by_id = {event["id"]: event for event in server.events()}
+        for target, accepted in told:
+            _judge(context, target, accepted, events, by_id)
             context.count("requests", len(target.seen()))
         abandoned = server.get("callbacks?state=failed&limit=10")["list"]
         context.expect(not abandoned, f"notices were given up: {abandoned[:1]}")
 
 
-def _judge(context, target, events, by_id):
+def _judge(context, target, accepted, events, by_id):
     """Every event once at least, and a room's in order."""
-    accepted = target.accepted()
     got = {event["id"] for event in accepted}
     lost = [event["id"] for event in events if event["id"] not in got]
     context.expect(not lost, f"target {target.way}: {len(lost)} of {len(events)} events never came, such as {lost[:3]}")
