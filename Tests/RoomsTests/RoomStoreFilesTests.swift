@@ -239,7 +239,8 @@ import Testing
             let store = try RoomStore(directory: folder, isAlone: true)
             #expect(try Self.rooms(store) == 0 && store.notices == [])
             store.close()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["earshot.db", "whole"])
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(names.filter { $0.contains("journal") || $0.contains(".view-") } == [])
         }
     }
 
