@@ -24,8 +24,7 @@ package enum ClientSessionOutput: Sendable, Equatable {
 /// Owned by one connection; no I/O, no clock. Calls go in through the methods, outputs come out of ``nextOutput()``.
 package struct ClientSession {
     private let limits: Limits
-    private var outputs: [ClientSessionOutput] = []
-    private var nextOutputIndex = 0
+    private var outputs = SessionOutputs<ClientSessionOutput>()
     private var lastTransaction = 0.0
     private var pending: [Double: String] = [:]
     private var roles: [UInt32: Role] = [:]
@@ -41,15 +40,7 @@ package struct ClientSession {
         self.limits = limits
     }
 
-    package mutating func nextOutput() -> ClientSessionOutput? {
-        guard self.nextOutputIndex < self.outputs.count else {
-            self.outputs.removeAll(keepingCapacity: true)
-            self.nextOutputIndex = 0
-            return nil
-        }
-        defer { self.nextOutputIndex += 1 }
-        return self.outputs[self.nextOutputIndex]
-    }
+    package mutating func nextOutput() -> ClientSessionOutput? { self.outputs.next() }
 
     // MARK: Calls
 

@@ -16,28 +16,16 @@ package struct ServerSession {
         case connected(ConnectRequest)
     }
 
-    private struct NetStream {
-        enum Role { case idle, decidingPublish, publishing, decidingPlay, playing, ended }
-        let id: UInt32
-        var role = Role.idle
-        /// The name as the client wrote it, which FCUnpublish repeats. Holds credentials.
-        var rawName = ""
-        /// Whether the player wants to be told that what it played before is over (RTMP 1.0 §7.2.2.1, reset).
-        var resets = true
-    }
-
     /// Bytes of payload in our chunks: large enough that most messages are one chunk, below 65,536 for 16-bit clients.
     package static let outgoingChunkSize = 60_000
     private static let window: UInt32 = 2_500_000
 
     private let limits: Limits
     private var phase = Phase.waitingConnect
-    private var streams: [NetStream] = []
-    private var lastStreamID: UInt32 = 0
+    private var streams: NetStreams
     /// The last Window Acknowledgement Size that we sent.
     private var announcedWindow: UInt32?
-    private var outputs: [ServerSessionOutput] = []
-    private var nextOutputIndex = 0
+    private var outputs = SessionOutputs<ServerSessionOutput>()
     private var acknowledgementWindow: UInt64 = UInt64(Self.window)
     private var acknowledgedBytes: UInt64 = 0
     /// Bytes the peer says it has received (modulo 2^32).
@@ -45,6 +33,7 @@ package struct ServerSession {
 
     package init(limits: Limits = Limits()) {
         self.limits = limits
+        self.streams = NetStreams(limit: limits.messageStreams)
     }
 
     package var isConnected: Bool {
@@ -53,27 +42,11 @@ package struct ServerSession {
 
     /// Whether media on this message stream has a publisher behind it; `false` while that is being decided.
     package func isPublishing(_ streamID: UInt32) -> Bool {
-        self.streams.contains { $0.id == streamID && $0.role == .publishing }
+        self.streams.role(streamID) == .publishing
     }
 
     /// The next thing to do; `nil` when all is done.
-    package mutating func nextOutput() -> ServerSessionOutput? {
-        guard self.nextOutputIndex < self.outputs.count else {
-            self.outputs.removeAll(keepingCapacity: false)
-            self.nextOutputIndex = 0
-            return nil
-        }
-        defer { self.nextOutputIndex += 1 }
-        return self.outputs[self.nextOutputIndex]
-    }
-
-    /// Media that no publish takes is legitimately on its way after an unpublish or a refusal; before any publish it is an error.
-    private func mayTrail(_ streamID: UInt32) -> Bool {
-        guard let stream = self.streams.first(where: { $0.id == streamID }) else {
-            return streamID > 0 && streamID <= self.lastStreamID  // deleted
-        }
-        return stream.role != .idle && stream.role != .playing
-    }
+    package mutating func nextOutput() -> ServerSessionOutput? { self.outputs.next() }
 
     // MARK: Control messages
 
@@ -81,7 +54,7 @@ package struct ServerSession {
     package mutating func receive(_ message: Message) throws(RTMPError) {
         switch message.type {
         case .audio, .video:
-            guard self.mayTrail(message.streamID) else { throw .mediaWithoutPublish(streamID: message.streamID) }
+            guard self.streams.mayTrail(message.streamID) else { throw .mediaWithoutPublish(streamID: message.streamID) }
         case .commandAMF0, .commandAMF3:
             // gstreamer and some encoders send empty keep-alive messages of command type.
             guard message.payload.readableBytes > 0 else { return }
@@ -163,7 +136,7 @@ package struct ServerSession {
             self.status(message.streamID, Status(StatusCode.seekNotify, "A live stream cannot seek; it goes on at its live position."))
         case "receiveAudio": self.receiveTrack(command, on: message.streamID) { .receiveAudio(streamID: $0, $1) }
         case "receiveVideo": self.receiveTrack(command, on: message.streamID) { .receiveVideo(streamID: $0, $1) }
-        case "close": for stream in self.streams { self.end(stream.id, delete: true) }
+        case "close": for id in self.streams.ids { self.end(id, delete: true) }
         case "_result", "_error", "onStatus", "": break
         default:
             guard command.transaction != 0 else { return }
@@ -229,39 +202,12 @@ package struct ServerSession {
     // MARK: Message streams
 
     private mutating func receiveCreateStream(_ command: Command, _ amf3: Bool) throws(RTMPError) {
-        let id = try self.addStream(nil)
+        let id = try self.streams.open()
         self.result(command, amf3, .number(Double(id)))
     }
 
-    @discardableResult
-    private mutating func addStream(_ wanted: UInt32?) throws(RTMPError) -> UInt32 {
-        guard self.streams.count < self.limits.messageStreams else {
-            throw .tooManyMessageStreams(limit: self.limits.messageStreams)
-        }
-        let id = wanted ?? self.unusedStreamID()
-        self.streams.append(NetStream(id: id))
-        return id
-    }
-
-    /// The next id that is not open; clients that skip createStream choose theirs freely, so any may be taken.
-    private mutating func unusedStreamID() -> UInt32 {
-        repeat {
-            self.lastStreamID = self.lastStreamID == .max ? 1 : self.lastStreamID + 1
-        } while self.streams.contains { $0.id == self.lastStreamID }
-        return self.lastStreamID
-    }
-
-    /// The stream's position; opened if the client never called createStream for it, as small encoders do.
-    private mutating func position(_ streamID: UInt32) throws(RTMPError) -> Int {
-        if let found = self.streams.firstIndex(where: { $0.id == streamID }) { return found }
-        try self.addStream(streamID)
-        return self.streams.count - 1
-    }
-
     private mutating func end(_ streamID: UInt32, delete: Bool) {
-        guard let position = self.streams.firstIndex(where: { $0.id == streamID }) else { return }
-        let role = self.streams[position].role
-        if delete { self.streams.remove(at: position) } else { self.streams[position].role = .ended }
+        guard let role = self.streams.end(streamID, delete: delete) else { return }
         switch role {
         case .publishing, .decidingPublish:
             self.outputs.append(.unpublish(streamID: streamID))
@@ -277,7 +223,7 @@ package struct ServerSession {
     // MARK: Publish
 
     private mutating func receivePublish(_ command: Command, on streamID: UInt32, _ connect: ConnectRequest) throws(RTMPError) {
-        let position = try self.position(streamID)
+        let position = try self.streams.position(streamID)
         let name = command.string(at: 0) ?? ""
         if self.streams[position].role != .idle && self.streams[position].role != .ended {
             let what = "This message stream publishes or plays already; create another one."
@@ -298,32 +244,30 @@ package struct ServerSession {
     }
 
     package mutating func acceptPublish(_ streamID: UInt32) {
-        guard self.change(streamID, from: .decidingPublish, to: .publishing) else { return }
+        guard self.streams.change(streamID, from: .decidingPublish, to: .publishing) else { return }
         self.send(.userControl(.streamBegin(streamID)))
         self.status(streamID, Status(StatusCode.publishStart, "Publishing."))
     }
 
     package mutating func rejectPublish(_ streamID: UInt32, _ status: Status) {
-        guard self.change(streamID, from: .decidingPublish, to: .ended) else { return }
+        guard self.streams.change(streamID, from: .decidingPublish, to: .ended) else { return }
         self.status(streamID, status)
     }
 
     /// The relay ended this publish: another connection took it over, or the server stops.
     package mutating func publishEnded(_ streamID: UInt32, _ status: Status) {
-        guard self.change(streamID, from: .publishing, to: .ended) else { return }
+        guard self.streams.change(streamID, from: .publishing, to: .ended) else { return }
         self.status(streamID, status)
     }
 
     private mutating func receiveUnpublish(name: String?) {
-        for stream in self.streams where stream.role == .publishing && (name == nil || stream.rawName == name) {
-            self.end(stream.id, delete: false)
-        }
+        for id in self.streams.published(as: name) { self.end(id, delete: false) }
     }
 
     // MARK: Play
 
     private mutating func receivePlay(_ command: Command, on streamID: UInt32, _ connect: ConnectRequest) throws(RTMPError) {
-        let position = try self.position(streamID)
+        let position = try self.streams.position(streamID)
         let name = command.string(at: 0) ?? ""
         switch self.streams[position].role {
         case .idle, .ended: break
@@ -349,30 +293,30 @@ package struct ServerSession {
 
     /// `extra`: more properties of the information object.
     package mutating func acceptPlay(_ streamID: UInt32, extra: [AMF0Property] = []) {
-        guard self.change(streamID, from: .decidingPlay, to: .playing) else { return }
+        guard self.streams.change(streamID, from: .decidingPlay, to: .playing) else { return }
         self.send(.userControl(.streamBegin(streamID)))
         // RTMP 1.0 §7.2.2.1: sent if the reset flag is set, which it is unless the client says otherwise.
-        if self.streams.contains(where: { $0.id == streamID && $0.resets }) {
+        if self.streams.resets(streamID) {
             self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
         }
         self.status(streamID, Status(StatusCode.playStart, "Started playing."), extra)
     }
 
     package mutating func rejectPlay(_ streamID: UInt32, _ status: Status) {
-        guard self.change(streamID, from: .decidingPlay, to: .ended) else { return }
+        guard self.streams.change(streamID, from: .decidingPlay, to: .ended) else { return }
         self.status(streamID, status)
     }
 
     /// A publisher came to the stream that is being played. Not repeated for one that was there at the start.
     package mutating func publisherArrived(_ streamID: UInt32, extra: [AMF0Property] = []) {
-        guard self.role(streamID) == .playing else { return }
+        guard self.streams.role(streamID) == .playing else { return }
         self.send(.userControl(.streamBegin(streamID)))
         self.status(streamID, Status(StatusCode.playPublishNotify, "The stream is being published."), extra)
     }
 
     /// The stream ended. Flash and ffmpeg listen for UnpublishNotify, gstreamer for StreamEOF, others for Play.Stop.
     package mutating func publisherLeft(_ streamID: UInt32) {
-        guard self.role(streamID) == .playing else { return }
+        guard self.streams.role(streamID) == .playing else { return }
         self.status(streamID, Status(StatusCode.playUnpublishNotify, "The stream is no longer published."))
         self.send(.userControl(.streamEOF(streamID)))
         self.status(streamID, Status(StatusCode.playStop, "The stream ended."))
@@ -380,19 +324,19 @@ package struct ServerSession {
 
     /// The publisher is connected but sends nothing (RTMP 1.0 §7.1.7).
     package mutating func streamDried(_ streamID: UInt32) {
-        guard self.role(streamID) == .playing else { return }
+        guard self.streams.role(streamID) == .playing else { return }
         self.send(.userControl(.streamDry(streamID)))
     }
 
     /// The relay ended this play, for the reason given.
     package mutating func playEnded(_ streamID: UInt32, _ status: Status) {
-        guard self.change(streamID, from: .playing, to: .ended) else { return }
+        guard self.streams.change(streamID, from: .playing, to: .ended) else { return }
         self.status(streamID, status)
     }
 
     /// From a player: send no media for now. From a publisher: none will come for a while.
     private mutating func receivePause(_ command: Command, on streamID: UInt32) {
-        let role = self.role(streamID)
+        let role = self.streams.role(streamID)
         guard role == .playing || role == .publishing else { return }
         let pause = command.boolean(at: 0) ?? true
         self.outputs.append(.pause(streamID: streamID, pause))
@@ -404,46 +348,27 @@ package struct ServerSession {
     private mutating func receiveTrack(
         _ command: Command, on streamID: UInt32, _ output: (UInt32, Bool) -> ServerSessionOutput
     ) {
-        guard self.role(streamID) == .playing else { return }
+        guard self.streams.role(streamID) == .playing else { return }
         self.outputs.append(output(streamID, command.boolean(at: 0) ?? true))
     }
 
     // MARK: Data
 
-    private static let setDataFrame = AMF0Value.string("@setDataFrame")
-    private static let clearDataFrame = AMF0Value.string("@clearDataFrame")
-
     private mutating func receiveData(_ message: Message) throws(RTMPError) {
         guard message.payload.readableBytes > 0 else { return }
         guard self.isPublishing(message.streamID) else {
-            guard self.mayTrail(message.streamID) else { throw .mediaWithoutPublish(streamID: message.streamID) }
+            guard self.streams.mayTrail(message.streamID) else { throw .mediaWithoutPublish(streamID: message.streamID) }
             return
         }
-        var payload = message.payload
-        // Type 15 is a zero byte, then AMF0 as in type 17.
-        if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
-            payload.moveReaderIndex(forwardBy: 1)
-        }
-        if let rest = payload.after(Self.setDataFrame) {
-            payload = rest
-        } else if payload.after(Self.clearDataFrame) != nil {
+        switch DataFrame(message) {
+        case .set(let payload):
+            self.outputs.append(.data(streamID: message.streamID, timestamp: message.timestamp, payload: payload))
+        case .clear:
             self.outputs.append(.clearData(streamID: message.streamID))
-            return
         }
-        self.outputs.append(.data(streamID: message.streamID, timestamp: message.timestamp, payload: payload))
     }
 
     // MARK: Answers
-
-    private func role(_ streamID: UInt32) -> NetStream.Role? {
-        self.streams.first { $0.id == streamID }?.role
-    }
-
-    private mutating func change(_ streamID: UInt32, from: NetStream.Role, to role: NetStream.Role) -> Bool {
-        guard let position = self.streams.firstIndex(where: { $0.id == streamID && $0.role == from }) else { return false }
-        self.streams[position].role = role
-        return true
-    }
 
     private mutating func send(_ control: ControlMessage) {
         self.outputs.append(.send(control.message))
@@ -466,16 +391,5 @@ package struct ServerSession {
     /// A peer's word, short and without control characters, fit for a log or an answer.
     private func printable(_ text: String) -> String {
         String(text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) })
-    }
-}
-
-extension ByteBuffer {
-    /// What follows the given AMF0 value at the front; `nil` if something else stands there.
-    func after(_ value: AMF0Value) -> ByteBuffer? {
-        var expected = ByteBuffer()
-        expected.writeAMF0(value)
-        var rest = self
-        guard let front = rest.readSlice(length: expected.readableBytes), front == expected else { return nil }
-        return rest
     }
 }

@@ -28,3 +28,22 @@ package enum ServerSessionOutput: Sendable, Equatable {
     /// The app or stream name is unusable: the client has been told; close once that is written.
     case badName(StreamAddressError)
 }
+
+/// Outputs that wait to be performed, in order.
+struct SessionOutputs<Output> {
+    private var waiting: [Output] = []
+    private var nextIndex = 0
+
+    mutating func append(_ output: Output) { self.waiting.append(output) }
+
+    /// The next one; `nil` when all are taken, and then nothing is kept: most connections are idle.
+    mutating func next() -> Output? {
+        guard self.nextIndex < self.waiting.count else {
+            self.waiting.removeAll(keepingCapacity: false)
+            self.nextIndex = 0
+            return nil
+        }
+        defer { self.nextIndex += 1 }
+        return self.waiting[self.nextIndex]
+    }
+}

@@ -1,0 +1,36 @@
+import NIOCore
+
+/// What a publisher's data message asks for.
+enum DataFrame {
+    /// To be relayed, with `@setDataFrame` taken off; AMF0.
+    case set(ByteBuffer)
+    /// `@clearDataFrame`: the publisher takes its metadata back.
+    case clear
+
+    private static let setName = AMF0Value.string("@setDataFrame")
+    private static let clearName = AMF0Value.string("@clearDataFrame")
+
+    init(_ message: Message) {
+        var payload = message.payload
+        // Type 15 is a zero byte, then AMF0 as in type 17.
+        if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
+            payload.moveReaderIndex(forwardBy: 1)
+        }
+        if let rest = payload.after(Self.setName) {
+            self = .set(rest)
+        } else {
+            self = payload.after(Self.clearName) != nil ? .clear : .set(payload)
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// What follows the given AMF0 value at the front; `nil` if something else stands there.
+    func after(_ value: AMF0Value) -> ByteBuffer? {
+        var expected = ByteBuffer()
+        expected.writeAMF0(value)
+        var rest = self
+        guard let front = rest.readSlice(length: expected.readableBytes), front == expected else { return nil }
+        return rest
+    }
+}
