@@ -11,19 +11,13 @@ final class PieceMaker {
     let format: FragmentMuxer.Format
     /// Other tracks, and times that do not go on from those before, begin at zero again.
     private let rebases: Bool
-    private var video: Track?
-    private var audio: Track?
+    private var tracks: StreamTracks
     private var muxer: FragmentMuxer?
     private var transcoder: AudioTranscoder?
-    /// Sound that could not be transcoded: the pictures go on without it.
-    private var refusedAudio: Track?
     /// What came before it was known which tracks there are.
     private var held = HeldFrames()
     /// Sound that waits for a keyframe to be a track: see ``holdLate(_:)``.
     private var lateSounds = HeldFrames()
-    private var pictures = TrackPresence()
-    private var sounds = TrackPresence()
-    private var announced = AnnouncedTracks()
     /// Milliseconds of the stream's timeline that are the muxers' zero.
     private var originMs: Int64?
     private var lastTracks: [Track] = []
@@ -51,8 +45,6 @@ final class PieceMaker {
     /// Of the last two frames of the leading kind.
     private var leadStepMs: Int64 = 0
     private var leadKind = Frame.Kind.video
-    /// Samples of sound since the last picture.
-    private var soundsSincePicture = 0
     private var hasKeyframe = false
     /// What could not be remuxed, told once each.
     private(set) var problems: [String] = []
@@ -69,11 +61,8 @@ final class PieceMaker {
     private static let holeMs: Int64 = 200
     /// The same for pictures that a header announces: some cameras take their time.
     private static let noPictureMs: Int64 = 2_000
-    /// After so much sound, by timestamps and in samples, pieces end with the sound.
-    private static let away = (ms: Int64(1_000), samples: 32)
-    /// A kind of media that has been away for so long, and for much longer than it ever was, is no track any more. Players of a track
-    /// that brings nothing stand still; of a file it is a pause, and another file is worth it only after a long one.
-    private var trackAwayMs: Int64 { self.rebases ? 30_000 : 2_000 }
+    /// After so much sound, and as many samples as ``StreamTracks`` has it, pieces end with the sound. Milliseconds, by timestamps.
+    private static let awayMs: Int64 = 1_000
     private static let problemLimit = 16
     /// Times further from those before than this do not go on from them.
     private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
@@ -82,6 +71,8 @@ final class PieceMaker {
         self.format = format
         self.rebases = rebases
         self.taker = taker
+        // Players of a track that brings nothing stand still; of a file it is a pause, and another file is worth it only after a long one.
+        self.tracks = StreamTracks(format, awayMs: rebases ? 30_000 : 2_000)
     }
 
     /// Takes what came.
@@ -128,7 +119,7 @@ final class PieceMaker {
 
     private func take(_ frame: Frame, nowMs: Int64) {
         guard frame.kind != .data else {
-            if let announced = AnnouncedTracks(frame) { self.announced = announced }
+            self.tracks.takeMetadata(frame)
             return
         }
         do throws(FFmpegError) {
@@ -137,7 +128,7 @@ final class PieceMaker {
             if self.isInRun(sample.kind), self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
                 self.leap(nowMs: nowMs)
             }
-            self.notePresence(sample)
+            self.tracks.notePresence(of: sample)
             if self.muxer == nil {
                 try self.hold(frame, nowMs: nowMs)
             } else if let (hasVideo, hasAudio) = self.otherTracks(from: sample) {
@@ -162,8 +153,7 @@ final class PieceMaker {
     /// The times do not go on: what was written ends here, and the next keyframe begins anew.
     private func leap(nowMs: Int64) {
         self.interrupt(nowMs: nowMs)
-        self.pictures.forgetTime()
-        self.sounds.forgetTime()
+        self.tracks.forgetTimes()
         self.hasLeapt = true
         self.wallOffsetMs = self.newWallOffsetMs
     }
@@ -175,38 +165,14 @@ final class PieceMaker {
 
     private func isInRun(_ kind: Frame.Kind) -> Bool { self.muxer?.tracks.contains { $0.kind == kind } ?? false }
 
-    private func notePresence(_ sample: Sample) {
-        let newestMs = max(self.pictures.newestMs ?? .min, self.sounds.newestMs ?? .min)
-        if newestMs > .min, sample.dts - newestMs >= self.trackAwayMs {
-            self.pictures.skip(sample.dts - newestMs)
-            self.sounds.skip(sample.dts - newestMs)
-        }
-        if sample.kind == .video {
-            self.pictures.note(sample.dts, beside: self.sounds.newestMs)
-            self.soundsSincePicture = 0
-        } else {
-            self.sounds.note(sample.dts, beside: self.pictures.newestMs)
-            self.soundsSincePicture += 1
-        }
-    }
-
-    /// Which tracks there are from this sample on, if others than the run has: a camera or a microphone was switched on or off. Pictures
-    /// come with a keyframe, and so does sound to them.
     private func otherTracks(from sample: Sample) -> (hasVideo: Bool, hasAudio: Bool)? {
-        let hadVideo = self.isInRun(.video)
-        if sample.kind == .video {
-            guard sample.isKeyframe, self.video != nil else { return nil }
-            let hasAudio = self.audio != nil && self.sounds.isThere(at: sample.dts, awayMs: self.trackAwayMs)
-            return hadVideo && hasAudio == self.isInRun(.audio) ? nil : (true, hasAudio)
-        }
-        guard hadVideo, self.audio != nil, self.soundsSincePicture >= Self.away.samples else { return nil }
-        return self.pictures.isThere(at: sample.dts, awayMs: self.trackAwayMs) ? nil : (false, true)
+        self.tracks.change(at: sample, hadVideo: self.isInRun(.video), hadAudio: self.isInRun(.audio))
     }
 
     /// Sound that comes to pictures without any is a track from the next keyframe on. A file has it from its beginning; players, who cannot
     /// go back, do without the little.
     private func holdLate(_ frame: Frame) {
-        guard frame.kind == .audio, self.audio != nil else { return }
+        guard frame.kind == .audio, self.tracks.audio != nil else { return }
         if let first = self.lateSounds.firstMs, frame.timestamp - first > Self.lateSoundMs { self.lateSounds = HeldFrames() }
         self.lateSounds.add(frame)
     }
@@ -214,22 +180,8 @@ final class PieceMaker {
     /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe. One of a kind that the run does not
     /// have changes nothing yet.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
-        let known = frame.kind == .video ? self.video : self.audio
-        // Of codecs without headers every frame describes the track: one is enough.
-        guard frame.isSequenceHeader || known == nil || known?.codec != frame.tag.codec, Track.describes(frame) else { return }
-        let track: Track
-        do throws(FFmpegError) {
-            track = try Track(frame)
-        } catch {
-            // What was written is good; what follows a header that cannot be read is not. FFmpeg sends an empty one before AV1's.
-            self.note("\(error)")
-            if self.isInRun(frame.kind) { self.interrupt(nowMs: nowMs) }
-            return
-        }
-        guard track != known, track != self.refusedAudio else { return }
-        let isCarried = track.needsTranscode || track.isSupported(in: self.format)
-        if !isCarried { self.note("\(track.codecsString) is not carried in \(self.format)") }
-        if frame.kind == .video { self.video = isCarried ? track : nil } else { self.audio = isCarried ? track : nil }
+        guard let change = self.tracks.take(frame) else { return }
+        if let problem = change.problem { self.note(problem) }
         if self.isInRun(frame.kind) { self.interrupt(nowMs: nowMs) }
     }
 
@@ -237,17 +189,16 @@ final class PieceMaker {
         self.held.add(frame)
         guard let firstMs = self.held.firstMs else { return }
         let spanMs = frame.timestamp - firstMs
-        let hasSound = self.audio != nil && self.held.hasSound(near: frame.timestamp)
-        let lacksAnnounced = self.video == nil && self.announced.hasVideo || !hasSound && self.announced.hasAudio
-        let isSettled = spanMs >= (lacksAnnounced ? Self.announcedMs : Self.settleMs) || spanMs < 0
-        if self.video != nil, let keyframe = self.held.firstKeyframe {
+        let hasSound = self.tracks.audio != nil && self.held.hasSound(near: frame.timestamp)
+        let isSettled = spanMs >= (self.tracks.lacksAnnounced(hasSound: hasSound) ? Self.announcedMs : Self.settleMs) || spanMs < 0
+        if self.tracks.video != nil, let keyframe = self.held.firstKeyframe {
             guard hasSound || isSettled else { return }
             // A file has what its stream's viewers heard; players begin with a picture.
             self.held.removeFirst(keyframe, keepsSound: self.rebases)
             try self.begin(hasVideo: true, hasAudio: hasSound, nowMs: nowMs)
         } else if hasSound {
             let withoutPicturesMs = frame.timestamp - (self.held.newestPictureMs ?? firstMs)
-            guard self.video == nil ? isSettled : withoutPicturesMs >= Self.noPictureMs else { return }
+            guard self.tracks.video == nil ? isSettled : withoutPicturesMs >= Self.noPictureMs else { return }
             try self.begin(hasVideo: false, hasAudio: true, nowMs: nowMs)
         }
     }
@@ -261,8 +212,8 @@ final class PieceMaker {
         guard let first = held.first else { return }
         self.transcoder = nil
         var tracks: [Track] = []
-        if hasVideo, let video = self.video { tracks.append(video) }
-        if hasAudio, let audio = self.audio {
+        if hasVideo, let video = self.tracks.video { tracks.append(video) }
+        if hasAudio, let audio = self.tracks.audio {
             if audio.needsTranscode {
                 if let transcoder = self.transcoder(for: audio) { tracks.append(transcoder.track) }
             } else {
@@ -303,15 +254,14 @@ final class PieceMaker {
             self.transcoder = made
             return made
         } catch {
-            self.refuse(audio, error)
+            self.refuseAudio(error)
             return nil
         }
     }
 
-    private func refuse(_ audio: Track?, _ error: FFmpegError) {
-        self.note("\(audio?.codecsString ?? "audio") is left out: \(error)")
-        self.refusedAudio = audio
-        self.audio = nil
+    private func refuseAudio(_ error: FFmpegError) {
+        self.note("\(self.tracks.audio?.codecsString ?? "audio") is left out: \(error)")
+        self.tracks.refuseAudio()
         self.transcoder = nil
     }
 
@@ -324,7 +274,7 @@ final class PieceMaker {
         self.muxer = muxer
         self.pieceStartMs = nil
         self.lastLeadMs = nil
-        self.soundsSincePicture = 0
+        self.tracks.soundsSincePicture = 0
         self.hasKeyframe = false
         self.taker.began(
             Beginning(
@@ -369,7 +319,7 @@ final class PieceMaker {
             do throws(FFmpegError) {
                 samples = try transcoder.transcode(sample)
             } catch {
-                self.refuse(self.audio, error)
+                self.refuseAudio(error)
                 self.interrupt(nowMs: nowMs)
                 return false
             }
@@ -394,8 +344,8 @@ final class PieceMaker {
         }
         self.newestSoundMs = sample.dts
         guard tracks.contains(where: { $0.kind == .video }) else { return true }
-        guard let last = self.newestPictureMs, self.soundsSincePicture >= Self.away.samples else { return false }
-        return sample.dts - last >= Self.away.ms
+        guard let last = self.newestPictureMs, self.tracks.soundsSincePicture >= StreamTracks.awaySamples else { return false }
+        return sample.dts - last >= Self.awayMs
     }
 
     private func cutIfDue(_ sample: Sample, isKeyframe: Bool, nowMs: Int64) {
