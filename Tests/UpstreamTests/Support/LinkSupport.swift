@@ -15,6 +15,8 @@ final class PullRecord: Sendable {
     private let state = Mutex(State())
 
     var frames: [Frame] { self.state.withLock { $0.frames } }
+    /// Without metadata and headers: as many as a file's packets, and an end of sequence behind these.
+    var codedCount: Int { self.frames.count { $0.kind != .data && !$0.isSequenceHeader } }
     var starts: Int { self.state.withLock { $0.starts } }
     var ends: [UpstreamError] { self.state.withLock { $0.ends } }
     var states: [UpstreamState] { self.state.withLock { $0.states } }
