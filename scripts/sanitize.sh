@@ -30,7 +30,7 @@ if [[ ${1:-} == server ]]; then
     shift
     unset EARSHOT_CORE EARSHOT_FUZZ EARSHOT_FAST
     # Not what counts the memory of a process, of which a sanitizer takes many times as much.
-    tests=(--filter '^EarshotServerTests\.' --skip 'Hostile/Memory|LoadedServerTests|SystemMemoryTests')
+    tests=(--filter '^(EarshotServer|Upstream)Tests\.' --skip 'Hostile/Memory|LoadedServerTests|SystemMemoryTests')
     width=4
 fi
 if (($#)); then tests=("$@"); fi

@@ -73,8 +73,8 @@ import Testing
         try await eventually("the recording of \(name)") { try await api.finished().count > before }
     }
 
-    /// Ten seconds of a week ahead, as a time server's mistake brings them, and back.
-    @Test func tenSecondsOfAWeekDestroyNothing() async throws {
+    /// Some seconds of a week ahead, as a time server's mistake brings them, and back.
+    @Test func secondsOfAWeekDestroyNothing() async throws {
         let file = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2)
         try await Fixture.withDirectory { directory in
             let time = try FakeTime(in: directory)
@@ -94,7 +94,7 @@ import Testing
                     try time.set("+7d")
                     try await eventually("the leap to be told") { try await api.events() == ["clock.leapt"] }
                     // The look for old recordings comes every 20 s.
-                    try await Task.sleep(for: .seconds(10))
+                    try await Task.sleep(for: .seconds(21))
                     try await Self.record("during", file, server)
                     try time.set("+0")
                     try await Task.sleep(for: .seconds(12))

@@ -213,4 +213,4 @@ class LostUpdate(Fault):
 
 
 FAULTS = {"lost-event": LostEvent, "doubled-event": DoubledEvent, "stale-read": StaleRead, "lost-update": LostUpdate}
-IN_CI = ("lost-event", "stale-read", "lost-update")
+IN_CI = ("lost-event", "doubled-event", "stale-read", "lost-update")

@@ -57,7 +57,7 @@ class FFmpegPublisher:
 
     def _push_crafted(self, url):
         shape = self.shape
-        arguments = [sys.executable, os.path.join(HERE, "rtmp_push.py"), url, shape.offset_ms, round(shape.audio_delay * 1000)]
+        arguments = [sys.executable, os.path.join(HERE, "rtmp_push.py"), url, shape.offset_ms, round(shape.audio_delay * 1000), shape.hole_ms]
         pusher = Process(arguments, self._log("publisher"), stdin=subprocess.PIPE)
         self.processes.append(pusher)
         pipe = pusher.popen.stdin

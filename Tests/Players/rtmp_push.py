@@ -1,8 +1,8 @@
-"""Publishes FLV from standard input over RTMP, for what stock encoders do not send: rtmp_push.py URL [OFFSET_MS [MUTE_MS]].
+"""Publishes FLV from standard input over RTMP, for what stock encoders do not send: rtmp_push.py URL [OFFSET_MS [MUTE_MS [HOLE_MS]]].
 
 Each tag goes out as it comes. OFFSET_MS is added to the times; sound of the first MUTE_MS is left out, its sequence header
 too, which comes when the sound does. Where another FLV header follows the last tag, its times go on from there: an encoder
-that was opened anew in one push. Ends with the input, by FCUnpublish and deleteStream.
+that was opened anew in one push; its pictures come HOLE_MS later still. Ends with the input, by FCUnpublish and deleteStream.
 """
 
 import os
@@ -109,7 +109,7 @@ class Publisher:
 
 
 def tags(stream):
-    """The tags of FLV files that follow each other: (kind, time in ms, body). Times of a later file go on from the one before."""
+    """The tags of FLV files that follow each other: (kind, time in ms, body, whether of a later file). Its times go on from the one before."""
     base, last = 0, 0
     head = stream.read(9)
     while True:
@@ -127,15 +127,17 @@ def tags(stream):
         if len(body) < size or len(stream.read(4)) < 4:
             return
         last = base + (int.from_bytes(head[4:7], "big") | head[7] << 24)
-        yield head[0] & 0x1F, last, body
+        yield head[0] & 0x1F, last, body, base > 0
         head = stream.read(9)
 
 
 def main():
     publisher = Publisher(sys.argv[1])
-    offset, mute = (int(word) for word in (sys.argv[2:] + ["0", "0"])[:2])
+    offset, mute, hole = (int(word) for word in (sys.argv[2:] + ["0", "0", "0"])[:3])
     audio_header = None
-    for kind, timestamp, body in tags(sys.stdin.buffer):
+    for kind, timestamp, body, is_later in tags(sys.stdin.buffer):
+        if is_later and kind == 9:
+            timestamp += hole
         if mute and kind == 8:
             if timestamp < mute:
                 audio_header = audio_header or body

@@ -24,6 +24,8 @@ class Shape:
     audio_delay: float = 0
     # Added to all times.
     offset_ms: int = 0
+    # Between the pictures of the first size and those of the second; sound goes on.
+    hole_ms: int = 0
     # After so many seconds the same push goes on with pictures of this size.
     second_size: tuple[int, int] | None = None
     second_after: float = 0
@@ -78,7 +80,15 @@ SHAPES = {
         Shape("wrap-2^32", "times that pass 2^32 ms", offset_ms=(1 << 32) - 12_000, is_crafted=True),
         # A keyframe each 250 pictures.
         Shape("obs", "what OBS sends unless it is told otherwise", size=(640, 360), rate=30, gop_seconds=9, device="obs"),
-        Shape("two-sizes", "320x180, and 640x360 from the 12th second of the same push", second_size=(640, 360), second_after=12, is_crafted=True),
+        Shape(
+            "two-sizes",
+            "320x180, and 640x360 from the 12th second of the same push",
+            second_size=(640, 360),
+            second_after=12,
+            # More than browsers take for none.
+            hole_ms=70,
+            is_crafted=True,
+        ),
     )
 }
 

@@ -20,7 +20,7 @@ class Tools:
         pattern = os.path.join(folder, "imageio_ffmpeg", "binaries", "ffmpeg-*")
         if not glob.glob(pattern):
             partial = f"{folder}.{os.getpid()}"
-            install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", partial, "imageio-ffmpeg"]
+            install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", partial, "imageio-ffmpeg==0.8.1"]
             subprocess.run(install, check=True, timeout=180, stderr=subprocess.PIPE)
             try:
                 os.rename(partial, folder)

@@ -42,6 +42,7 @@ class Context:
         self.rounds = rounds
         self.is_short = is_short
         self.keeps_all = options.keep
+        self.may_skip = options.may_skip
         self.shims = os.path.join(options.folder, "shims")
         self.sample = os.path.join(options.folder, "sample.flv")
         self.round = 0

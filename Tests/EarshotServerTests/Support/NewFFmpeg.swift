@@ -19,7 +19,7 @@ enum NewFFmpeg {
         let pip = try await ClientProcess.run(["python3", "-m", "pip", "--version"], within: 30)
         guard pip.status == 0 else { throw TimedOut(description: "no pip, so no ffmpeg that speaks Enhanced RTMP: \(pip.errors)") }
         let partial = folder.appendingPathExtension(UUID().uuidString)
-        let install = ["python3", "-m", "pip", "install", "--quiet", "--target", partial.path, "imageio-ffmpeg"]
+        let install = ["python3", "-m", "pip", "install", "--quiet", "--target", partial.path, "imageio-ffmpeg==0.8.1"]
         let installed = try await ClientProcess.run(install, within: 120)
         guard installed.status == 0 else { throw TimedOut(description: "pip could not install imageio-ffmpeg: \(installed.errors)") }
         // Another process may have been first.

@@ -32,16 +32,18 @@ def run(context):
         raise RuntimeError("earshot-load must stand beside earshot, or --load name it")
     for number in context.each_round():
         folder = context.path(f"round-{number}", "")
-        with memory_group() as group:
+        with memory_group(context) as group:
             with Server(context.earshot, os.path.join(folder, "data"), SETTINGS, under=group.under if group else ()) as server:
                 _round(context, server, group, folder)
         context.forget(folder)
 
 
-def memory_group():
+def memory_group(context):
     try:
         return MemoryGroup(LIMIT)
     except NotHere as why:
+        if not context.may_skip:
+            raise
         say(f"hostile: {why}; the server's memory is looked at instead")
         return contextlib.nullcontext()
 
@@ -59,7 +61,8 @@ class MemoryGroup:
             except OSError:
                 continue
             try:
-                with open(os.path.join(path, file), "w", encoding="ascii") as out:
+                # Only where the system has made the file: in a plain folder it would be one of ours.
+                with open(os.path.join(path, file), "r+", encoding="ascii") as out:
                     out.write(str(limit))
                 self.path = path
                 break
