@@ -31,6 +31,13 @@ func expect(_ isTrue: Bool, _ words: @autoclosure () -> String) {
     if !isTrue { fatalError(words()) }
 }
 
+/// Whether they are equal, or look alike and have a number of a peer's in them that is none (NaN), which equals nothing.
+func areSame<Value: Equatable>(_ one: Value, _ other: Value) -> Bool {
+    if one == other { return true }
+    let text = "\(one)"
+    return text.contains("nan") && text == "\(other)"
+}
+
 /// One input: the first bytes choose what a target does, the rest is what the peer sends.
 struct FuzzInput: Sendable {
     private let bytes: [UInt8]

@@ -42,7 +42,7 @@ import Testing
         ("live", "../\u{301}x", .combinedSeparator), ("live", "/\u{301}../x", .combinedSeparator),
         ("live", "a/\u{1F3FB}", .combinedSeparator),
         ("live", "a\u{D4E}/b", .combinedSeparator), ("live/\u{301}", "cam", .combinedSeparator),
-        ("live", "cam?\u{301}k=v", .combinedSeparator),
+        ("live", "cam?\u{301}k=v", .combinedSeparator), ("live", "\u{654}cam", .combinedSeparator),
     ]
 
     @Test(arguments: bad) func `an unusable name is refused by its reason`(app: String, name: String, error: StreamAddressError) {

@@ -30,6 +30,8 @@ package struct StreamAddress: Sendable, Equatable {
         if (appParts + nameParts).contains(where: { $0 == ".." || $0 == "." }) { throw .dotComponent }
         self.app = first
         self.name = (appParts.dropFirst() + nameParts).joined(separator: "/")
+        // The name may begin with a mark that combines with the slash before it.
+        _ = try Self.components("\(self.app)/\(self.name)")
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
 

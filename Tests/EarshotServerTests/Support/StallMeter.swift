@@ -51,6 +51,12 @@ final class StallMeter: Sendable {
         }
     }
 
+    /// What has passed since then, without what the machine stood still. Begin with ``start()``.
+    func passed(since begin: ContinuousClock.Instant) async throws -> Duration {
+        let now = ContinuousClock.now
+        return now - begin - (try await self.stalled(from: begin, to: now))
+    }
+
     /// Begins to measure, if nobody has yet.
     static func start() { _ = Self.shared }
 }
