@@ -57,7 +57,8 @@ def _round(context, folder, kinds, rate):
             context.expect(status == 0, f"{what}SIGTERM ended the server with {status}: {server.tail()}")
     injected = sum(record.kind == disklog.FAILED for record in disklog.read([environment["TORTURE_LOG"]]))
     context.count("failed calls", injected)
-    context.expect(injected > 0 or rate < OFTEN, f"{what}nothing has failed")
+    # The log of changes does not tell a short write from a small one.
+    context.expect(injected > 0 or rate < OFTEN or kinds == "s", f"{what}nothing has failed")
     context.count("refused changes", sum(ledger.refusals.values()))
     context.count("answers", ledger.answers)
     for problem in check_store(context.earshot, data):
