@@ -19,6 +19,7 @@ struct PartialMessage {
     private var isIntact = true
 
     private static let headLength = 64
+    private static let commandFrame: UInt8 = 5
 
     init(id: UInt32) {
         self.id = id
@@ -98,6 +99,8 @@ struct PartialMessage {
         // Packet type 0 is a sequence header; some servers also send empty frames.
         guard self.head.count > 1, self.head[1] != 0 else { return nil }
         let isVideo = self.type == MessageType.video.rawValue
+        // A command frame (Adobe FLV 10.1 §E.4.3.1) is none of the publisher's: the server fills a pause with it.
+        if isVideo, self.head[0] >> 4 & 7 == Self.commandFrame { return nil }
         check.received(
             self.stamp, isVideo: isVideo, isKeyframe: isVideo && self.head[0] >> 4 == 1, isIntact: self.isIntact, length: self.length,
             timestamp: self.timestamp, room: room, nowNs: nowNs)
