@@ -177,8 +177,7 @@ final class PieceMaker {
         self.lateSounds.add(frame)
     }
 
-    /// A header that changes what the muxer was told ends its run; the next one begins at a keyframe. One of a kind that the run does not
-    /// have changes nothing yet.
+    /// A change of a track that the run has ends it; the next run begins at a keyframe.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
         guard let change = self.tracks.take(frame) else { return }
         if let problem = change.problem { self.note(problem) }

@@ -31,7 +31,7 @@ package struct StreamAddress: Sendable, Equatable {
         self.app = first
         self.name = (appParts.dropFirst() + nameParts).joined(separator: "/")
         // The name may begin with a mark that combines with the slash before it.
-        _ = try Self.components("\(self.app)/\(self.name)")
+        try Self.checkSlashes("\(self.app)/\(self.name)")
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
 
@@ -54,10 +54,14 @@ package struct StreamAddress: Sendable, Equatable {
         return (String(text[..<mark]), String(text[text.index(after: mark)...]))
     }
 
-    /// To Swift a slash is another character where a combining mark follows; to whoever reads bytes it is a slash, behind which `..` may stand.
     private static func components(_ path: String) throws(StreamAddressError) -> [String] {
-        guard path.utf8.count(where: { $0 == UInt8(ascii: "/") }) == path.count(where: { $0 == "/" }) else { throw .combinedSeparator }
+        try self.checkSlashes(path)
         return path.split(separator: "/").map(String.init)
+    }
+
+    /// To Swift a slash is another character where a combining mark follows; to whoever reads bytes it is a slash, behind which `..` may stand.
+    private static func checkSlashes(_ path: String) throws(StreamAddressError) {
+        guard path.utf8.count(where: { $0 == UInt8(ascii: "/") }) == path.count(where: { $0 == "/" }) else { throw .combinedSeparator }
     }
 }
 
