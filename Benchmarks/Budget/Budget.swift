@@ -77,6 +77,7 @@ enum Budget {
             let frames = try publisher.read(number, isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs)
             RelayLoop.publish(frames, to: stream, token: token)
             for loop in loops { loop.run() }
+            drain.waitUntilTaken()
             if number % Self.framesPerSweep == 0 { for relay in relays { relay.sweep() } }
         }
 
@@ -185,8 +186,13 @@ private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner
 }
 
 /// A socket that takes everything: a datagram's receiver that does not read loses it.
+///
+/// The kernel counts a datagram to the sender until the receiver's side has looked at it, which a busy machine puts off: the room for that is
+/// large, and each frame waits for the one before.
 private struct Drain {
     struct Failure: Error { let call: String, code: CInt }
+
+    private static let sendBufferBytes: CInt = 4 << 20
 
     let descriptor: CInt
     private let receiver: CInt
@@ -208,5 +214,19 @@ private struct Drain {
             }
         }
         guard code == 0 else { throw Failure(call: "bind or connect", code: code) }
+        // Beyond the system's limit where we may, else up to it.
+        var bytes = Self.sendBufferBytes
+        let size = socklen_t(MemoryLayout<CInt>.size)
+        if setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, size) != 0 {
+            guard setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, size) == 0 else {
+                throw Failure(call: "setsockopt", code: errno)
+            }
+        }
+    }
+
+    /// Returns when the kernel counts nothing to the sender any more.
+    func waitUntilTaken() {
+        var waiting: CInt = 0
+        while ioctl(self.descriptor, UInt(TIOCOUTQ), &waiting) == 0, waiting > 0 { usleep(100) }
     }
 }

@@ -144,6 +144,20 @@ import Testing
         expectDecoded(chunks.bytes, Decoded(error: .tooManyPartialBytes(limit: 384)), "one byte more", limits: limits)
     }
 
+    @Test func `a whole message beside unfinished ones counts like one that comes in pieces`() {
+        var limits = Limits()
+        limits.partialBytes = 384
+        var chunks = Chunks()
+        for id in 4..<6 { chunks.add(0, id, length: 500, type: 9, pattern(128)) }
+        chunks.message(7, type: 8, pattern(128))
+        let whole = Message(8, pattern(128))
+        expectDecoded(chunks.bytes, Decoded([whole]), "at the limit", limits: limits)
+        chunks.control(1, 200)
+        chunks.message(7, type: 8, pattern(129))
+        expectDecoded(
+            chunks.bytes, Decoded([whole, control(1, 200)], error: .tooManyPartialBytes(limit: 384)), "over it", limits: limits)
+    }
+
     @Test func `16 MiB announced on every chunk stream reserves next to nothing`() throws {
         var chunks = Chunks()
         var decoder = ChunkDecoder()

@@ -18,8 +18,8 @@ final class WebhookDispatcher: Service, Sendable {
 
     private let config: ServerConfig.Webhooks
     private let rooms: RoomRegistry
-    /// Asked for each attempt: the ports are known only when they are open.
-    private let sender: @Sendable () -> WebhookRequest.Sender
+    /// Asked for each attempt: the ports are known only when they are open. Nil when the server is gone.
+    private let sender: @Sendable () -> WebhookRequest.Sender?
     private let post: Post
     private let clock: RoomClock
     private let eventLoop: any EventLoop
@@ -36,7 +36,7 @@ final class WebhookDispatcher: Service, Sendable {
     private static let longestSleepMs: Int64 = 2_000
 
     init(
-        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender, eventLoop: any EventLoop,
+        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender?, eventLoop: any EventLoop,
         clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
     ) {
         self.config = config.webhooks
@@ -51,11 +51,11 @@ final class WebhookDispatcher: Service, Sendable {
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// With the server's own client.
+    /// With the server's own client. The core, whose events wake this dispatcher, is not held.
     convenience init(core: ServerCore, eventLoop: any EventLoop) {
         let outbound = core.outbound
         self.init(
-            config: core.config, rooms: core.rooms, sender: { [core] in WebhookRequest.Sender(core) }, eventLoop: eventLoop,
+            config: core.config, rooms: core.rooms, sender: { [weak core] in core.map(WebhookRequest.Sender.init) }, eventLoop: eventLoop,
             clock: core.rooms.clock, counters: core.counters, log: core.webhookLog,
             post: { url, headers, body, timeout, lane in
                 await outbound.post(url: url, headers: headers, body: body, timeout: timeout, lane: lane)
@@ -108,8 +108,10 @@ final class WebhookDispatcher: Service, Sendable {
         var problem: String?
         var isHopeless = false
         if self.targets.contains(lane) {
+            // The server is gone: as if it had not been tried.
+            guard let sender = self.sender() else { return }
             do throws(WebhookBodyError) {
-                let request = try WebhookRequest(entry, sender: self.sender(), atSeconds: WallClock.seconds)
+                let request = try WebhookRequest(entry, sender: sender, atSeconds: WallClock.seconds)
                 let answer = await self.post(
                     entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
                     .milliseconds(self.config.timeoutMs), lane)

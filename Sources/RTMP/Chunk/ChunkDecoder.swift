@@ -235,8 +235,11 @@ package struct ChunkDecoder {
     private mutating func readPayload() throws(RTMPError) -> Message? {
         let position = self.currentStream
         let length = self.streams[position].length
-        // The whole message lies in this one chunk and has arrived: a slice, no copy.
-        if self.currentRemaining == length, self.streams[position].received == 0, let slice = self.input.readSlice(length: length) {
+        // The whole message lies in this one chunk and has arrived: a slice, no copy. It counts like one that comes in pieces, so that the
+        // limit does not depend on how the peer's bytes are cut into reads.
+        if self.currentRemaining == length, self.streams[position].received == 0, self.input.readableBytes >= length {
+            guard self.partialBytes + length <= self.partialBytesLimit else { throw self.tooManyBytes }
+            guard let slice = self.input.readSlice(length: length) else { return nil }
             self.currentRemaining = 0
             return self.finish(slice)
         }
@@ -309,10 +312,11 @@ package struct ChunkDecoder {
             : min(self.limits.partialBytes, self.limits.bytesBeforePublish - self.streams.count * Self.chunkStreamCost)
     }
 
+    /// Names the limit that is in force, whichever of them the bytes are over.
     private var tooManyBytes: RTMPError {
-        self.partialBytes > self.limits.partialBytes
-            ? .tooManyPartialBytes(limit: self.limits.partialBytes)
-            : .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
+        self.partialBytesLimit < self.limits.partialBytes
+            ? .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
+            : .tooManyPartialBytes(limit: self.limits.partialBytes)
     }
 }
 

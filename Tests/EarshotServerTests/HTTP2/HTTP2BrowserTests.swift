@@ -41,8 +41,14 @@ import Testing
         source.onsourceopen = () => { play().catch(fail); follow().catch(fail); };
         const socket = new WebSocket(base.replace('https', 'wss') + '/live/cam1.flv?' + q.get('sign')); socket.binaryType = 'arraybuffer';
         socket.onmessage = (message) => { seen.socketBytes += message.data.byteLength; };
-        setTimeout(() => tell({frames: v.getVideoPlaybackQuality().totalVideoFrames, width: v.videoWidth,
-          advancedMs: begin === null ? 0 : Math.round((v.currentTime - begin) * 1000), error: v.error ? v.error.message : ''}), 8000);
+        // When all has come; after that time what there is.
+        const end = Date.now() + 45000;
+        const look = setInterval(() => {
+          const now = {frames: v.getVideoPlaybackQuality().totalVideoFrames, width: v.videoWidth,
+            advancedMs: begin === null ? 0 : Math.round((v.currentTime - begin) * 1000), error: v.error ? v.error.message : ''};
+          const all = now.frames > 50 && now.advancedMs > 2000 && seen.playlists >= 16 && seen.socketBytes > 20000;
+          if (all || Date.now() > end) { clearInterval(look); tell(now); }
+        }, 200);
         </script>
         """
 
