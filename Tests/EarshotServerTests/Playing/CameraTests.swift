@@ -37,11 +37,11 @@ import Testing
                 async let bodies = Captured.bodies(server, "cam1", in: directory)
                 async let messages = Captured.messages(server, "cam1", in: directory)
                 try await server.wait("sessions?role=player") { $0["total"].int == 2 }
-                async let publishing: Void = publisher.send(tags.filter { $0.timestamp >= joinMs })
+                async let publishing = publisher.send(tags.filter { $0.timestamp >= joinMs })
                 let live = try await LiveHLS(server, "cam1")
                 let violations = try await Self.follow(live)
                 #expect(violations.isEmpty, "\(violations)")
-                try await publishing
+                _ = try await publishing
                 await client.close()
                 try await eventually("the playlist's end") { try await live.playlist().text.contains("#EXT-X-ENDLIST") }
                 // At once: sessions end when nothing is asked for a while.

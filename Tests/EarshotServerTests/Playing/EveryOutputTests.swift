@@ -75,7 +75,7 @@ import Testing
                     _ = try await RelayTaskTests.create(server, "push", "cam1", "\(edge.rtmp)/live/copy")
                     let client = try await TagClient.publish(to: server, "live/cam1")
                     let publisher = PacedPublisher(client)
-                    async let publishing: Void = publisher.send(sent)
+                    async let publishing = publisher.send(sent)
                     try await server.wait("streams") {
                         $0["list"][0]["video"]["width"].int != nil && $0["list"][0]["audio"]["codec"].string != nil
                     }
@@ -85,7 +85,7 @@ import Testing
                     try await edge.wait("streams") { $0["list"][0]["video"]["width"].int != nil }
                     async let forwarded = Captured.tags("\(edge.http)/live/copy.flv", in: directory)
                     let live = try await LiveHLS(server, "cam1")
-                    try await publishing
+                    _ = try await publishing
                     await client.close()
                     let recorded = try await Captured.recordings(server, media.codecs.count)
                     let outputs: [(name: String, captured: Captured, isWhole: Bool)] = [

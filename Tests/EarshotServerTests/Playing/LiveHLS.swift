@@ -1,5 +1,4 @@
 import Foundation
-import Media
 
 /// An HLS player's walk through a low-latency playlist. A plain value.
 struct LiveHLS {
@@ -59,25 +58,4 @@ struct LiveHLS {
         }
         return (Int64(((whole + parts) * 1_000).rounded()), ends)
     }
-}
-
-/// Publishes tags at the pace of their timestamps, and remembers when it sent them. Any thread.
-actor PacedPublisher {
-    private let client: TagClient
-    private(set) var sentAt: [(ms: UInt32, at: ContinuousClock.Instant)] = []
-
-    init(_ client: TagClient) { self.client = client }
-
-    func send(_ tags: [Tag]) async throws {
-        let begin = ContinuousClock.now
-        let first = tags.first?.timestamp ?? 0
-        for tag in tags {
-            try await Task.sleep(until: begin + .milliseconds(Int(tag.timestamp &- first)), clock: .continuous)
-            if tag.kind == .video, !tag.isSequenceHeader { self.sentAt.append((tag.timestamp, .now)) }
-            try await self.client.send([tag])
-        }
-    }
-
-    /// When the last picture before this time was sent.
-    func sent(before ms: Int64) -> ContinuousClock.Instant? { self.sentAt.last { Int64($0.ms) < ms }?.at }
 }

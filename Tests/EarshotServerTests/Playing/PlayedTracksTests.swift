@@ -66,11 +66,11 @@ import Testing
             defer { first.send(SIGKILL) }
             try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
             let client = try await TagClient.publish(to: server, "live/cam1")
-            async let publishing: Void = PacedPublisher(client).send(tags)
+            async let publishing = PacedPublisher(client).send(tags)
             try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
             let late = try urls.map { try probe($0) }
             defer { for player in late { player.send(SIGKILL) } }
-            try await publishing
+            _ = try await publishing
             try await client.session { $0.unpublish("cam1", on: $1) }
             for player in [first] + late {
                 let outcome = try await player.outcome()

@@ -69,6 +69,12 @@ final class TagClient: Sendable {
         try await self.channel.eventLoop.submit { handler.value.send(tags) }.get()
     }
 
+    /// The same without waiting, in the order of the calls.
+    func enqueue(_ tags: [Tag]) {
+        let handler = self.handler
+        self.channel.eventLoop.execute { handler.value.send(tags) }
+    }
+
     func setMetadata(_ value: AMF0Value, timestamp: UInt32 = 0) async throws {
         try await self.session { $0.setDataFrame(value, on: $1, timestamp: timestamp) }
     }

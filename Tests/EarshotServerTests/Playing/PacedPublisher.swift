@@ -1,0 +1,40 @@
+import Media
+import Synchronization
+
+/// Publishes tags at the pace of their timestamps, from a thread of its own, and remembers when it sent them. Any thread.
+final class PacedPublisher: Sendable {
+    typealias Sent = (ms: UInt32, at: ContinuousClock.Instant)
+
+    private let client: TagClient
+    private let sent = Mutex<[Sent]>([])
+
+    init(_ client: TagClient) { self.client = client }
+
+    /// Pictures, without headers.
+    var sentAt: [Sent] { self.sent.withLock { $0 } }
+
+    /// Returns when all are sent, or the task is cancelled.
+    @discardableResult
+    func send(_ tags: [Tag]) async throws -> PacedSender.Lateness {
+        let first = tags.first?.timestamp ?? 0
+        let sender = PacedSender {
+            var rest = tags[...]
+            return {
+                rest.popFirst().map { tag in
+                    PacedSender.Step(due: .milliseconds(Int(tag.timestamp &- first))) { _ in
+                        if tag.kind == .video, !tag.isSequenceHeader { self.sent.withLock { $0.append((tag.timestamp, .now)) } }
+                        self.client.enqueue([tag])
+                    }
+                }
+            }
+        }
+        return try await withTaskCancellationHandler {
+            try await sender.ended()
+        } onCancel: {
+            sender.stop()
+        }
+    }
+
+    /// When the last picture before this time was sent.
+    func sent(before ms: Int64) -> ContinuousClock.Instant? { self.sentAt.last { Int64($0.ms) < ms }?.at }
+}
