@@ -154,6 +154,22 @@ final class ClientProcess: @unchecked Sendable {
         defer { process.send(SIGKILL) }
         return try await body(process)
     }
+
+    /// Runs for the time of the body, then is asked to end, and killed when it does not. Only a process that ends by itself is looked at by
+    /// a sanitizer's leak check.
+    static func serving<Result>(_ arguments: [String], _ body: (ClientProcess) async throws -> Result) async throws -> Result {
+        let process = try ClientProcess(arguments)
+        defer { process.send(SIGKILL) }
+        let outcome: Swift.Result<Result, any Error>
+        do {
+            outcome = .success(try await body(process))
+        } catch {
+            outcome = .failure(error)
+        }
+        process.send(SIGTERM)
+        try? await eventually("its end", within: 15) { !process.isRunning }
+        return try outcome.get()
+    }
 }
 
 /// What a process of ours costs.

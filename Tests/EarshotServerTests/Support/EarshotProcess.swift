@@ -29,13 +29,13 @@ struct EarshotProcess: Sendable {
         try await ClientProcess.run([Self.binary()] + arguments, within: seconds)
     }
 
-    /// Runs `earshot serve` on free ports until the body is done; waits for the banner first. `under` is a program that starts it.
+    /// Runs `earshot serve` on free ports until the body is done; waits for the banner first, and for the end. `under` is a program that starts it.
     static func serve<Result>(
         data: URL, _ arguments: [String] = [], under: [String] = [], _ body: (EarshotProcess) async throws -> Result
     ) async throws -> Result {
         let directory = data.appendingPathComponent("data").path
         let flags = ["--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", directory]
-        return try await ClientProcess.during(under + [Self.binary(), "serve"] + flags + arguments) { process in
+        return try await ClientProcess.serving(under + [Self.binary(), "serve"] + flags + arguments) { process in
             func banner() -> String { String(decoding: process.outputSoFar, as: UTF8.self) }
             try await eventually("the banner") {
                 guard process.isRunning else { throw TimedOut(description: "earshot ended: \(process.errorsSoFar)") }

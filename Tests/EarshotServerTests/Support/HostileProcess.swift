@@ -8,7 +8,7 @@ struct ServerProcess: Sendable {
     /// The data directory, removed with the server.
     let data: String
 
-    /// Starts the built server with these settings (`EARSHOT_…`), runs the body, and kills it.
+    /// Starts the built server with these settings (`EARSHOT_…`), runs the body, and ends it.
     static func run<Result: Sendable>(
         _ settings: [String] = [], _ body: @Sendable (ServerProcess) async throws -> Result
     ) async throws -> Result {
@@ -18,7 +18,7 @@ struct ServerProcess: Sendable {
         let data = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: data) }
         let arguments = settings + [binary, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data]
-        return try await ClientProcess.during(arguments) { process in
+        return try await ClientProcess.serving(arguments) { process in
             try await eventually("the server's banner") {
                 process.outputSoFar.contains(Data("Ctrl-C".utf8)) || !process.isRunning
             }
