@@ -98,13 +98,14 @@ import Testing
                 return
             }
             #expect(why == "Connection refused")
-            try await Nginx.run(port: port) { _ in
+            try await Nginx.run(port: port) { nginx in
                 try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
                     try await eventually("frames") { record.frames.count > 20 }
+                    // Before the publisher goes: otherwise nginx may still say that the stream has ended.
+                    nginx.process.send(SIGKILL)
+                    try await eventually("the end of the first connection") { record.ends.count == 1 }
                 }
             }
-            // nginx was killed.
-            try await eventually("the end of the first connection") { record.ends.count == 1 }
             guard case .closed = record.ends.first else {
                 Issue.record("\(record.ends)")
                 return
