@@ -109,7 +109,10 @@ package struct FanoutRing: Sendable {
         if let notice = message.notice { self.lastNotice = (sequence, notice) }
         // Data's time is whatever the device says.
         if !message.flags.contains(.data) { self.lastTimestamp = message.timestamp }
-        if self.firstTimestamp == nil, message.flags.isDisjoint(with: [.essential, .data]) { self.firstTimestamp = message.timestamp }
+        // The notice of a first publisher comes before the stream has a time.
+        if self.firstTimestamp == nil, message.notice == nil, message.flags.isDisjoint(with: [.essential, .data]) {
+            self.firstTimestamp = message.timestamp
+        }
         if message.flags.contains(.video) { self.hasVideo = true }
         if message.flags.contains(.keyframe) {
             self.gopStart = sequence

@@ -158,6 +158,14 @@ import Testing
         #expect(it.ring.bytes <= 100_000 && it.ring.head - it.ring.base <= 100_000 / MemoryLayout<EncodedMessage>.stride)
     }
 
+    @Test func aNoticeIsNotTheStreamsFirstMessage() throws {
+        let it = Ring()
+        it.append(.arrived)
+        #expect(it.ring.firstTimestamp == nil)
+        it.append(try Make.key(1, at: 3_600_000))
+        #expect(it.ring.firstTimestamp == 3_600_000)
+    }
+
     @Test func lastNoticeOutlivesItsMessage() throws {
         let it = Ring()
         #expect(it.ring.lastNotice == nil)

@@ -7,20 +7,21 @@ import Testing
 @Suite struct HeadStartTests {
     private static let frameBytes = 10_000
 
-    private static func frame(_ index: Int) throws -> Frame {
+    private static func frame(_ index: Int, from beginMs: Int64 = 0) throws -> Frame {
         // With its header of 17 bytes a message is 10,000 bytes long.
         let body = Self.frameBytes - TestEncoder.headerLength
         return index % 100 == 0
-            ? try Make.key(index, at: Int64(index) * 100, bytes: body - 13)
-            : try Make.inter(index, at: Int64(index) * 100, bytes: body - 13)
+            ? try Make.key(index, at: beginMs + Int64(index) * 100, bytes: body - 13)
+            : try Make.inter(index, at: beginMs + Int64(index) * 100, bytes: body - 13)
     }
 
     /// Pushes a frame each 100 ms, sweeping as often, and lets each viewer read so many bytes after each.
     private static func play(
-        _ relay: RelayHarness, _ live: (stream: Relay.Stream, token: Int), frames: Range<Int>, readers: [(sink: FakeSink, bytes: Int)]
+        _ relay: RelayHarness, _ live: (stream: Relay.Stream, token: Int), frames: Range<Int>, from beginMs: Int64 = 0,
+        readers: [(sink: FakeSink, bytes: Int)]
     ) async throws {
         for index in frames {
-            try await relay.publish([try Self.frame(index)], to: live)
+            try await relay.publish([try Self.frame(index, from: beginMs)], to: live)
             for (sink, bytes) in readers {
                 try await relay.with(sink) { sink in
                     if sink.isOpen { sink.makeRoom((sink.room ?? 0) + bytes) }
@@ -105,6 +106,18 @@ import Testing
             try await Self.play(relay, live, frames: 99..<400, readers: [(even, 10_200), (none, 0)])
             #expect(try await relay.with(even) { $0.tooFarBehindMs } == [])
             #expect(try await relay.with(none) { $0.tooFarBehindMs }.count == 1)
+        }
+    }
+
+    /// A device's clock may begin anywhere: that is no head start for a viewer who was there before.
+    @Test func publisherWhoseTimeBeginsLate() async throws {
+        try await RelayHarness.run { relay in
+            let stream = try await relay.acquire("live/cam")
+            let sink = try await relay.join(stream, on: relay.other) { $0.room = 0 }
+            let live = (stream: stream, token: try await relay.claim(stream))
+            try await Self.play(relay, live, frames: 0..<100, from: 3_600_000, readers: [])
+            let cut = try await relay.with(sink) { $0.tooFarBehindMs }
+            #expect(cut.count == 1 && cut.first ?? 0 > Self.limit && cut.first ?? 0 < Self.limit + 400, "\(cut)")
         }
     }
 
