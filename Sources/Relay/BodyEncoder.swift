@@ -1,9 +1,10 @@
 package import Media
 import NIOCore
 
-/// Encodes frames for viewers over HTTP and WebSocket: an FLV tag or the payload alone, framed as a chunk or as a message.
+/// Encodes frames for viewers over HTTP and WebSocket. Each becomes an FLV tag or the bare payload, framed as an HTTP chunk or a WebSocket
+/// message.
 ///
-/// An FLV tag (Adobe FLV 10.1 §E.4.1) and the size of it that stands behind each (§E.3):
+/// An FLV tag (Adobe FLV 10.1 §E.4.1) and the size that follows each (§E.3):
 /// ```
 /// type 1 | data size 3 | timestamp 3 | timestamp's upper byte 1 | stream id 3, zero | data | size of the tag 4
 /// ```
@@ -38,7 +39,7 @@ package struct BodyEncoder: FrameEncoder {
     package func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int {
         let count = self.bodyLength(frame)
         let start = self.framing.begin(count, into: bytes)
-        // RFC 6455 §5.2: text, which of payloads alone is the data that is told of them.
+        // RFC 6455 §5.2: a text message, for the data frames that describe bare payloads.
         if self.framing == .webSocket, self.body == .payload, frame.kind == .data { bytes[0] = 0x81 }
         let body = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + count])
         switch self.body {
@@ -61,7 +62,7 @@ package struct BodyEncoder: FrameEncoder {
         bytes.put(UInt32(truncatingIfNeeded: Self.tagHeader + count), at: Self.tagHeader + count)
     }
 
-    /// A body of payloads has no place for data: it tells of what follows that it is something else.
+    /// A chunked body of payloads cannot carry data frames: there they mean that the payloads that follow have another type.
     package func notice(of frame: Frame) -> StreamNotice? {
         frame.kind == .data && self.body == .payload && self.framing == .httpChunk ? .changed : nil
     }
@@ -79,7 +80,7 @@ extension BodyEncoder.Framing {
         }
     }
 
-    /// Writes what stands before the body; returns its length.
+    /// Writes the framing before the body and returns its length.
     func begin(_ count: Int, into bytes: UnsafeMutableRawBufferPointer) -> Int {
         switch self {
         case .httpChunk:

@@ -1,23 +1,23 @@
 import Media
 import NIOCore
 
-/// Pictures that change in the middle of a stream, as when a phone is turned: the first keyframe after another sequence header also carries
-/// its parameter sets. VLC reads no second sequence header over RTMP and FLV; without this it decodes the new pictures by the old sets, and
-/// shows rubbish. It is the only frame that is not relayed byte for byte. A value, owned by the stream's state.
+/// Adds the parameter sets to the first keyframe after a changed sequence header. Pictures change in mid-stream when a phone is turned, for
+/// example. VLC ignores a second sequence header over RTMP and FLV: it would decode the new pictures with the old sets and show garbage.
+/// That keyframe is the only frame not relayed byte for byte. A value, owned by the stream's state.
 struct ChangedPictures: Sendable {
     private var hasHeader = false
     private var sets: ByteBuffer?
 
     init() {}
 
-    /// A sequence header that is not the one before it.
+    /// Records a new sequence header: the first, or one that differs from the one before.
     mutating func headerCame(_ frame: Frame) {
         guard Self.isPlainVideo(frame), frame.isSequenceHeader else { return }
         self.sets = self.hasHeader ? ParameterSets.units(in: frame.body, of: frame.tag.videoCodec) : nil
         self.hasHeader = true
     }
 
-    /// The keyframe as players are to get it.
+    /// Adds the pending parameter sets to the keyframe, if there are any.
     mutating func complete(_ keyframe: inout Frame) {
         guard let sets = self.sets, Self.isPlainVideo(keyframe) else { return }
         self.sets = nil
@@ -30,7 +30,7 @@ struct ChangedPictures: Sendable {
         keyframe.payload = payload
     }
 
-    /// Of the one track that players know.
+    /// Whether the frame belongs to the only video track that players know.
     private static func isPlainVideo(_ frame: Frame) -> Bool {
         frame.kind == .video && !frame.tag.flags.contains(.multitrack) && frame.tag.trackID == 0
     }

@@ -6,17 +6,17 @@ import Musl
 import Darwin
 #endif
 
-/// The short way to a plain TCP connection's viewers: its socket, while a message may be started on it. Loop-bound; owned by the
-/// connection's writer, which opens and shuts it, and known to the lanes of the connection's viewers.
+/// A plain TCP connection's socket, written to without going through its channel. Open while a message may be started on it. Loop-bound;
+/// owned by the connection's writer, which opens and shuts it. The lanes of the connection's viewers hold its descriptor.
 package final class DirectLine {
-    /// Negative while nothing may be started: something of an earlier message or an answer waits, or the connection is closed.
+    /// Negative while no message may be started: an earlier message or an answer is pending, or the connection is closed.
     private(set) var descriptor: CInt = -1
     private var viewers: [Viewer] = []
     private var ownBytes: UInt64 = 0
 
     package init() {}
 
-    /// A message may be started on this socket.
+    /// Lets messages be started on this socket.
     package func open(_ descriptor: CInt) {
         guard self.descriptor != descriptor else { return }
         self.descriptor = descriptor
@@ -25,7 +25,7 @@ package final class DirectLine {
 
     package func shut() { self.open(-1) }
 
-    /// Bytes that the kernel took, all viewers of the connection together.
+    /// Bytes that the kernel has accepted, for all viewers of the connection together.
     package var bytesWritten: UInt64 { self.viewers.reduce(self.ownBytes) { $0 &+ ($1.lane?.pointee.bytes ?? 0) } }
 
     func add(_ viewer: Viewer) {
@@ -42,20 +42,21 @@ package final class DirectLine {
 
     func count(_ bytes: Int) { self.ownBytes &+= UInt64(bytes) }
 
-    /// Writes what the kernel takes now; for the rest of a started message too. 0 when it takes nothing, negative when the connection is broken.
+    /// Writes as much as the kernel accepts now, also for the rest of a started message. Returns 0 when it accepts nothing, negative when
+    /// the connection is broken.
     package func send(_ vectors: UnsafeBufferPointer<IOVector>, to descriptor: CInt) -> Int {
         let sent = Self.send(vectors, to: descriptor)
         if sent > 0 { self.count(sent) }
         return sent
     }
 
-    /// The same without counting.
+    /// Like the instance method, without counting the bytes.
     static func send(_ vectors: UnsafeBufferPointer<IOVector>, to descriptor: CInt) -> Int {
         guard let first = vectors.first else { return 0 }
         while true {
             let sent: Int
             if vectors.count == 1 {
-                // One piece is the common case, and the cheaper call.
+                // A single piece is the common case, and this call is cheaper.
                 sent = systemSend(descriptor, first.iov_base, first.iov_len, self.flags)
             } else {
                 var header = msghdr()
@@ -72,7 +73,7 @@ package final class DirectLine {
     private static let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
 }
 
-/// `send` within a type that has a method of this name.
+/// Calls the C function `send`, which ``DirectLine``'s own methods hide.
 private func systemSend(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _ count: Int, _ flags: CInt) -> Int {
     send(descriptor, bytes, count, flags)
 }

@@ -1,7 +1,7 @@
 package import Media
 package import NIOCore
 
-/// What a stream's messages are wrapped in for those who are sent them.
+/// The wire format in which viewers receive a stream's messages.
 package enum Packaging: Int, Sendable, CaseIterable {
     /// RTMP chunks.
     case rtmp
@@ -15,16 +15,16 @@ package enum Packaging: Int, Sendable, CaseIterable {
     case payloadOverWebSocket
 }
 
-/// Turns frames into the bytes that viewers are sent. The relay calls it once per frame, whatever the number of viewers.
+/// Encodes frames for viewers. The relay calls it once per frame, whatever the number of viewers.
 package protocol FrameEncoder: Sendable {
     /// Bytes that `encode` will write.
     func encodedLength(_ frame: Frame) -> Int
-    /// Writes exactly `encodedLength` bytes for message stream 1. Returns how many of them are the first header, 18 at most; 0 when no
-    /// header depends on the message stream.
+    /// Writes exactly `encodedLength` bytes for message stream 1. Returns the first header's length, at most 18, or 0 when no header
+    /// depends on the message stream.
     func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int
     /// Changes the message stream id in a header that `encode` wrote.
     func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer)
-    /// What viewers are told in place of the frame, of which nothing is written then. Asked of data alone.
+    /// The notice that replaces the frame, which is then not encoded. Called for data frames only.
     func notice(of frame: Frame) -> StreamNotice?
 }
 
@@ -32,25 +32,25 @@ extension FrameEncoder {
     package func notice(of frame: Frame) -> StreamNotice? { nil }
 }
 
-/// One whose messages can be taken apart again: other packagings are made from it.
+/// An encoder whose messages can be decoded again, so that other packagings can be made from them.
 package protocol ReversibleEncoder: FrameEncoder {
-    /// The payload of a frame, out of what `encode` wrote and the header length that it returned.
+    /// Extracts a frame's payload from the bytes that `encode` wrote and the header length that it returned.
     func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
 }
 
-/// What a viewer is told at its place in the stream, between messages.
+/// A notice to viewers, delivered between messages at its place in the stream.
 package enum StreamNotice: UInt8, Sendable {
-    /// A publisher came to a stream that had none.
+    /// A publisher started on an idle stream.
     case arrived
-    /// The stream ended: its grace period is over.
+    /// The stream ended: its grace period is over, or it was evicted.
     case left
-    /// The publisher is there but sends nothing.
+    /// The publisher is connected but sends no media.
     case dried
-    /// What follows is of another type than what was. Only of packagings that cannot say so by a message.
+    /// The payloads that follow have another type. Only in packagings that have no message for that.
     case changed
 }
 
-/// One message as every viewer gets it, and what the relay must know to skip it. Immutable; shared by all loops.
+/// One encoded message, with the flags by which the relay may skip it. Every viewer gets the same bytes. Immutable; shared by all loops.
 ///
 /// `@unchecked Sendable`: `start` points into `slab`, which is retained here and immutable in that range.
 package struct EncodedMessage: @unchecked Sendable {
@@ -65,7 +65,7 @@ package struct EncodedMessage: @unchecked Sendable {
         package static let essential = Flags(rawValue: 16)
         /// Data without a time of its own.
         package static let untimed = Flags(rawValue: 32)
-        /// ``Flush``'s: a video message that a stream without pictures may have, and no joiner waits for.
+        /// A ``Flush`` frame. Not flagged as video: a stream without pictures may have it, and no joiner waits for it.
         package static let filler = Flags(rawValue: 64)
     }
 
@@ -79,7 +79,7 @@ package struct EncodedMessage: @unchecked Sendable {
     package let notice: StreamNotice?
     /// Milliseconds on the stream's own timeline.
     package let timestamp: Int64
-    /// When it arrived: milliseconds of the server's monotonic clock.
+    /// Arrival time, in milliseconds of the server's monotonic clock.
     package let arrivalMs: Int64
 
     init(notice: StreamNotice, timestamp: Int64, arrivalMs: Int64) {
@@ -120,7 +120,7 @@ package struct EncodedMessage: @unchecked Sendable {
         self.arrivalMs = arrivalMs
     }
 
-    /// What this was made of; nil for a notice.
+    /// Decodes the frame that this message was made from; nil for a notice.
     func frame(_ encoder: any ReversibleEncoder) -> Frame? {
         guard let start = self.start else { return nil }
         let kind: Frame.Kind = !self.flags.isDisjoint(with: [.video, .filler]) ? .video : self.flags.contains(.audio) ? .audio : .data
@@ -131,12 +131,12 @@ package struct EncodedMessage: @unchecked Sendable {
             if self.flags.contains(.untimed) { frame.tag.flags.insert(.untimed) }
             return frame
         } catch {
-            // It could be read when it came, and is the same.
+            // Cannot happen: the same payload was parsed when it arrived.
             return nil
         }
     }
 
-    /// Made once: a set literal of another module's type is made by generic code, for each frame.
+    /// A constant, because a set literal of another module's type would run generic code for each frame.
     private static let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
 
     private static func flags(of frame: Frame) -> Flags {

@@ -1,7 +1,7 @@
 import DequeModule
 package import Media
 
-/// What other loops (and the home loop's own fanout) are told of a stream, in order.
+/// A change to a stream's ring. Sent in order to the home loop's own fanout and to other loops.
 enum RingUpdate: Sendable {
     case append(EncodedMessage)
     case prelude([Frame])
@@ -9,13 +9,13 @@ enum RingUpdate: Sendable {
     case end
 }
 
-/// A stream's recent messages on one loop, in order, each with a sequence number that never repeats.
+/// A stream's recent messages on one loop, under sequence numbers that never repeat.
 ///
-/// Viewers hold positions in it. The group of pictures that joiners start with is its tail from the last keyframe on: nothing is kept
-/// twice. A value; the home loop's copy seeds those of other loops.
+/// Viewers hold positions in it. The cached group of pictures for joiners is its tail from the last keyframe on: nothing is kept twice. A
+/// value; the home loop's copy seeds those of other loops.
 package struct FanoutRing: Sendable {
     package struct Bounds: Sendable {
-        /// Bytes (bookkeeping included) and milliseconds that the cached group of pictures may hold.
+        /// Limits of the cached group of pictures: bytes, bookkeeping included, and milliseconds.
         package var gopBytes = 16 << 20
         package var gopMs: Int64 = 20_000
         /// Bytes that the ring may hold for viewers who are behind.
@@ -33,16 +33,16 @@ package struct FanoutRing: Sendable {
     package private(set) var gopStart: Int?
     /// Headers and metadata that were in force just before `gopStart`.
     package private(set) var gopPrelude: [Frame] = []
-    /// Times that the cached pictures were dropped because they passed their bounds.
+    /// Times that the cached pictures were dropped for exceeding their bounds.
     package private(set) var gopOverflows = 0
     /// Headers and metadata in force now.
     package private(set) var livePrelude: [Frame] = []
     package private(set) var hasVideo = false
-    /// Milliseconds: of the newest message, which may be gone already.
+    /// Timestamp of the newest message other than data, in milliseconds. The message may be gone already.
     package private(set) var lastTimestamp: Int64?
-    /// Milliseconds: of the first media ever.
+    /// Timestamp of the first message ever other than headers and data, in milliseconds.
     private(set) var firstTimestamp: Int64?
-    /// The newest notice, which may be gone already: viewers who are moved past it are told.
+    /// The newest notice, even when its message is gone: viewers moved past it still get it.
     package private(set) var lastNotice: (sequence: Int, notice: StreamNotice)?
 
     package init(bounds: Bounds) {
@@ -51,11 +51,11 @@ package struct FanoutRing: Sendable {
 
     /// The sequence number that the next message will get.
     package var head: Int { self.base + self.messages.count }
-    /// Bytes held, bookkeeping included: a flood of tiny messages counts for what it costs.
+    /// Bytes held. Includes bookkeeping, so that a flood of tiny messages counts at its true cost.
     package var bytes: Int { self.totalBytes }
 
-    /// The same ring in memory of its own, for another loop. Shared storage would be copied by whichever loop appends first, and the thread
-    /// sanitizer, which does not see reference counts, takes what the other one writes later for a race.
+    /// Copies the ring into memory of its own, for another loop. Shared storage would be copied by whichever loop appends first, and the
+    /// thread sanitizer, which does not see reference counts, reports the other loop's later writes as a race.
     package func copy() -> FanoutRing {
         var copy = self
         copy.messages = Deque(minimumCapacity: self.messages.count)
@@ -63,7 +63,7 @@ package struct FanoutRing: Sendable {
         return copy
     }
 
-    /// The same messages in another packaging, under the same numbers.
+    /// Copies the ring with each message in another packaging, under the same sequence numbers.
     func repackaged(_ repackage: (EncodedMessage) -> EncodedMessage?) -> FanoutRing {
         var copy = self
         copy.messages = Deque(minimumCapacity: self.messages.count)
@@ -81,33 +81,33 @@ package struct FanoutRing: Sendable {
     /// The message with this number, which must lie in `base..<head`.
     package subscript(sequence: Int) -> EncodedMessage { self.messages[sequence - self.base] }
 
-    /// The stream's time at this number; nil where nothing is yet, or no longer.
+    /// The timestamp at this sequence number; nil when no message is there yet, or any more.
     func timestamp(at sequence: Int?) -> Int64? {
         guard let sequence, sequence >= self.base, sequence < self.head else { return nil }
         return self[sequence].timestamp
     }
 
-    /// Where a viewer that joins now starts, and what it is sent first.
+    /// The position at which a new viewer starts, and the headers that it is sent first.
     package var joinPoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
         if let start = self.gopStart { return (start, self.gopPrelude, false) }
         return self.livePoint
     }
 
-    /// Where a viewer starts that is not to be sent the cached pictures.
+    /// The live edge, for a viewer that is not to be sent the cached pictures.
     private var livePoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) { (self.head, self.livePrelude, self.hasVideo) }
 
-    /// Where a viewer goes on that has missed messages since it was at `sequence`: not at pictures that it saw before.
+    /// The position at which a viewer resumes after missing messages from `sequence` on. Never at pictures that it has already seen.
     package func rejoinPoint(from sequence: Int) -> (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
         self.lastKeyframe(from: sequence) == nil ? self.livePoint : self.joinPoint
     }
 
-    /// Unless it is `isBounded` the ring may hold more than its bound afterwards, until ``bound()``.
+    /// Appends a message. Unless `isBounded`, the ring may exceed its bound until ``bound()``.
     package mutating func append(_ message: EncodedMessage, isBounded: Bool = true) {
         let sequence = self.head
         self.messages.append(message)
         self.totalBytes += Self.cost(message)
         if let notice = message.notice { self.lastNotice = (sequence, notice) }
-        // Data's time is whatever the device says.
+        // Data carries whatever timestamp the device chose.
         if !message.flags.contains(.data) { self.lastTimestamp = message.timestamp }
         // The notice of a first publisher comes before the stream has a time.
         if self.firstTimestamp == nil, message.notice == nil, message.flags.isDisjoint(with: [.essential, .data]) {
@@ -130,37 +130,37 @@ package struct FanoutRing: Sendable {
         if isBounded { self.bound() }
     }
 
-    /// Lets go of the oldest messages until the ring is within its bound.
+    /// Removes the oldest messages until the ring is within its bound.
     package mutating func bound() {
         while self.totalBytes > self.bounds.totalBytes, self.messages.count > 1 { self.removeFirst() }
     }
 
-    /// Headers and metadata changed; they count for joiners from the next message on.
+    /// Replaces the headers and metadata in force; joiners get them from the next message on.
     package mutating func setPrelude(_ frames: [Frame]) {
         self.livePrelude = frames
     }
 
-    /// Joiners wait for the next keyframe: the pictures cached so far do not lead to what comes next.
+    /// Drops the cached pictures, which the next ones do not continue. Joiners wait for the next keyframe.
     package mutating func dropGOP() {
         self.gopStart = nil
         self.gopPrelude = []
         self.gopBytes = 0
     }
 
-    /// The stream ended: nothing of it is for later joiners.
+    /// Ends the stream: later joiners get nothing of it.
     package mutating func endStream() {
         self.dropGOP()
         self.livePrelude = []
         self.hasVideo = false
     }
 
-    /// Lets go of messages below `sequence`, the slowest viewer's position, as far as joiners do not need them.
+    /// Removes messages below `sequence`, the slowest viewer's position, unless joiners need them.
     package mutating func trim(below sequence: Int) {
         let limit = min(sequence, self.gopStart ?? self.head)
         while self.base < limit, !self.messages.isEmpty { self.removeFirst() }
     }
 
-    /// The newest keyframe at or after `sequence` that is still here.
+    /// The newest keyframe at or after `sequence`, if the ring still has it.
     package func lastKeyframe(from sequence: Int) -> Int? {
         guard let start = self.gopStart, start >= sequence else { return nil }
         return start

@@ -1,14 +1,14 @@
 import Media
 import NIOCore
 
-/// What players are sent when a stream falls silent, so that they have all that came before it.
+/// Filler that pushes the last media through players' readers when a stream falls silent.
 ///
-/// VLC reads FLV in blocks of 32 KiB and waits for each to be full (its `avio` and `cache_read` modules). When a publisher goes, up to a
-/// block's worth of media stays in that reader until the publisher is back; then it comes too late, VLC starts its clock anew with it, and
-/// plays the whole time away after it: seen, the player was that much further behind live from then on.
+/// VLC reads FLV in blocks of 32 KiB and waits for each to fill (its `avio` and `cache_read` modules). When a publisher goes, up to a block
+/// of media stays in that reader until the publisher is back. By then it is too late: VLC restarts its clock with it and plays the whole
+/// absence after it. Seen: from then on the player was that much further behind live.
 ///
 /// A block of filler completes the read. It is a video command frame (Adobe FLV 10.1 §E.4.3.1, frame type 5), which players skip: FFmpeg
-/// before it looks at anything else, flv.js and mpegts.js because its next byte says "end of sequence" of a codec that they know.
+/// before it looks at anything else, flv.js and mpegts.js because the next byte says "end of sequence" of a codec that they know.
 enum Flush {
     /// Milliseconds.
     static let leastIntervalMs: Int64 = 10_000
@@ -25,7 +25,7 @@ enum Flush {
 }
 
 extension Packaging {
-    /// Whether what it carries is FLV's tags, by themselves or in RTMP's messages.
+    /// Whether it carries FLV tags, either plain or inside RTMP messages.
     var carriesTags: Bool {
         switch self {
         case .rtmp, .flvOverHTTP, .flvOverWebSocket: true

@@ -1,16 +1,16 @@
-/// How far behind live a viewer was let begin: the cached pictures that it was sent at once, when it joined or went on after a pause. A plain
-/// value of milliseconds.
+/// How far behind live a viewer was allowed to start. That is the age of the cached pictures that it was sent at once when it joined, or
+/// resumed after a pause. A plain value of milliseconds.
 ///
-/// It may read them at its own pace. A player that reads no faster than it plays stays that far behind for good, and is not slow: it is
-/// judged by what it loses from there on. Once it has been seen at the live edge it is judged by that.
+/// The viewer may read them at its own pace. A player that reads no faster than it plays stays that far behind for good and is not slow: it
+/// is judged only by its losses from there on. Once seen at the live edge, it is judged by that.
 struct HeadStart: Sendable, Equatable {
     private(set) var ms: Int64 = 0
-    /// It has caught up with live.
+    /// The viewer has caught up with live.
     private(set) var isOver = false
-    /// The stream's time where it began; nil until there is one.
+    /// Stream time at which the viewer started; nil until there is one.
     private var firstTimestamp: Int64?
     private var beganMs: Int64 = 0
-    /// It was moved on: what it was first let begin with is gone.
+    /// The viewer was moved on, past the pictures that it started with.
     private var isMoved = false
 
     mutating func begin(ms: Int64, at timestamp: Int64?, nowMs: Int64) {
@@ -20,13 +20,13 @@ struct HeadStart: Sendable, Equatable {
         self.beganMs = nowMs
     }
 
-    /// It goes on at what came so many milliseconds ago.
+    /// Limits the head start to `ageMs`: the viewer resumes at a message that arrived that long ago.
     mutating func moveOn(to ageMs: Int64) {
         self.ms = min(self.ms, ageMs)
         self.isMoved = true
     }
 
-    /// `first` is the stream's time of the first message ever, `newest` that of the newest one, `limitMs` the most that is ever cached.
+    /// Updates the head start. `first` and `newest` are the stream's first and newest timestamps, `limitMs` the most that is ever cached.
     mutating func judge(hasCaughtUp: Bool, first: Int64?, newest: Int64?, limitMs: Int64, nowMs: Int64) {
         if self.firstTimestamp == nil { self.firstTimestamp = first }
         guard let firstTimestamp = self.firstTimestamp, let newest else { return }
@@ -36,7 +36,7 @@ struct HeadStart: Sendable, Equatable {
             return
         }
         guard !self.isMoved else { return }
-        // More of the stream's time came than time passed: its first pictures are only made now, of a cache, as pieces of MP4 are.
+        // More stream time arrived than time passed: the first pictures are only now made from a cache, as pieces of MP4 are.
         let burstMs = newest - firstTimestamp - (nowMs - self.beganMs)
         self.ms = max(self.ms, min(burstMs, limitMs))
     }

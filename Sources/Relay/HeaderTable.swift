@@ -8,16 +8,16 @@ package struct HeaderTable: Sendable {
         let frame: Frame
     }
 
-    /// Bytes that one stream's headers may hold together; a header that would go over is relayed but not kept.
+    /// Byte limit for one stream's headers together; a header beyond it is relayed but not kept.
     private static let byteLimit = 1 << 20
-    /// Rows: any set of tracks is a slot of its own, and each header is compared with all of them.
+    /// Row limit: any set of tracks is a slot of its own, and each header is compared with all rows.
     private static let rowLimit = 256
 
     private var rows: [Row] = []
 
     package init() {}
 
-    /// In the order in which a joiner is sent them: metadata, then the rest, oldest first.
+    /// The frames in the order in which joiners receive them: metadata, then the rest, oldest first.
     package var frames: [Frame] {
         self.rows.filter { $0.slot.kind == .data }.map(\.frame) + self.rows.filter { $0.slot.kind != .data }.map(\.frame)
     }
@@ -32,15 +32,15 @@ package struct HeaderTable: Sendable {
         self.rows.removeAll { slot.supersedes($0.slot) }
         let bytes = self.rows.reduce(0) { $0 + $1.frame.payload.readableBytes }
         guard bytes + frame.payload.readableBytes <= Self.byteLimit, self.rows.count < Self.rowLimit else {
-            // What it replaces is out of date all the same.
+            // The headers that it replaces are outdated all the same.
             return self.rows.count != before
         }
-        // Last: of headers that share only some of their tracks, the newest must reach a joiner behind the others.
+        // Appended last: of headers that share only some of their tracks, joiners must receive the newest after the others.
         self.rows.append(Row(slot: slot, frame: frame.copied))
         return true
     }
 
-    /// Whether this very header is kept already, and no other of its purpose came after it.
+    /// Whether this very header is kept already and is the newest of its purpose.
     private func isNewest(_ slot: HeaderSlot, _ payload: ByteBuffer) -> Bool {
         guard let last = self.rows.last(where: { $0.slot.kind == slot.kind && $0.slot.purpose == slot.purpose }) else { return false }
         return last.slot == slot && last.frame.payload == payload
@@ -61,14 +61,14 @@ package struct HeaderTable: Sendable {
         do {
             return try frame.headerSlot()
         } catch {
-            // A header whose tracks cannot be read is relayed as it came, but joiners are not given it.
+            // A header whose tracks cannot be read is relayed as it came, but not kept for joiners.
             return nil
         }
     }
 }
 
 extension Frame {
-    /// For keeping: a slice would keep the whole read buffer alive for as long as the frame is kept.
+    /// A copy for keeping: a slice would keep the whole read buffer alive for as long as the frame is kept.
     var copied: Frame {
         var copy = self
         copy.payload = ByteBuffer()

@@ -1,19 +1,19 @@
 import Media
 
-/// What the home loop keeps of a stream. Touched on that loop only.
+/// The home loop's part of a stream. Home loop only.
 final class HomeStream {
     let stream: Stream
     let registry: StreamRegistry
     var state: StreamState
     var meter = StreamMeter()
     var history = StreamHistory()
-    /// RTMP's is always there, and first: it holds the pictures that joiners start with. Others are while somebody is sent them.
+    /// RTMP's always exists and is first: it holds the pictures that joiners start with. Others exist while they have viewers.
     var packagings: [PackagedStream]
     var taps: [any StreamTap] = []
     var delegate: (any PublisherDelegate)? {
         didSet { self.overflowsTold = nil }
     }
-    /// Of ``FanoutRing/gopOverflows`` when this publisher came; nil until the first sweep, ``Int/max`` once it was told.
+    /// Baseline of ``FanoutRing/gopOverflows`` for this publisher: nil until the first sweep, ``Int/max`` once the publisher was notified.
     var overflowsTold: Int?
 
     init(_ stream: Stream, _ registry: StreamRegistry, grace: GracePeriods, rtmp: PackagedStream) {
@@ -23,12 +23,12 @@ final class HomeStream {
         self.packagings = [rtmp]
     }
 
-    /// The ring that everything else is made from.
+    /// The ring from which all other packagings are made.
     var ring: FanoutRing { self.packagings[0].fanout.ring }
 
     func packaged(_ packaging: Packaging) -> PackagedStream? { self.packagings.first { $0.fanout.packaging == packaging } }
 
-    /// Loops with viewers of any kind, besides the home loop.
+    /// Loops besides the home loop that have viewers, in any packaging.
     var subscribers: [RelayLoop] {
         var all: [RelayLoop] = []
         for packaged in self.packagings {
@@ -38,7 +38,7 @@ final class HomeStream {
     }
 }
 
-/// A stream's messages in one packaging: the home loop's own ring and viewers, and the other loops that have some. Home loop only.
+/// A stream in one packaging: the home loop's own ring and viewers, and the other loops with viewers. Home loop only.
 final class PackagedStream {
     let fanout: LoopFanout
     var allocator: SlabAllocator

@@ -1,19 +1,19 @@
-/// All that the pump touches of a viewer for an ordinary message. The lanes of a fanout lie side by side, in the order of its viewers: a
-/// thousand viewers' objects, connections and writers are a thousand cache misses each, for every message.
+/// The part of a viewer that the pump touches for an ordinary message. The lanes of a fanout lie side by side, in the order of its viewers.
+/// A thousand viewers' objects, connections and writers would be a thousand cache misses each, for every message.
 struct Lane {
     /// Sequence number of the next ring message; negative until the loop's ring is seeded.
     var cursor = -1
-    /// Sent from here, by whole batches.
+    /// Totals of what the pump sent straight from the lane, in whole batches.
     var bytes: UInt64 = 0
     var messages: UInt64 = 0
     /// The viewer's socket while its ``DirectLine`` is open, negative otherwise.
     var descriptor: CInt = -1
-    /// Nothing but the cursor stands between the viewer and the next batch: all messages, unchanged. Set by the pump, cleared by whatever
-    /// changes what the viewer is sent.
+    /// The viewer gets every message unchanged, so the pump needs only the cursor. Set by the pump, cleared by anything that changes what
+    /// the viewer is sent.
     var isSteady = false
 }
 
-/// The lanes of one fanout. Not Sendable; a pointer to a lane is good until the next ``append()``.
+/// The lanes of one fanout. Not Sendable. A pointer to a lane is valid until the next ``append()`` or ``move(from:to:)``.
 struct LaneTable: ~Copyable {
     private(set) var base: UnsafeMutablePointer<Lane>
     private(set) var count = 0

@@ -1,15 +1,15 @@
-/// Viewers that are behind: which of them are to blame for it, and what follows.
+/// Finds viewers that are behind, decides how far it is their own fault, and skips video for them.
 extension LoopFanout {
     /// A viewer over the age limit.
     struct SlowViewer {
         let viewer: Viewer
-        /// Behind live.
+        /// Milliseconds behind live, for any reason.
         let behindMs: Int64
-        /// By its own doing.
+        /// The part of that which is the viewer's own fault.
         let ownMs: Int64
     }
 
-    /// Where the viewer stands that is furthest behind; the head when none is.
+    /// Cursor of the viewer that is furthest behind; the head when there is none.
     var slowestCursor: Int {
         var slowest = self.ring.head
         for index in 0..<self.viewers.count {
@@ -24,21 +24,22 @@ extension LoopFanout {
         return slowest
     }
 
-    /// Milliseconds that the next message has waited for the viewer that is furthest behind; 0 when all have the newest.
+    /// Milliseconds that the slowest viewer's next message has waited; 0 when all have the newest.
     func slowestWaitMs(nowMs: Int64) -> Int64 {
         let cursor = max(self.slowestCursor, self.ring.base)
         return cursor < self.ring.head ? nowMs - self.ring[cursor].arrivalMs : 0
     }
 
-    /// Bytes that a viewer's kernel may hold unsent; 0 while the stream's rate is not known.
+    /// Watermark: bytes that a viewer's kernel may hold unsent; 0 while the stream's rate is unknown.
     var lowWater: Int {
         guard self.rate.bytesPerSecond > 0 else { return 0 }
-        // What the kernel has cannot be left out any more.
+        // Bytes in the kernel can no longer be skipped, so an age limit for audio lowers the minimum.
         let least = self.maxQueueMs == nil ? 16 << 10 : 2 << 10
         return min(max(self.rate.bytesPerSecond / 4, least), 128 << 10)
     }
 
-    /// Behind by more than `skipBehindMs`: on to the newest keyframe. By much more and none newer: video waits for the next one.
+    /// Moves a viewer over `skipBehindMs` behind to the newest keyframe. If there is none and it is past halfway from there to
+    /// `maxBehindMs`, its video waits for the next one.
     func skipIfBehind(_ viewer: Viewer, cursor: Int, policy: RelayPolicy, nowMs: Int64) {
         guard viewer.gate.wantsVideo, !viewer.gate.waitsForKeyframe, self.ring.hasVideo, !viewer.stall.isClear else { return }
         viewer.cursor = cursor
@@ -55,7 +56,7 @@ extension LoopFanout {
         }
     }
 
-    /// A look into the kernel, and what follows from it. Once a second.
+    /// Samples the kernel's queue of each viewer, and updates watermarks and head starts. Once a second.
     func sampleKernel(limitMs: Int64, nowMs: Int64) {
         // A quarter of a second of the stream may wait in the kernel unsent.
         let lowWater = self.lowWater
@@ -72,15 +73,15 @@ extension LoopFanout {
         }
     }
 
-    /// Viewers that are further behind than `maxBehindMs` by their own doing, slowest first; at most as many as may go in one sweep.
-    /// `bytesPerSecond`: 0 when what the kernel holds is not known afresh.
+    /// Viewers further behind than `maxBehindMs` by their own fault, slowest first. At most as many as one sweep may cut. `bytesPerSecond`
+    /// is 0 when there is no fresh sample of the kernel's queues.
     func tooSlow(bytesPerSecond: Int, maxBehindMs: Int64, nowMs: Int64) -> ArraySlice<SlowViewer> {
         let lateMs = self.lateness.ms(nowMs)
         var slow: [SlowViewer] = []
         for index in 0..<self.viewers.count {
             let viewer = self.viewers[index]
             guard !viewer.isDetached, !viewer.isPaused else { continue }
-            // Nearly all are near the live edge, and their own part is no more than the whole.
+            // The cheaper check first: nearly all are near the live edge, and their own part never exceeds the whole.
             let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
             guard behindMs > maxBehindMs else { continue }
             let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
@@ -90,10 +91,10 @@ extension LoopFanout {
         return slow.prefix(max(Self.fewestCuts, self.viewers.count / 100))
     }
 
-    /// Cut in one sweep at least, where so many are too slow: ten times as many in a second.
+    /// Viewers that a sweep may cut in any case when so many are too slow: ten times as many in a second.
     private static let fewestCuts = 8
 
-    /// All viewers, with what tells who is served worst: its own delay, then its place.
+    /// All viewers with their delays, for ranking who is served worst: by its own delay, then by its total.
     func standings(nowMs: Int64) -> [SlowViewer] {
         let rate = self.rate.peak
         let lateMs = self.lateness.ms(nowMs)

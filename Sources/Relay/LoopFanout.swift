@@ -20,30 +20,30 @@ package final class LoopFanout {
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
     var isQueued = false
-    /// True while messages are gathered for it.
+    /// True while ``coalesceMs`` holds messages back to gather more.
     var isGathering = false
-    /// Viewers are being sent messages: none leaves the ring. A write that fails makes its channel read what it has left, and of that may
-    /// come messages for this very ring.
+    /// True while viewers are being sent messages: none leaves the ring then. A failed write makes its channel read what is left, which may
+    /// bring messages for this very ring.
     private var isPumping = false
     /// How long messages are gathered before they are sent.
     let coalesceMs: Int64
-    /// Of audio alone: what is older is not sent any more.
+    /// Age limit of messages in audio-only streams, in milliseconds: older ones are skipped. Nil: none.
     let maxQueueMs: Int64?
-    /// Of encoded messages, measured between sweeps.
+    /// Rate of encoded messages, measured between sweeps.
     private(set) var rate: RecentRate
-    /// The loop's, of its last sweep.
+    /// The loop's lateness as of its last sweep.
     var lateness = Lateness()
-    /// The longest that a message waited, since the last sweep, for the loop to reach a viewer whose socket was ready.
+    /// Longest wait of a message since the last sweep for the loop to reach a viewer whose socket was ready.
     private var longestWaitMs: Int64 = 0
 
-    /// Where the stream's slabs are charged.
+    /// The ledger that the stream's slabs are charged to.
     let ledger: MemoryLedger?
     private let encoder: any FrameEncoder
-    /// Headers as joiners at `sequence` are sent them, encoded once for all of them.
+    /// Headers for joiners at `sequence`, encoded once for all of them.
     private var preludeCache: (sequence: Int, timestamp: Int64, messages: [EncodedMessage])?
 
     private let batch = MessageBatch()
-    /// Where the lap around the viewers goes on, and how many are left of it.
+    /// Where the lap around the viewers continues, and how many of them are left in it.
     private var nextVisited = 0
     private var unvisited = 0
 
@@ -97,11 +97,11 @@ package final class LoopFanout {
         }
     }
 
-    /// The joiners' headers, stamped with the time of the message they precede.
+    /// Encodes the joiners' headers, stamped with the time of the message they precede.
     func encodedPrelude(_ frames: [Frame], at sequence: Int) -> [EncodedMessage] {
         guard !frames.isEmpty else { return [] }
         let timestamp = sequence < self.ring.head ? self.ring[sequence].timestamp : self.ring.lastTimestamp ?? frames[0].timestamp
-        // The timestamp too: who joined at the head before its message came was given the message's before.
+        // The timestamp must match too: a viewer that joined at the head before its message came got the previous message's timestamp.
         if let cache = self.preludeCache, cache.sequence == sequence, cache.timestamp == timestamp { return cache.messages }
         var allocator = SlabAllocator(ledger: self.ledger)
         let messages = frames.map { frame in
@@ -121,13 +121,13 @@ package final class LoopFanout {
         self.viewers.append(viewer)
         self.lanes.append()
         viewer.enter(self, at: self.viewers.count - 1)
-        // One more to come round to.
+        // A new lap, so that it includes the new viewer.
         if self.isDue || self.isPumping { self.beginLap() }
         if self.isSeeded { viewer.start(in: self, nowMs: nowMs) }
     }
 
-    /// Moves a viewer on past messages that it cannot or need not be sent. It gets the headers in force at its new place, since it may
-    /// have missed changes of them, and the last notice among what it missed.
+    /// Moves a viewer past messages that it cannot or need not be sent. It gets the headers in force at its new position, whose changes it
+    /// may have missed, and the last notice that it missed.
     func rejoin(_ viewer: Viewer, nowMs: Int64) {
         let from = viewer.cursor ?? 0
         let point = self.ring.rejoinPoint(from: from)
@@ -141,7 +141,7 @@ package final class LoopFanout {
         viewer.sink.tell(viewer, missed.notice)
     }
 
-    /// Marks only: the list may be being walked.
+    /// Only marks the viewer, because the list may be being iterated.
     func markDetached(_ viewer: Viewer) {
         viewer.detach()
         self.hasDetached = true
@@ -167,13 +167,13 @@ package final class LoopFanout {
         }
         self.viewers.removeLast(self.viewers.count - kept)
         self.nextVisited = next
-        // Some of those that were still to be looked at are gone: all are, which costs little.
+        // Some of the viewers left in the lap are gone. A new lap over all of them costs little.
         if self.isDue { self.beginLap() }
         self.lanes.truncate(to: kept)
         self.hasDetached = false
     }
 
-    /// Lets go of what no viewer here and no joiner needs, and measures the bit rate.
+    /// Trims messages that no viewer here and no joiner needs, and measures the rate.
     func trim(nowMs: Int64) {
         self.ring.trim(below: self.slowestCursor)
         self.rate.tick(nowMs: nowMs)
@@ -181,21 +181,22 @@ package final class LoopFanout {
 
     // MARK: Pumping
 
-    /// Whether somebody may not have been sent the newest messages yet.
+    /// Whether some viewers may not have been sent the newest messages yet.
     var isDue: Bool { self.unvisited > 0 }
 
-    /// There is something new: everybody is to be looked at, from where the last lap was left.
+    /// Starts a lap over all viewers from where the last one stopped, because there is something new.
     func beginLap() { self.unvisited = self.viewers.count }
 
-    /// Sends viewers what is due, going on where the last call stopped, until all have been looked at or `sends` are used up: one for each
-    /// viewer that gets something, and one for each 16 KiB. Most stand at the same place and take all of the same batch: their way is short.
+    /// Sends viewers their pending messages until all were visited or `sends` is used up. Continues where the last call stopped. Each
+    /// viewer that gets something costs one send, and one more per 16 KiB. Most viewers share a cursor and get the same whole batch, which
+    /// is the fast path.
     func pumpOn(sends: inout Int, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         let isOutermost = self.beginPumping()
         let head = self.ring.head
         let base = self.ring.base
         var lanes = self.lanes.base
         var count = self.viewers.count
-        // What is told meanwhile may bring messages or viewers, which begin a new lap.
+        // Notices sent meanwhile may bring messages or viewers, which start a new lap.
         var left = self.unvisited
         self.unvisited = 0
         var next = self.nextVisited
@@ -203,7 +204,7 @@ package final class LoopFanout {
         var vectors = UnsafeBufferPointer<IOVector>(start: nil, count: 0)
         var to = 0
         var bytes = 0
-        // By index: a write may close a connection, which marks its viewer, and may not touch the list.
+        // By index: a write may close a connection, which marks its viewer but must not touch the list.
         while left > 0, sends > 0 {
             let index = next < count ? next : 0
             next = index + 1
@@ -232,17 +233,17 @@ package final class LoopFanout {
                         viewer.line?.count(written)
                         viewer.cursor = self.finishCut(viewer, from: cursor, to: to, written: written)
                     }
-                    // Full or broken: the general way meets the same, and deals with it.
+                    // Full or broken: the slow path meets the same and handles it.
                 }
             }
             let viewer = self.viewers[index]
             let (sent, cursor) = (viewer.bytesSent, viewer.cursor)
             self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
-            // To look at one that is paused or full costs next to nothing.
+            // Looking at a paused or full viewer costs next to nothing.
             if viewer.cursor != cursor || viewer.bytesSent != sent {
                 sends -= Self.sends(Int(truncatingIfNeeded: viewer.bytesSent &- sent))
             }
-            // The general way gathers for itself, and tells connections, which may do anything but take messages from the ring.
+            // The slow path gathers its own batch and notifies connections, which may do anything but remove messages from the ring.
             from = -1
             lanes = self.lanes.base
             count = self.viewers.count
@@ -252,10 +253,10 @@ package final class LoopFanout {
         if isOutermost { self.endPumping() }
     }
 
-    /// What a write of so many bytes counts for: about as many small ones as take the kernel the same time.
+    /// The cost of a write, in sends: about the number of small writes that take the kernel as long.
     private static func sends(_ bytes: Int) -> Int { 1 + (bytes >> 14) }
 
-    /// False within another pump: a connection that is being told may become ready and pump again.
+    /// Returns false inside another pump: a connection being notified may become ready and pump again.
     private func beginPumping() -> Bool {
         defer { self.isPumping = true }
         return !self.isPumping
@@ -266,14 +267,14 @@ package final class LoopFanout {
         self.ring.bound()
     }
 
-    /// Sends one viewer what is due, as far as its connection takes it.
+    /// Sends one viewer its pending messages, as far as its connection accepts them.
     func pump(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         let isOutermost = self.beginPumping()
         self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
         if isOutermost { self.endPumping() }
     }
 
-    /// Notes how long the loop has kept viewers at this place waiting. False: what is there may be too old to be sent.
+    /// Records how long the loop has kept viewers at this cursor waiting. Returns false when messages there may be too old to send.
     private func isFresh(_ cursor: Int, nowMs: Int64) -> Bool {
         let ageMs = nowMs - self.ring[cursor].arrivalMs
         if ageMs > self.longestWaitMs { self.longestWaitMs = ageMs }
@@ -281,13 +282,13 @@ package final class LoopFanout {
         return ageMs <= limit
     }
 
-    /// Without what was waited on purpose. The next one is counted anew.
+    /// Returns the longest wait without the deliberate one, and resets it.
     func takeLongestWaitMs() -> Int64 {
         defer { self.longestWaitMs = 0 }
         return max(0, self.longestWaitMs - self.coalesceMs)
     }
 
-    /// The general way: whatever the viewer is sent, and however much its connection takes.
+    /// The slow path: handles headers, notices, gates and full sockets.
     private func serve(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
         defer {
@@ -308,7 +309,7 @@ package final class LoopFanout {
             }
             guard cursor < self.ring.head else { break }
             if cursor < self.ring.base {
-                // The ring's bound was reached before the viewer's age limit: what is gone cannot be sent.
+                // The ring reached its bound before the viewer reached its age limit: the messages are gone.
                 self.rejoin(viewer, nowMs: nowMs)
                 cursor = viewer.cursor ?? self.ring.head
                 continue
@@ -336,7 +337,7 @@ package final class LoopFanout {
         }
     }
 
-    /// After it was sent what its connection took: all there is, or its socket is full.
+    /// Updates the stall after a send: the viewer has all there is, or its socket is full.
     private func noteStall(of viewer: Viewer, nowMs: Int64) {
         guard !viewer.isDetached else { return }
         if !viewer.sink.isReady { viewer.stall.begin(nowMs: nowMs) } else if !viewer.stall.isClear { viewer.stall.clear() }
@@ -356,7 +357,7 @@ package final class LoopFanout {
         return self.finishCut(viewer, from: from, to: to, written: written)
     }
 
-    /// The cut message goes to the connection to finish. Returns the cursor, which stands behind it.
+    /// Hands the cut message to the connection to finish. Returns the cursor behind it.
     private func finishCut(_ viewer: Viewer, from: Int, to: Int, written: Int) -> Int {
         var rest = written
         var sequence = from
@@ -372,7 +373,7 @@ package final class LoopFanout {
         return sequence + 1
     }
 
-    /// One message with the viewer's own message stream id in its header.
+    /// Sends one message with the viewer's own message stream id in its header.
     private func sendOne(_ message: EncodedMessage, to viewer: Viewer, scratch: PumpScratch) {
         guard let start = message.start else { return }
         viewer.count(bytes: message.length, messages: 1)

@@ -1,46 +1,46 @@
 import Synchronization
 
-/// How late a loop is, smoothed, and what that lets it take on. A plain value, fed with each sweep; milliseconds come in.
+/// A loop's smoothed lag, and the load level that follows. A plain value, fed by each sweep; times are in milliseconds.
 ///
 /// ```
 /// calm --lag ≥ busyMs--> busy --lag ≥ overloadMs--> overloaded
 /// calm <--lag < 0.6 × busyMs-- busy <--lag < 0.9 × overloadMs-- overloaded
 /// ```
-/// Lag is the longer of two: how late the loop's timer came, and how long a message waited for the loop to reach a viewer whose socket
-/// was ready. A loop with more viewers than it can carry sends each of them more at a time, later: its lag grows before anything is lost.
+/// Lag is the longer of two: how late the loop's timer fired, and how long a message waited for the loop to reach a viewer whose socket was
+/// ready. A loop with more viewers than it can carry sends each of them more at a time, later: its lag grows before anything is lost.
 package struct LoopLoad: Sendable, Equatable {
     package enum Level: Int, Sendable, Comparable {
-        /// Takes whoever comes.
+        /// Admits everybody.
         case calm
-        /// Takes a few at a time, so that those who are there keep their time.
+        /// Admits a few at a time, so that present viewers stay on time.
         case busy
-        /// Takes nobody.
+        /// Admits no viewers.
         case overloaded
 
         package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
 
     package private(set) var level = Level.calm
-    /// Of about the last half second.
+    /// Averaged over about the last half second.
     package private(set) var lagMs: Double = 0
     private let overloadMs: Double
-    /// For so long the lag has been so high that refusing newcomers does not suffice.
+    /// How long the lag has been so high that refusing newcomers does not suffice.
     private var severeMs: Int64 = 0
     private var sinceShedMs: Int64 = 0
 
     package static let sampleMs: Int64 = 100
-    /// Share of a new sample.
+    /// Weight of a new sample in the average.
     private static let weight = 0.2
-    /// Shares of a limit below which the level falls again. Where nobody comes any more the lag stays where it is: the second must be near the limit,
-    /// or a spike would keep viewers out whom the loop could carry.
+    /// Hysteresis: the level falls again below these shares of its limit. Without newcomers the lag stays where it is, so the second must
+    /// be near the limit, or a spike would keep out viewers whom the loop could carry.
     private static let busyReturns = 0.6
     private static let overloadReturns = 0.9
-    /// Of `overloadMs`, from which on refusing newcomers does not suffice: to refuse them costs something too, and they may be very many.
+    /// Share of `overloadMs` from which refusing newcomers does not suffice: refusing them costs something too, and they may be very many.
     private static let severe = 1.5
     private static let severeLimitMs: Int64 = 5_000
     private static let shedIntervalMs: Int64 = 1_000
-    /// Connections on their way to a stream that a busy loop has at a time: few enough that a lap stays a lap, which the running streams
-    /// pay for, and enough for as many joins a second as it can serve. Fewer the later it is.
+    /// Connections that a busy loop may have on their way to a stream at a time. Few enough to keep laps short, which the running streams
+    /// pay for, and enough for as many joins a second as the loop can serve. The later the loop, the fewer.
     private static let mostOpening = 128.0
     private static let fewestOpening = 4.0
 
@@ -48,9 +48,9 @@ package struct LoopLoad: Sendable, Equatable {
 
     private var busyMs: Double { self.overloadMs / 5 }
 
-    /// Takes what was measured in the last `elapsedMs`.
+    /// Records the lag measured over the last `elapsedMs`.
     package mutating func sample(lagMs: Int64, elapsedMs: Int64) {
-        // One long pause is no overload: it must be forgotten within a second.
+        // Limited, so that one long pause is forgotten within a second: it is no overload.
         let sample = min(Double(lagMs), self.overloadMs * 4)
         let steps = max(1, min(20, elapsedMs / Self.sampleMs))
         for _ in 0..<steps { self.lagMs += (sample - self.lagMs) * Self.weight }
@@ -74,7 +74,7 @@ package struct LoopLoad: Sendable, Equatable {
         self.sinceShedMs = min(self.sinceShedMs + elapsedMs, Self.shedIntervalMs)
     }
 
-    /// New connections that the loop may have at a time until they play or publish; nil: any number.
+    /// Limit of connections that do not play or publish yet; nil: no limit.
     package var window: Int? {
         switch self.level {
         case .calm: return nil
@@ -85,8 +85,8 @@ package struct LoopLoad: Sendable, Equatable {
         }
     }
 
-    /// How many of so many viewers have to go now so that the others are served: one in a hundred, once a second, while the lag has been
-    /// half above what makes an overload for five seconds. 0 for fewer than a hundred, who are not what makes a loop late.
+    /// The number of viewers to shed now so that the others are served. One in a hundred, once a second, after the lag has been at 1.5
+    /// times `overloadMs` for five seconds. 0 for fewer than a hundred, who do not make a loop late.
     package mutating func shed(of viewers: Int) -> Int {
         guard self.severeMs >= Self.severeLimitMs, self.sinceShedMs >= Self.shedIntervalMs else { return 0 }
         self.sinceShedMs = 0
@@ -94,7 +94,7 @@ package struct LoopLoad: Sendable, Equatable {
     }
 }
 
-/// A loop's ``LoopLoad`` as others see it. Any thread; the loop writes it ten times a second.
+/// A loop's ``LoopLoad``, published to other threads. Any thread; the loop writes it ten times a second.
 package final class LoopPressure: Sendable {
     private let levelValue = Atomic<Int>(0)
     private let lagValue = Atomic<Int>(0)
@@ -104,7 +104,7 @@ package final class LoopPressure: Sendable {
 
     package var level: LoopLoad.Level { LoopLoad.Level(rawValue: self.levelValue.load(ordering: .relaxed)) ?? .calm }
     package var lagMs: Int { self.lagValue.load(ordering: .relaxed) }
-    /// Of a loop that is not calm.
+    /// 0 for a calm loop, which has no limit.
     package var window: Int { self.windowValue.load(ordering: .relaxed) }
 
     package func publish(_ load: LoopLoad) {
@@ -114,19 +114,19 @@ package final class LoopPressure: Sendable {
     }
 }
 
-/// How late a loop comes to what is due, by its sweep's timer. A plain value; milliseconds come in.
+/// How late a loop gets to due work, measured by its sweep's timer. A plain value; times are in milliseconds.
 struct Lateness: Sendable, Equatable {
-    /// When the next sweep is due; far off where nobody keeps a timer.
+    /// When the next sweep is due; far off when no timer runs.
     private(set) var dueMs = Int64.max
-    /// All lateness so far.
+    /// Total lateness so far.
     private(set) var totalMs: Int64 = 0
-    /// Of the last sweeps; a late one counts for as long as it was late.
+    /// Lateness of recent sweeps; a late one counts for as long as it was late.
     private var recentMs: Int64 = 0
     private var sweptMs: Int64 = 0
 
     mutating func planned(dueMs: Int64) { self.dueMs = dueMs }
 
-    /// The sweep runs now. Returns by how much it is late.
+    /// Records a sweep and returns how late it is.
     mutating func swept(nowMs: Int64) -> Int64 {
         let lateMs = self.pendingMs(nowMs)
         self.recentMs = max(lateMs, self.recentMs - (nowMs - self.sweptMs))
@@ -138,9 +138,9 @@ struct Lateness: Sendable, Equatable {
 
     private func pendingMs(_ nowMs: Int64) -> Int64 { nowMs > self.dueMs ? nowMs - self.dueMs : 0 }
 
-    /// By how much what happens now may be late, of which a peer is not to blame.
+    /// How late the loop may be with current events, for which peers are not to blame.
     func ms(_ nowMs: Int64) -> Int64 { max(self.recentMs - (nowMs - self.sweptMs), self.pendingMs(nowMs), 0) }
 
-    /// The time that has passed for peers: without that in which the loop could not have answered.
+    /// The time that has passed for peers: without the time in which the loop could not have answered.
     func punctualMs(_ nowMs: Int64) -> Int64 { nowMs - self.totalMs - self.pendingMs(nowMs) }
 }

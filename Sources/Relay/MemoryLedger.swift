@@ -2,9 +2,9 @@ import Synchronization
 
 /// Counts the bytes that a process holds for media and for its peers, against one limit.
 ///
-/// Any thread. Whoever reserves memory that a peer decides about (a slab, a message under assembly, a mailbox's arena, a playlist's segments)
-/// charges it here when it is reserved and gives it back when it is freed: once per block, never per message. What follows from a limit that
-/// is passed is for others to say; streams that nobody watches lose their cached pictures (``RelayLoop/dropUnwatchedCaches()``).
+/// Any thread. Owners of memory whose size a peer decides (a slab, a message under assembly, a mailbox's arena, a playlist's segments)
+/// charge it here when they reserve it and give it back when they free it: once per block, never per message. The ledger does not enforce
+/// its limit. Others do: streams that nobody watches lose their cached pictures (``RelayLoop/dropUnwatchedCaches()``).
 package final class MemoryLedger: Sendable {
     /// Bytes.
     package let limit: Int
@@ -17,13 +17,13 @@ package final class MemoryLedger: Sendable {
 
     package var isOver: Bool { self.used > self.limit }
 
-    /// Negative: they are given back.
+    /// Charges bytes; a negative number gives them back.
     package func charge(_ bytes: Int) { self.charged.add(bytes, ordering: .relaxed) }
 }
 
-/// What one holder has charged to a ledger; given back with it.
+/// One holder's charge to a ledger, given back on deinit.
 ///
-/// Its owner's thread changes it; it may be released on any.
+/// Changed on its owner's thread; may be released on any.
 package final class MemoryCharge {
     private let ledger: MemoryLedger
     package private(set) var bytes = 0
@@ -32,7 +32,7 @@ package final class MemoryCharge {
 
     deinit { self.ledger.charge(-self.bytes) }
 
-    /// The holder has so many bytes now.
+    /// Sets the bytes that the holder has now.
     package func set(_ bytes: Int) {
         guard bytes != self.bytes else { return }
         self.ledger.charge(bytes - self.bytes)

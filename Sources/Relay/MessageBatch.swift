@@ -8,12 +8,12 @@ import Darwin
 
 /// A run of ring messages gathered for sending, reused by every viewer at the same position. Loop-bound.
 final class MessageBatch {
-    /// Sequence numbers: of the first message, and behind the last.
+    /// Sequence numbers of the first message, and behind the last.
     private(set) var from = 0
     private(set) var to = 0
     private(set) var bytes = 0
     private var count = 0
-    /// The ring's, when this was gathered.
+    /// The ring's head when this was gathered.
     private var head = 0
     private let pieces = UnsafeMutableBufferPointer<IOVector>.allocate(capacity: MessageBatch.limitVectors)
 
@@ -24,12 +24,12 @@ final class MessageBatch {
 
     deinit { self.pieces.deallocate() }
 
-    /// Good until the next ``gather(from:in:)``, and as long as the ring keeps the messages.
+    /// Valid until the next ``gather(from:in:)``, and as long as the ring keeps the messages.
     var vectors: UnsafeBufferPointer<IOVector> { UnsafeBufferPointer(rebasing: self.pieces[..<self.count]) }
 
-    /// Messages from `from` on that may all be sent as they are: no notice among them, at most a batch. Gathered once per position.
+    /// Gathers messages from `from` on that may be sent unchanged: up to a notice, at most a batch. Does so once per position.
     func gather(from: Int, in ring: FanoutRing) {
-        // Messages never change: what was gathered from here is all that may go together, unless it went up to the head of then.
+        // Messages never change, so a batch from here is still complete, unless it ended at the head and the ring has grown.
         if self.from == from, self.to < self.head || self.head == ring.head { return }
         self.from = from
         self.head = ring.head

@@ -1,24 +1,24 @@
-/// Bytes per second of a stream on one loop, second by second. A plain value; milliseconds come in.
+/// A stream's bytes per second on one loop, second by second. A plain value; times are in milliseconds.
 struct RecentRate {
-    /// Of the last second that is over.
+    /// Rate of the last complete second.
     private(set) var bytesPerSecond = 0
-    /// The seconds before, newest last.
+    /// Rates of the last complete seconds, newest last.
     private var seconds: [Int] = []
     private var bytesInWindow = 0
     private var windowStartMs: Int64
 
-    /// As long as a cached group of pictures may usually be.
+    /// As long as a cached group of pictures usually is at most.
     private static let secondsKept = 10
 
     init(nowMs: Int64) {
         self.windowStartMs = nowMs
     }
 
-    /// The highest of the last seconds and of this one so far: bytes that wait in a kernel came in one of them. A keyframe after a quiet
-    /// time, or the beginning of a stream, would be many seconds long at the rate of the second before.
+    /// The highest rate of the last seconds and of this one so far. Bytes that wait in a kernel arrived in one of them. By the last
+    /// second's rate, a keyframe after a quiet time or the beginning of a stream would last many seconds.
     var peak: Int { self.seconds.reduce(self.bytesInWindow, max) }
 
-    /// What a ring brings that was filled elsewhere: a fanout that begins with it has sent nothing yet, but knows how fast the stream comes.
+    /// Derives rates from a ring that was filled elsewhere. A fanout that starts with it has sent nothing yet, but knows the stream's rate.
     mutating func seed(_ ring: FanoutRing, nowMs: Int64) {
         var seconds = [Int](repeating: 0, count: Self.secondsKept)
         for sequence in ring.base..<ring.head {
@@ -26,7 +26,7 @@ struct RecentRate {
             let age = Int((nowMs - message.arrivalMs) / 1_000)
             if seconds.indices.contains(age) { seconds[age] += message.length }
         }
-        // The oldest second is only a part of one.
+        // The oldest second is incomplete.
         let filled = seconds.lastIndex { $0 > 0 } ?? 0
         self.bytesPerSecond = seconds[...filled].reduce(0, +) / (filled + 1)
         self.seconds = seconds.reversed()

@@ -24,9 +24,9 @@ extension RelayLoop {
         return token
     }
 
-    /// Takes frames from the publisher with this token, in order. Any thread; one hop when it is not the home loop's.
+    /// Relays frames, in order, from the publisher with this token. Any thread; one hop unless called on the home loop.
     package static func publish(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
-        // Not by `run`, whose closure would be made for each batch.
+        // Not through `run`, whose closure would be allocated for each batch.
         if stream.home.eventLoop.inEventLoop { return stream.home.ingest(frames, to: stream, token: token) }
         stream.home.eventLoop.execute { stream.home.ingest(frames, to: stream, token: token) }
     }
@@ -34,7 +34,7 @@ extension RelayLoop {
     private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
         guard let home = self.homes[stream.id] else { return }
         let nowMs = self.nowMs
-        // Taken out, so that whoever is told meanwhile and comes back here finds an empty one.
+        // Taken out, so that a callback that re-enters here finds an empty list.
         var items = self.spareItems
         self.spareItems = []
         for frame in frames {
@@ -49,8 +49,7 @@ extension RelayLoop {
         self.spareItems = items
     }
 
-    /// What joiners were given so far is nothing to begin with any more: they wait for the next keyframe. Any thread, in order with
-    /// ``publish(_:to:token:)``.
+    /// Drops the pictures cached for joiners, who then wait for the next keyframe. Any thread, in order with ``publish(_:to:token:)``.
     package static func dropGOP(of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
@@ -58,7 +57,7 @@ extension RelayLoop {
         }
     }
 
-    /// `@clearDataFrame`.
+    /// Forgets the stream's metadata, for `@clearDataFrame`.
     package static func clearMetadata(of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id] else { return }
@@ -68,7 +67,7 @@ extension RelayLoop {
         }
     }
 
-    /// The publisher with this token is gone; `clean` when it said so first.
+    /// Ends the publishing with this token; `clean` when the publisher announced it.
     package static func leave(_ stream: Stream, token: StreamState.Token, clean: Bool) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
@@ -77,7 +76,7 @@ extension RelayLoop {
         }
     }
 
-    /// The publisher has announced that it sends nothing for a while. Any thread.
+    /// Records the publisher's announcement that it sends nothing for a while. Any thread.
     package static func announcePause(_ stream: Stream) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id] else { return }
@@ -85,24 +84,24 @@ extension RelayLoop {
         }
     }
 
-    /// How much longer the stream's publisher is waited for: see ``StreamState/wait(untilMs:)``. Any thread.
+    /// Sets how much longer the stream waits for its publisher: see ``StreamState/wait(untilMs:)``. Any thread.
     package static func wait(for stream: Stream, ms: Int64) {
         stream.home.run { loop in
-            // Far enough for anyone, and no number that could overflow.
+            // A hundred years at most, so that the sum cannot overflow.
             loop.homes[stream.id]?.state.wait(untilMs: loop.nowMs + min(max(0, ms), 3_153_600_000_000))
         }
     }
 
-    /// Other periods for a stream that is published, or was a moment ago. Any thread.
+    /// Changes the grace periods of a stream that is published, or was a moment ago. Any thread.
     package static func change(_ stream: Stream, to grace: GracePeriods) {
         stream.home.run { $0.homes[stream.id]?.state.change(to: grace) }
     }
 
-    /// Who publishes, as its connection gave itself. On the home loop.
+    /// The present publisher's delegate, as its connection passed it to `claim`. On the home loop.
     package func publisher(of stream: Stream) -> (any PublisherDelegate)? { self.homes[stream.id]?.delegate }
 
-    /// Takes the stream from its publisher; its later frames are ignored. With `endsViewers` the viewers' stream ends now, otherwise
-    /// its grace period begins. On the home loop. Returns who is to be told, if anyone was publishing.
+    /// Evicts the stream's publisher; its later frames are ignored. With `endsViewers` the stream ends for viewers now, otherwise its grace
+    /// period begins. On the home loop. Returns the delegate to notify, if anyone was publishing.
     package func evict(_ stream: Stream, endsViewers: Bool) -> (delegate: any PublisherDelegate, token: StreamState.Token)? {
         self.eventLoop.preconditionInEventLoop()
         guard let home = self.homes[stream.id] else { return nil }
@@ -119,7 +118,7 @@ extension RelayLoop {
         return (delegate, token)
     }
 
-    /// Encodes once for each packaging that somebody is sent, then tells those who are no viewers.
+    /// Encodes the items once per packaging in use, then notifies the publisher and the taps.
     func perform(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
@@ -136,11 +135,11 @@ extension RelayLoop {
         guard !home.taps.isEmpty else { return }
         let tapped = items.compactMap { TapItem($0) }
         guard !tapped.isEmpty else { return }
-        // Over a copy: who is told may come back here.
+        // Iterates over a copy: a tap may re-enter here.
         for tap in Array(home.taps) { tap.take(tapped) }
     }
 
-    /// One update to this loop's fanout and one task per other loop that has viewers.
+    /// Applies the items to this loop's fanout, and sends one task to each other loop that has viewers.
     private func pack(_ items: [StreamState.Item], into packaged: PackagedStream, of stream: Stream, nowMs: Int64) {
         let fanout = packaged.fanout
         let encoder = self.encoder(fanout.packaging)

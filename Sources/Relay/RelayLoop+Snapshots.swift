@@ -1,6 +1,6 @@
-/// What the API shows.
+/// Snapshots for the API.
 extension RelayLoop {
-    /// Streams whose home is this loop.
+    /// Snapshots of the listed streams whose home is this loop.
     package func streamSnapshots() -> [StreamSnapshot] {
         let nowMs = self.nowMs
         return self.homes.values.filter(\.registry.isListed).map { self.snapshot(of: $0, nowMs: nowMs) }
@@ -12,12 +12,12 @@ extension RelayLoop {
             viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes })
     }
 
-    /// One stream whose home is this loop, and the loops that have viewers of it; nil when it has gone.
+    /// A snapshot of a stream whose home is this loop, and the loops with viewers of it, this one first; nil when the stream is gone.
     package func snapshot(of stream: Stream) -> (stream: StreamSnapshot, loops: [RelayLoop])? {
         self.homes[stream.id].map { (self.snapshot(of: $0, nowMs: self.nowMs), [self] + $0.subscribers) }
     }
 
-    /// To the stream's present viewers on this loop.
+    /// Bytes sent to the stream's present viewers on this loop.
     package func bytesSent(of stream: Stream) -> UInt64 {
         Packaging.allCases.reduce(0) { sum, packaging in
             self.fanouts[FanoutKey(stream, packaging)]?.viewers.reduce(sum) { $1.isDetached ? $0 : $0 + $1.bytesSent } ?? sum

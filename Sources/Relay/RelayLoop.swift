@@ -1,13 +1,13 @@
 import DequeModule
 package import NIOCore
 
-/// The relay's part on one event loop: the streams that live here, the viewers that are connected here, and the pump.
+/// The relay's part on one event loop: its home streams, its viewers, and the pump.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only; ``run(_:)`` is the way in from elsewhere.
 package final class RelayLoop: @unchecked Sendable {
     package let eventLoop: any EventLoop
     let rtmp: any ReversibleEncoder
-    /// By packaging.
+    /// Indexed by packaging.
     private let encoders: [any FrameEncoder]
     let policy: RelayPolicy
     private let turns: (any TurnTaking)?
@@ -18,9 +18,9 @@ package final class RelayLoop: @unchecked Sendable {
     var homes: [ObjectIdentifier: HomeStream] = [:]
     /// By stream and packaging.
     private(set) var fanouts: [FanoutKey: LoopFanout] = [:]
-    /// Those with viewers to pump, in turn.
+    /// Fanouts with viewers to pump, in turn.
     private var dirty: Deque<LoopFanout> = []
-    /// Memory for the next list of the same kind, so that a frame allocates none.
+    /// A spare list for the next batch of items, so that a frame allocates none.
     var spareItems: [StreamState.Item] = []
     /// One closure for all pumps.
     private lazy var pumpTask: @Sendable () -> Void = { [weak self] in self?.pumpDirty() }
@@ -32,7 +32,7 @@ package final class RelayLoop: @unchecked Sendable {
     /// Viewers closed because they were over the age limit, since start.
     package private(set) var viewersTooSlow = 0
 
-    /// Viewers given up because the loop was overloaded, since start.
+    /// Viewers shed because the loop was overloaded, since start.
     package private(set) var viewersShed = 0
     private var load: LoopLoad
     private var lateness = Lateness()
@@ -41,12 +41,12 @@ package final class RelayLoop: @unchecked Sendable {
     /// Called at the end of each sweep.
     package var whenSwept: (() -> Void)?
 
-    /// What a burst of frames may leave behind.
+    /// Largest capacity of ``spareItems`` kept after a burst of frames.
     static let spareItemsLimit = 256
-    /// ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``'s before the loop looks at its sockets again, for about 4 ms: what is read then goes to
-    /// the viewers that are still to come, and nobody waits for a whole lap of a large stream.
+    /// Sends per turn before the loop polls its sockets again, after about 4 ms. Messages read then go to the viewers that are still to
+    /// come in the lap, and nobody waits for a whole lap of a large stream. See ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``.
     package static let usualSendsPerTurn = 512
-    /// Where nobody keeps the turns: long enough for a little else that is due, no more.
+    /// Delay before the next turn without a ``TurnTaking``: long enough for a little other due work, no more.
     private static let turnPause = TimeAmount.microseconds(50)
     package static let sweepInterval = TimeAmount.milliseconds(LoopLoad.sampleMs)
 
@@ -112,7 +112,7 @@ package final class RelayLoop: @unchecked Sendable {
         self.homes[stream.id] = HomeStream(stream, registry, grace: self.policy.grace, rtmp: PackagedStream(fanout))
     }
 
-    /// Nobody uses the stream any more.
+    /// Removes a stream that nobody uses any more.
     func abandon(_ stream: Stream) {
         self.homes[stream.id] = nil
         for packaging in Packaging.allCases { self.fanouts[FanoutKey(stream, packaging)] = nil }
@@ -125,7 +125,7 @@ package final class RelayLoop: @unchecked Sendable {
         return fanout
     }
 
-    /// The home stream in this packaging, made of what RTMP's ring holds when somebody asks for it first.
+    /// The home stream in this packaging, made from RTMP's ring when it is first asked for.
     private func packaged(_ home: HomeStream, _ packaging: Packaging) -> PackagedStream {
         if let there = home.packaged(packaging) { return there }
         var allocator = SlabAllocator(ledger: self.policy.ledger)
@@ -148,7 +148,7 @@ package final class RelayLoop: @unchecked Sendable {
         self.markDirty(fanout)
     }
 
-    /// Adds a viewer that is connected on this loop; it is sent what is due at once.
+    /// Adds a viewer that is connected on this loop, and sends it its first messages at once.
     package func attach(_ viewer: Viewer) {
         self.eventLoop.preconditionInEventLoop()
         let stream = viewer.stream
@@ -159,7 +159,7 @@ package final class RelayLoop: @unchecked Sendable {
             self.pump(viewer)
             return
         }
-        // First viewer of a stream that lives on another loop: subscribe, and take its ring over as it is.
+        // First viewer here of a stream that lives on another loop: subscribe, and copy its ring.
         self.makeFanout(stream, packaging, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer, nowMs: self.nowMs)
         stream.home.eventLoop.execute {
             let packaged = stream.home.homes[stream.id].map { stream.home.packaged($0, packaging) }
@@ -184,10 +184,10 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// The viewer's connection has room again, or what it wants has changed.
+    /// Pumps one viewer: its connection has room again, or its requests have changed.
     package func pump(_ viewer: Viewer) {
         guard let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
-        // A write may complete at once and come back here for another viewer of the same connection.
+        // A write may complete at once and re-enter here for another viewer of the same connection.
         guard !self.isPumping else { return self.markDirty(fanout) }
         self.isPumping = true
         fanout.pump(viewer, scratch: self.scratch, policy: self.policy, nowMs: self.nowMs)
@@ -199,7 +199,7 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isPaused = paused
         viewer.isSteady = false
         guard !paused, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
-        // On at the live position: the newest keyframe, or the next one when that was seen already.
+        // Resumes live: at the newest keyframe, or at the next one when that was seen already.
         fanout.rejoin(viewer, nowMs: self.nowMs)
         viewer.unsentBytes = viewer.sink.unsentBytes()
         viewer.beginBurst(in: fanout, nowMs: self.nowMs)
@@ -216,12 +216,12 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isSteady = false
     }
 
-    /// Nobody waits for what is here already.
+    /// No fanout waits to be pumped.
     var hasPumped: Bool { self.dirty.isEmpty }
 
     func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[FanoutKey(stream, .rtmp)] }
 
-    /// Viewers of it may have something to be sent.
+    /// Schedules the fanout's pump, after ``LoopFanout/coalesceMs`` if that is set.
     func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }
         guard fanout.coalesceMs > 0 else { return self.makeDue(fanout) }
@@ -233,7 +233,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// Not now but as the loop's next task: what the loop reads meanwhile goes out in the same writes (natural batching).
+    /// Queues the fanout for the loop's next task, not for now: messages read meanwhile go out in the same writes (natural batching).
     private func makeDue(_ fanout: LoopFanout) {
         fanout.beginLap()
         guard !fanout.isQueued else { return }
@@ -247,7 +247,7 @@ package final class RelayLoop: @unchecked Sendable {
     private func pumpDirty() {
         let nowMs = self.nowMs
         var sends = self.sendsPerTurn
-        // Still scheduled: what is marked meanwhile is pumped here, or in the next turn.
+        // Still counts as scheduled: fanouts marked meanwhile are pumped here, or in the next turn.
         self.isPumping = true
         while sends > 0, let fanout = self.dirty.popFirst() {
             let isWholeTurn = sends == self.sendsPerTurn
@@ -257,7 +257,7 @@ package final class RelayLoop: @unchecked Sendable {
             } else if isWholeTurn {
                 self.dirty.append(fanout)
             } else {
-                // It had what another left.
+                // It only had the rest of another's turn, so it goes first in the next.
                 self.dirty.prepend(fanout)
             }
         }
@@ -270,7 +270,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     // MARK: Sweep
 
-    /// Deadlines, slow viewers and memory; every ``sweepInterval``.
+    /// Applies deadlines, closes slow viewers and frees memory; every ``sweepInterval``.
     package func sweep() {
         let nowMs = self.nowMs
         let lateMs = self.lateness.swept(nowMs: nowMs)
@@ -299,7 +299,7 @@ package final class RelayLoop: @unchecked Sendable {
             waitMs = max(waitMs, fanout.takeLongestWaitMs())
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
-            // Where all stand near the live edge, only a look into the kernel can tell of a slow one.
+            // When all are near the live edge, only the kernel's queues can reveal a slow viewer.
             if samplesKernel || fanout.slowestWaitMs(nowMs: nowMs) > self.policy.maxBehindMs {
                 self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
             }
@@ -311,7 +311,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
         if samplesKernel { fanout.sampleKernel(limitMs: self.policy.ring.gopMs, nowMs: nowMs) }
-        // What was in the kernel at the last look may have left since: only a fresh look counts.
+        // Bytes in the kernel at the last sample may have left since: only a fresh sample counts.
         let rate = samplesKernel ? fanout.rate.peak : 0
         for slow in fanout.tooSlow(bytesPerSecond: rate, maxBehindMs: self.policy.maxBehindMs, nowMs: nowMs) {
             self.viewersTooSlow += 1
@@ -319,7 +319,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// Judges how late the loop is, and gives viewers up where refusing new ones does not suffice.
+    /// Judges how late the loop is, and sheds viewers where refusing new ones does not suffice.
     private func judgeLoad(waitMs: Int64, lateMs: Int64, nowMs: Int64) {
         self.load.sample(lagMs: max(waitMs, lateMs), elapsedMs: LoopLoad.sampleMs + lateMs)
         self.pressure.publish(self.load)
@@ -334,11 +334,11 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// Milliseconds of the clock without those in which the loop came too late: for the deadlines of peers, who cannot be answered then.
+    /// The clock without the time by which the loop was late, in milliseconds. For the deadlines of peers, who cannot be answered then.
     package var punctualMs: Int64 { self.lateness.punctualMs(self.nowMs) }
 
-    /// A loop without viewers of a stream costs that stream nothing, nor does a packaging that nobody is sent. Returns whether the fanout
-    /// is gone.
+    /// Drops an unused fanout. Loops without a stream's viewers cost that stream nothing, nor do packagings that nobody is sent. Returns
+    /// whether the fanout is gone.
     private func dropIfUnused(_ fanout: LoopFanout) -> Bool {
         let stream = fanout.stream
         let packaging = fanout.packaging
@@ -362,7 +362,7 @@ package final class RelayLoop: @unchecked Sendable {
     }
 }
 
-/// Where a loop keeps a stream's fanout.
+/// Key of a stream's fanout on a loop.
 struct FanoutKey: Hashable {
     private let stream: ObjectIdentifier
     private let packaging: Packaging

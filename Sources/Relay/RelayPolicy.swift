@@ -1,25 +1,25 @@
-/// When a viewer counts as slow, and a loop as overloaded (milliseconds), and what a stream may hold.
+/// Limits for slow viewers, overloaded loops and a stream's memory. Times are in milliseconds.
 package struct RelayPolicy: Sendable {
     package var skipBehindMs: Int64 = 1_000
     package var maxBehindMs: Int64 = 5_000
-    /// A loop's lag from which on it takes no new viewers.
+    /// Lag from which a loop admits no new viewers.
     package var overloadMs: Int64 = 500
-    /// Messages are gathered for so long before they are sent; 0: at once.
+    /// How long messages are gathered before they are sent; 0: not at all.
     package var coalesceMs: Int64 = 0
-    /// The same for the streams of single apps.
+    /// The same for single apps.
     package var coalesceByAppMs: [String: Int64] = [:]
-    /// Viewers of audio without video in these apps go on with what is new when they are further behind; others are sent everything.
+    /// Age limit in audio-only streams of these apps: viewers further behind skip to new audio. Other viewers are sent everything.
     package var maxQueueByAppMs: [String: Int64] = [:]
     package var grace = GracePeriods()
     package var ring = FanoutRing.Bounds()
-    /// Where slabs are charged; nil: nowhere.
+    /// The ledger that slabs are charged to; nil: none.
     package var ledger: MemoryLedger?
     package init() {}
 
     /// For a stream "app/name".
     func coalesceMs(_ path: String) -> Int64 { Self.value(self.coalesceByAppMs, path) ?? self.coalesceMs }
 
-    /// Nil: audio is not left out.
+    /// Nil: audio is not skipped.
     func maxQueueMs(_ path: String) -> Int64? { Self.value(self.maxQueueByAppMs, path) }
 
     private static func value(_ byApp: [String: Int64], _ path: String) -> Int64? {

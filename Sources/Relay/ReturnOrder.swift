@@ -1,17 +1,17 @@
 import Media
 import NIOCore
 
-/// Puts the first frames after a publisher's return into the order that players can follow: the first of each kind one after the other.
+/// Reorders the first frames after a publisher's return so that players can follow. The first of each kind go out one after the other.
 ///
-/// VLC takes the oldest of its tracks' newest times as the stream's clock (its `avformat` reader). The first frame after a return therefore
-/// brings the other track's time from before, which is late by the whole time away: VLC empties its buffers and starts its clock anew with
-/// the frame after that one. When that is of the other kind, the clock starts with the return. When it is of the same kind, VLC starts with
-/// the old time and plays the time away once more: it stays that much further behind.
+/// VLC's stream clock is the oldest of its tracks' newest times (its `avformat` reader). At the first frame after a return that is the
+/// other track's time from before, late by the whole absence: VLC empties its buffers and restarts its clock with the frame after that one.
+/// If that frame is of the other kind, the clock starts with the return. If it is of the same kind, VLC starts with the old time and plays
+/// the absence once more: it stays that much further behind.
 ///
-/// What of one kind comes before the first of the other is held, so nothing is lost. That first one gets the time of the frame that it now
-/// follows, since times never go back; a device begins with both at once, so that is a picture's time earlier. A pure value.
+/// Frames of one kind are held until the first of the other, so nothing is lost. That first one gets the time of the frame that it now
+/// follows, since times never go back. A device starts both kinds at once, so that is a picture's time earlier. A pure value.
 struct ReturnOrder: Sendable {
-    /// A device begins with both at once; for one that now has a single kind nobody is to wait for long. Milliseconds.
+    /// Longest hold, in milliseconds. A device starts both kinds at once; for one that now sends a single kind nobody should wait long.
     static let longestMs: Int64 = 500
     static let mostFrames = 64
     static let mostBytes = 4 << 20
@@ -23,13 +23,13 @@ struct ReturnOrder: Sendable {
     init() {}
 
     enum Outcome {
-        /// Wait for more.
+        /// The frame is held; wait for more.
         case held
-        /// These, in this order; the matter is settled.
+        /// These frames go out in this order; reordering is over.
         case released([Frame])
     }
 
-    /// Takes the next coded frame of the publisher that has returned.
+    /// Handles the next coded frame of the publisher that has returned.
     mutating func take(_ frame: Frame, nowMs: Int64) -> Outcome {
         guard let first = self.held.first else {
             self.sinceMs = nowMs
@@ -45,16 +45,16 @@ struct ReturnOrder: Sendable {
         return .released([first, second] + self.held.dropFirst())
     }
 
-    /// Whether what is held has waited long enough.
+    /// Whether the held frames have waited long enough.
     func isOverdue(nowMs: Int64) -> Bool { !self.held.isEmpty && self.isOver(nowMs: nowMs) }
 
-    /// What is held, for when nothing more will come.
+    /// The held frames, for when nothing more will come.
     var rest: [Frame] { self.held }
 
     private func isOver(nowMs: Int64) -> Bool { nowMs - self.sinceMs >= Self.longestMs }
 
     private mutating func hold(_ frame: Frame) -> Outcome {
-        // A slice of the connection's read buffer would keep the whole of it.
+        // A slice would keep the connection's whole read buffer alive.
         self.held.append(frame.copied)
         self.heldBytes += frame.payload.readableBytes
         return .held

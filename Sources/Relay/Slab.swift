@@ -1,7 +1,7 @@
-/// A block of memory that encoded messages are packed into, one behind the other, so that a run of them is one `iovec`.
+/// A memory block that holds encoded messages back to back. A run of them is one `iovec`.
 ///
-/// Written by the stream's home loop only, behind all that was published before; read by every loop. The last message, viewer or
-/// ring that refers to it frees it.
+/// Only the stream's home loop writes to it, behind all published messages; every loop reads it. The last message, viewer or ring that
+/// refers to it frees it.
 ///
 /// `@unchecked Sendable`: bytes below a published message's end never change again, and other loops learn of a message through an
 /// event loop's `execute`, which orders the write before their reads.
@@ -36,8 +36,8 @@ package final class Slab: @unchecked Sendable {
     }
 }
 
-/// Gives out slabs whose size follows the stream's bit rate: a slab lasts between a quarter of a second and two seconds, so that a small
-/// room costs little and a large one does not allocate often. Owned by the stream's home loop.
+/// Hands out slabs whose size follows the stream's bit rate. A slab lasts between half a second and two seconds, within 8 to 256 KiB: a
+/// small room costs little, and a large one does not allocate often. Owned by the stream's home loop.
 struct SlabAllocator {
     private static let smallest = 8 << 10
     private static let largest = 256 << 10
@@ -60,7 +60,7 @@ struct SlabAllocator {
                 self.size = max(self.size / 2, Self.smallest)
             }
         }
-        // A message that fills half a slab by itself gets its own, and the current one goes on being filled.
+        // A message that fills half a slab by itself gets its own slab, and the current one stays in use.
         if count > self.size / 2, self.current != nil {
             let slab = Slab(capacity: count, ledger: self.ledger)
             return (slab, slab.take(count))

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A name under an app that is being published or waited for. A handle that any thread may hold; all state lives on the home loop (and,
-/// of what viewers need, on the loops that have viewers).
+/// A name under an app that is being published or waited for. A handle that any thread may hold; all state lives on the home loop, and what
+/// viewers need also on the loops that have viewers.
 package final class Stream: Sendable {
     /// "app/name"
     package let path: String
@@ -31,15 +31,15 @@ package final class Stream: Sendable {
     }
 }
 
-/// What a publisher must be told by its stream; called on the home loop.
+/// Callbacks from a stream to its publisher, on the home loop.
 package protocol PublisherDelegate: AnyObject, Sendable {
-    /// The stream lets go of this publisher. Its frames are ignored from now on.
+    /// The stream drops this publisher. Its frames are ignored from now on.
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason)
     /// Media arrives: its first audio or video frame, or the first after a silence or pause.
     func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter)
     /// Nothing has arrived for ``GracePeriods/quietMs``.
     func publisherQuiet(_ token: StreamState.Token)
-    /// Its group of pictures is longer than what is cached: who joins waits for the next keyframe. Once for each publisher.
+    /// The group of pictures is longer than the cache: joiners wait for the next keyframe. Once for each publisher.
     func cacheOverflowed()
 }
 
@@ -56,7 +56,7 @@ package enum PublishEndReason: Sendable, Equatable {
     case mediaIdle
 }
 
-/// What the API shows of a stream.
+/// A stream as the API shows it.
 package struct StreamSnapshot: Sendable {
     package let path: String
     package let phase: StreamState.Phase

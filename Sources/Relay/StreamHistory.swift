@@ -1,9 +1,9 @@
 package import Media
 import NIOCore
 
-/// A stream's last minutes, second by second, for charts and for telling a bad uplink from a bad viewer. Owned by the home loop; a value.
+/// A stream's last minutes, second by second, for charts. It tells a bad uplink from a bad viewer. Owned by the home loop; a value.
 ///
-/// Nothing is kept of a stream that nobody publishes.
+/// Nothing is recorded while nobody publishes.
 package struct StreamHistory: Sendable {
     package struct Second: Sendable, Equatable {
         /// The server's monotonic clock, milliseconds.
@@ -28,7 +28,7 @@ package struct StreamHistory: Sendable {
     private var audioBytes = 0
     private var frames = 0
     private var jitterMs = 0.0
-    /// Of audio and video apart: their timestamps need not begin together.
+    /// Kept apart for audio and video, whose timestamps need not begin together.
     private var lastTransitMs: (audio: Int64?, video: Int64?) = (nil, nil)
 
     package init() {}

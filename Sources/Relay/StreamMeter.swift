@@ -1,7 +1,7 @@
 package import Media
 import NIOCore
 
-/// What a stream is made of and how fast it comes, for the API. Owned by the stream's home loop; a value.
+/// A stream's formats and rates, for the API. Owned by the stream's home loop; a value.
 package struct StreamMeter: Sendable {
     package private(set) var bytesIn: UInt64 = 0
     package private(set) var messagesIn: UInt64 = 0
@@ -47,7 +47,7 @@ package struct StreamMeter: Sendable {
         }
     }
 
-    /// Closes the window when it is full; call about once a second.
+    /// Closes the window when it is full; call at least once a second.
     package mutating func tick(nowMs: Int64) {
         guard let start = self.windowStartMs, nowMs - start >= Self.windowMs else { return }
         let seconds = Double(nowMs - start) / 1_000
@@ -60,7 +60,7 @@ package struct StreamMeter: Sendable {
         self.windowFrames = 0
     }
 
-    /// A new publisher: what the old one sent says nothing about it.
+    /// Forgets the old publisher's formats, which say nothing about the new one's.
     package mutating func publisherChanged() {
         self.video = nil
         self.audio = nil
@@ -68,7 +68,7 @@ package struct StreamMeter: Sendable {
         self.keyframeIntervalMs = nil
     }
 
-    // A header that cannot be read is relayed all the same; then the codec's name is all that is known.
+    // A header that cannot be read is still relayed; only the codec's name is known then.
     private mutating func readVideo(_ frame: Frame) {
         do {
             self.video = try VideoFormat.from(sequenceHeader: frame.payload)

@@ -12,15 +12,15 @@ package final class StreamRegistry: Sendable {
 
     private let rows = Mutex<[String: Row]>([:])
 
-    /// Whether its streams are among those that a loop tells of.
+    /// Whether ``RelayLoop/streamSnapshots()`` lists its streams.
     let isListed: Bool
 
-    /// One that is not listed is for streams that are made of others.
+    /// Streams that are derived from others go into an unlisted registry.
     package init(isListed: Bool = true) { self.isListed = isListed }
 
     package var count: Int { self.rows.withLock { $0.count } }
 
-    /// The stream with this path, made with `loop` as its home if there is none. Call on that loop; pair with ``release(_:)``.
+    /// Returns the stream with this path, made with `loop` as its home if there is none. Call on that loop; pair with ``release(_:)``.
     package func acquire(_ path: String, on loop: RelayLoop) -> Stream {
         loop.eventLoop.preconditionInEventLoop()
         let (stream, isNew) = self.rows.withLock { rows -> (Stream, Bool) in
@@ -39,17 +39,17 @@ package final class StreamRegistry: Sendable {
     /// The stream with this path, if somebody uses it.
     package func find(_ path: String) -> Stream? { self.rows.withLock { $0[path]?.stream } }
 
-    /// Viewers by path, of all streams that have any.
+    /// Viewer counts by path, of all streams that have any.
     package func viewerCounts() -> [(path: String, viewers: Int)] {
         self.rows.withLock { rows in
             rows.values.compactMap { $0.stream.viewerCount > 0 ? ($0.stream.path, $0.stream.viewerCount) : nil }
         }
     }
 
-    /// One more use of a stream that is in use already.
+    /// Adds a use to a stream that is in use already.
     func retain(_ stream: Stream) {
         self.rows.withLock { rows in
-            // A stream whose last user went before its claim arrived may have a successor under its name, which is not meant.
+            // If the last user went before its claim arrived, the name may belong to a successor, which must not be retained.
             guard rows[stream.path]?.stream === stream else { return }
             rows[stream.path]?.users += 1
         }

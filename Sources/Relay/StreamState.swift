@@ -1,10 +1,10 @@
 package import Media
 import NIOCore
 
-/// Who a publisher is, for deciding whether it may take a name over: its credential, or its address when it has none. Never logged.
+/// Identifies a publisher in takeovers: its credential, or its address when it has none. Never logged.
 package struct PublisherIdentity: Hashable, Sendable {
     package let rawValue: String
-    /// Of two with one identity the lower one is outdated: an older signed URL.
+    /// Orders claims of one identity: the lower one is outdated, such as an older signed URL.
     package let rank: Int64
 
     package init(_ rawValue: String, rank: Int64 = 0) {
@@ -13,12 +13,12 @@ package struct PublisherIdentity: Hashable, Sendable {
     }
 }
 
-/// Who may take a name over that is being published.
+/// Which publishers may take over a name that is being published.
 package enum TakeoverRule: Sendable {
     case sameIdentity, nobody, anybody
 }
 
-/// Why a publisher does not get a name.
+/// The reason a publisher does not get a name.
 package enum ClaimRefusal: Error, Sendable, Equatable {
     /// Another identity publishes there.
     case nameTaken
@@ -30,44 +30,44 @@ package enum ClaimRefusal: Error, Sendable, Equatable {
 package struct GracePeriods: Sendable {
     package var brokenPipeMs: Int64 = 30_000
     package var cleanStopMs: Int64 = 3_000
-    /// While the publisher's connection lives but brings nothing; then it is let go.
+    /// Longest silence of a connected publisher; then it is dropped.
     package var mediaIdleMs: Int64 = 120_000
-    /// The same, when it announced a pause.
+    /// The same, after it announced a pause.
     package var pausedMs: Int64 = 120_000
     /// Silence after which a publisher counts as quiet.
     package var quietMs: Int64 = 15_000
     /// After this silence of a connected publisher, viewers are sent StreamDry.
     package var dryMs: Int64 = 5_000
-    /// After this silence players are sent what pushes the last of the media through their readers; nil: nothing. See ``Flush``.
+    /// Silence after which players are sent a ``Flush``; nil: never.
     package var flushMs: Int64?
     package init() {}
 }
 
-/// The pure part of a stream: who publishes, its time, its headers, and what becomes of each frame.
+/// The pure part of a stream: its publisher, its timeline, its headers, and the fate of each frame.
 ///
 /// ```
 /// idle --claim--> live --leave / media idle--> grace --claim--> live
-///                                              grace --deadline--> idle (viewers are told)
+///                                              grace --deadline--> idle (viewers are notified)
 /// ```
 /// Owned by the stream's home loop. No clock: `nowMs` is the server's monotonic time in milliseconds.
 package struct StreamState: Sendable {
     package typealias Token = Int
 
-    /// What the relay does next, in order.
+    /// An instruction to the relay; performed in order.
     package enum Item: Sendable {
         case frame(Frame)
         case notice(StreamNotice, timestamp: Int64)
-        /// Nothing has come for a while: see ``Flush``.
+        /// Nothing has arrived for a while: see ``Flush``.
         case flush(timestamp: Int64)
         /// Headers and metadata for joiners, from here on.
         case prelude([Frame])
-        /// The pictures so far do not lead to the next ones.
+        /// The next pictures do not continue those so far.
         case dropGOP
-        /// The stream is over; nothing of it is for later joiners.
+        /// The stream is over; later joiners get nothing of it.
         case end
         /// Media arrives: for the first time from this publisher, or again.
         case active
-        /// It has stopped, though the publisher is there.
+        /// Media has stopped, though the publisher is connected.
         case quiet
     }
 
@@ -98,7 +98,7 @@ package struct StreamState: Sendable {
     private var awaitsKeyframe = false
     private var hasVideo = false
     private var hasAudio = false
-    /// From a publisher's return until its first frames are out.
+    /// Set from a publisher's return until its first frames are out.
     private var returnOrder: ReturnOrder?
     private var lastToken: Token = 0
     private var takeoversMs: [Int64] = []
@@ -106,12 +106,12 @@ package struct StreamState: Sendable {
     private var isDry = false
     private var isFlushed = false
     private var flushedMs = Int64.min / 2
-    /// Until when the stream's publisher is waited for, come what may.
+    /// Until when the publisher is waited for in any case, whatever the grace periods.
     private var waitsUntilMs: Int64?
 
     private static let takeoverLimit = 3
     private static let takeoverWindowMs: Int64 = 30_000
-    /// Media this long after the announcement of a pause is its end, not its tail.
+    /// Media this long after an announced pause ends the pause; earlier media is its tail.
     package static let pauseTailMs: Int64 = 1_000
 
     package init(grace: GracePeriods = GracePeriods()) {
@@ -122,8 +122,8 @@ package struct StreamState: Sendable {
         if case .live(let token, _) = self.phase { token } else { nil }
     }
 
-    /// Gives the publisher slot to `identity`, or says why not. `replaced` is the ghost that it takes over from. With `grace` the stream
-    /// waits for its publishers by these periods from now on.
+    /// Grants the publisher slot to `identity`, or throws the reason why not. `replaced` is the ghost that it takes over from. `grace`
+    /// replaces the stream's grace periods from now on.
     package mutating func claim(
         _ identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil, nowMs: Int64,
         items: inout [Item]
@@ -150,7 +150,7 @@ package struct StreamState: Sendable {
         self.timeline.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
-        // The new encoder's pictures do not refer to the old one's, nor does the old one's end count any more.
+        // The new encoder's pictures do not refer to the old one's, and the old one's end of sequence no longer counts.
         self.heldEnd = []
         self.awaitsKeyframe = self.hasVideo
         items.append(.dropGOP)
@@ -162,7 +162,7 @@ package struct StreamState: Sendable {
         return (self.lastToken, replaced)
     }
 
-    /// Takes one frame of the publisher with this token; frames of any other are ignored.
+    /// Handles one frame of the publisher with this token; frames of any other are ignored.
     package mutating func ingest(_ frame: Frame, token: Token, nowMs: Int64, items: inout [Item]) {
         guard self.publisherToken == token else { return }
         if frame.kind == .data, frame.tag.flags.contains(.notForPlayers) { return }
@@ -212,7 +212,7 @@ package struct StreamState: Sendable {
         items.append(.prelude(self.headers.frames))
     }
 
-    /// What waits for another kind's first frame goes out as it came.
+    /// Releases frames that wait for another kind's first frame, as they came.
     private mutating func releaseHeld(items: inout [Item]) {
         guard let frames = self.returnOrder?.rest else { return }
         self.returnOrder = nil
@@ -230,27 +230,27 @@ package struct StreamState: Sendable {
         }
     }
 
-    /// The publisher will send nothing for a while. What is still on its way does not end the pause.
+    /// The publisher will send nothing for a while. Media still on its way does not end the pause.
     package mutating func announcePause(nowMs: Int64) {
         guard self.publisherToken != nil else { return }
         self.activity = .paused(sinceMs: nowMs)
     }
 
-    /// `@clearDataFrame`.
+    /// Forgets the metadata, for `@clearDataFrame`.
     package mutating func clearMetadata(token: Token, items: inout [Item]) {
         guard self.publisherToken == token, self.headers.clearMetadata() else { return }
         items.append(.prelude(self.headers.frames))
     }
 
-    /// The publisher with this token is gone. `clean`: it said so before it went.
+    /// The publisher with this token is gone; `clean` when it announced that.
     package mutating func leave(token: Token, clean: Bool, nowMs: Int64) {
         guard self.publisherToken == token else { return }
         let deadlineMs = nowMs + (clean ? self.grace.cleanStopMs : self.grace.brokenPipeMs)
         self.phase = .grace(deadlineMs: max(deadlineMs, self.waitsUntilMs ?? deadlineMs))
     }
 
-    /// Whoever decides how long to wait has decided: until then for a publisher that is gone, at least until then for one that is
-    /// connected and silent. Until media comes.
+    /// Sets how long to wait for the publisher. One that is gone is waited for until then; one that is connected and silent at least until
+    /// then. Arriving media cancels it.
     package mutating func wait(untilMs: Int64) {
         switch self.phase {
         case .idle: return
@@ -260,20 +260,20 @@ package struct StreamState: Sendable {
         self.waitsUntilMs = untilMs
     }
 
-    /// Other periods from now on; a wait that has begun keeps its end.
+    /// Replaces the grace periods, unless idle; a wait that has begun keeps its end.
     package mutating func change(to grace: GracePeriods) {
         guard self.phase != .idle else { return }
         self.grace = grace
     }
 
-    /// Takes the stream from its publisher, as if its connection had broken. Whose it was, if anyone's.
+    /// Evicts the publisher, as if its connection had broken. Returns its token; nil when nobody was publishing.
     package mutating func evict(nowMs: Int64) -> Token? {
         guard let token = self.publisherToken else { return nil }
         self.leave(token: token, clean: false, nowMs: nowMs)
         return token
     }
 
-    /// The stream ends now, whoever publishes. `false`: it was over already.
+    /// Ends the stream now, whoever publishes. Returns false when it was over already.
     package mutating func endNow(items: inout [Item]) -> Bool {
         guard self.phase != .idle else { return false }
         self.end(items: &items)
@@ -282,7 +282,7 @@ package struct StreamState: Sendable {
 
     package enum TickResult: Sendable, Equatable {
         case nothing
-        /// The publisher with this token has sent nothing for too long and is out.
+        /// The publisher with this token has sent nothing for too long and was dropped.
         case publisherIdle(Token)
         /// The grace period is over; the stream is idle now.
         case ended
@@ -319,7 +319,7 @@ package struct StreamState: Sendable {
         }
     }
 
-    /// Once in a silence, and not more often than every ten seconds: pictures may be seconds apart on purpose.
+    /// Flushes once per silence, at most every ten seconds: pictures may be seconds apart on purpose.
     private mutating func flush(nowMs: Int64, items: inout [Item]) {
         guard let flushMs = self.grace.flushMs, !self.isFlushed, self.phase != .idle, nowMs - self.lastMediaMs >= flushMs,
             nowMs - self.flushedMs >= Flush.leastIntervalMs, let last = self.timeline.lastTimestamp

@@ -1,10 +1,10 @@
 package import Media
 
-/// Takes a stream's frames for something that is no viewer: a muxer, a recorder, a link to another server.
+/// Receives a stream's frames without being a viewer: a muxer, a recorder, a link to another server.
 package protocol StreamTap: AnyObject, Sendable {
-    /// What came, in order. On the stream's home loop, which waits: put it away and return.
+    /// Receives items, in order. On the stream's home loop, which waits: store them and return.
     func take(_ items: [TapItem])
-    /// Ten times a second, on the same loop: what has to be done when nothing comes.
+    /// Called ten times a second on the same loop, for work that is due when nothing arrives.
     func sweep()
 }
 
@@ -12,21 +12,21 @@ extension StreamTap {
     package func sweep() {}
 }
 
-/// What a tap is given.
+/// An item that a tap receives.
 package enum TapItem: Sendable {
-    /// Headers and metadata in force for what comes next, when the tap begins. What changes later comes among the frames.
+    /// Headers and metadata in force when the tap begins. Later changes come among the frames.
     case prelude([Frame])
     /// In decode order, on the stream's timeline.
     case frame(Frame)
-    /// The publisher changed: what comes next begins with a keyframe and may have other headers.
+    /// The publisher changed: the next frames begin with a keyframe and may have other headers.
     case restarted
     /// The stream has ended; a next one may begin.
     case ended
 }
 
 extension RelayLoop {
-    /// Gives the tap the pictures that a joiner would get, and then what comes, until ``remove(_:from:)``. Any thread. The caller is one of
-    /// the stream's users while the tap is there.
+    /// Gives the tap the pictures that a joiner would get, then all that follows until ``remove(_:from:)``. Any thread. The caller keeps
+    /// the stream in use while the tap is there.
     package static func add(_ tap: any StreamTap, to stream: Stream) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id] else { return tap.take([.ended]) }
@@ -41,7 +41,7 @@ extension RelayLoop {
         }
     }
 
-    /// Gives frames to the taps alone: for viewers their time is over. Any thread, in order with ``publish(_:to:token:)``.
+    /// Gives frames to the taps only, as they come too late for viewers. Any thread, in order with ``publish(_:to:token:)``.
     package static func keep(_ frames: [Frame], of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
@@ -53,7 +53,7 @@ extension RelayLoop {
         }
     }
 
-    /// The newest keyframe that is kept, and the header it is decoded with. On the stream's home loop; nil without one.
+    /// The newest cached keyframe, and the header that decodes it. On the stream's home loop; nil without one.
     package func keyframe(of stream: Stream) -> (header: Frame, keyframe: Frame)? {
         guard let ring = self.homes[stream.id]?.ring, let start = ring.gopStart, let keyframe = ring[start].frame(self.rtmp),
             let header = ring.gopPrelude.last(where: { $0.kind == .video && $0.isSequenceHeader })
@@ -61,14 +61,14 @@ extension RelayLoop {
         return (header, keyframe)
     }
 
-    /// Any thread; what is on its way may still come.
+    /// Removes a tap. Any thread; items on their way may still arrive.
     package static func remove(_ tap: any StreamTap, from stream: Stream) {
         stream.home.run { loop in loop.homes[stream.id]?.taps.removeAll { $0 === tap } }
     }
 }
 
 extension TapItem {
-    /// Nil for what a tap need not know.
+    /// Nil for items that taps do not need.
     init?(_ item: StreamState.Item) {
         switch item {
         case .frame(let frame): self = .frame(frame)

@@ -1,30 +1,30 @@
 package import Media
 
-/// A stream's own time, which goes on evenly when publishers come and go and when a publisher's clock jumps. A pure value of milliseconds.
+/// A stream's own time, continuous across publishers and jumps of their clocks. A pure value of milliseconds.
 ///
-/// The first publisher's timestamps stand as they are. After a return, the first coded frame continues at the last timestamp plus the
-/// time the publisher was away; what comes before it (headers, metadata) is stamped with that same moment.
+/// The first publisher's timestamps stand as they are. After a return, the first coded frame continues at the last timestamp plus the time
+/// the publisher was away; headers and metadata before it get that same time.
 ///
 /// A coded frame has jumped when it lies
-/// - more than ``backMs`` before the last frame of its kind: small steps back are a device's jitter, and sound may lag behind pictures or
-///   come in large blocks, so kinds are not compared with each other;
-/// - more than ``aheadMs`` beyond the stream's newest time and all that passed since: a pause passes for everybody, and the pictures of
-///   a slide show that come all at once from another server's cache are seconds apart.
+/// - more than ``backMs`` before the last frame of its kind. Small steps back are a device's jitter. Kinds are not compared with each
+///   other: sound may lag behind pictures or come in large blocks.
+/// - more than ``aheadMs`` beyond the stream's newest time plus the time passed since. A pause passes for everybody, and the pictures of a
+///   slide show that come all at once from another server's cache are seconds apart.
 ///
-/// It goes on at the last time of its kind plus the time that passed. The other kind follows by the same difference as soon as it jumps too,
-/// so that sound and pictures stay together; what of it is still on the old clock stays where it was.
+/// A frame that jumped continues at the last time of its kind plus the time passed. The other kind follows by the same difference as soon
+/// as it jumps too, so that sound and pictures stay together; its frames that are still on the old clock stay where they were.
 package struct Timeline: Sendable, Equatable {
-    /// Where one kind of media stands.
+    /// The position of one kind of media.
     private struct Track: Sendable, Equatable {
         var offset: Int64
         var last: Int64
         var arrivalMs: Int64
-        /// Between the last two frames.
+        /// Time between the last two frames.
         var stepMs: Int64 = 1
-        /// Its times may still lie before those that were given out, until they have caught up.
+        /// Its times may still lie before those given out, until they have caught up.
         var isSettling = false
 
-        /// How far this lies from where the next frame may be.
+        /// How far `mapped` lies outside the range expected of the next frame.
         func distance(to mapped: Int64, nowMs: Int64) -> Int64 {
             let latest = self.last + max(self.stepMs, nowMs - self.arrivalMs)
             return mapped < self.last ? self.last - mapped : max(0, mapped - latest)
@@ -33,9 +33,9 @@ package struct Timeline: Sendable, Equatable {
 
     private var audio: Track?
     private var video: Track?
-    /// Of the clock that came last, the present publisher's.
+    /// Offset of the newest clock, the present publisher's.
     private var offset: Int64 = 0
-    /// Where the present publisher took over; a track that lags behind the one that came first must not go back before it.
+    /// Time at which the present publisher took over. A track that lags behind the first one must not go back before it.
     private var floor = Int64.min
     private var last: Int64?
     private var lastArrivalMs: Int64 = 0
@@ -56,7 +56,7 @@ package struct Timeline: Sendable, Equatable {
         self.video = nil
     }
 
-    /// The stream's timestamp for a publisher's. `isCoded` is false for headers and data, which have no time that others are measured by.
+    /// Maps a publisher's timestamp to the stream's. `isCoded` is false for headers and data, whose time is no measure for others.
     package mutating func map(_ timestamp: Int64, _ kind: Frame.Kind, isCoded: Bool, nowMs: Int64) -> Int64 {
         guard isCoded else { return self.between(timestamp, nowMs: nowMs) }
         if self.isResuming, let last = self.last {
@@ -72,14 +72,14 @@ package struct Timeline: Sendable, Equatable {
         return track.last
     }
 
-    /// The track with the frame at this time as its newest.
+    /// Returns the track with the frame at this time as its newest.
     private mutating func advance(_ kept: Track?, _ timestamp: Int64, nowMs: Int64) -> Track {
         guard var track = kept ?? self.laterTrack() else {
             return Track(offset: self.offset, last: timestamp &+ self.offset, arrivalMs: nowMs)
         }
         var mapped = timestamp &+ track.offset
         if track.offset != self.offset {
-            // The other kind jumped before: this one follows with the first frame to which that clock fits better.
+            // The other kind jumped before: this one follows with the first frame that fits that clock better.
             let other = timestamp &+ self.offset
             if track.distance(to: other, nowMs: nowMs) < track.distance(to: mapped, nowMs: nowMs) {
                 mapped = other
@@ -107,7 +107,7 @@ package struct Timeline: Sendable, Equatable {
         return track
     }
 
-    /// For the first frame of a kind: after a publisher's return it is measured by what came first.
+    /// A stand-in for a kind's first frame after a publisher's return, which is measured by the kind that came first.
     private func laterTrack() -> Track? {
         guard self.floor > .min, let last = self.last else { return nil }
         return Track(offset: self.offset, last: max(last, self.floor) - 1, arrivalMs: self.lastArrivalMs)
@@ -122,7 +122,7 @@ package struct Timeline: Sendable, Equatable {
         return mapped > last + max(0, nowMs - self.lastArrivalMs) + Self.aheadMs
     }
 
-    /// A header's timestamp of 0 in a stream that starts at hours is not the stream's time.
+    /// Maps headers and data. A header's timestamp of 0 in a stream that starts at hours is not the stream's time.
     private func between(_ timestamp: Int64, nowMs: Int64) -> Int64 {
         guard let last = self.last else { return timestamp &+ self.offset }
         if self.isResuming { return last + max(1, nowMs - self.lastArrivalMs) }

@@ -1,22 +1,22 @@
-/// How a viewer's bytes leave: one connection, which may carry several viewers. Lives on the connection's event loop.
+/// A viewer's way out: one connection, which may carry several viewers. Lives on the connection's event loop.
 package protocol ViewerSink: AnyObject {
-    /// Whether a message may be started: the connection is open, and nothing of an earlier one waits.
+    /// Whether a message may be started: the connection is open, and no earlier message is pending.
     var isReady: Bool { get }
-    /// The way around this protocol for most messages; open only while ``isReady`` holds. `nil` when all goes through a channel.
+    /// Direct writes that bypass this protocol for most messages; open only while ``isReady`` holds. `nil` when all goes through a channel.
     var line: DirectLine? { get }
-    /// Writes what can be taken at once, starting at a message boundary. Returns the bytes taken.
+    /// Writes as much as is accepted at once, starting at a message boundary. Returns the bytes accepted.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int
-    /// Takes over the rest of a message that `write` took only part of (or nothing, when `offset` is 0), then calls `pump` again when
-    /// there is room. `header` replaces the message's own first header when it is not empty.
+    /// Finishes a message that `write` cut (or did not begin, when `offset` is 0), then calls `pump` again when there is room. A non-empty
+    /// `header` replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
     func tell(_ viewer: Viewer, _ notice: StreamNotice)
     /// The viewer is over the age limit; its connection closes.
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64)
-    /// The loop has more viewers than it can carry and gives this one up; its connection closes.
+    /// The loop has more viewers than it can carry and sheds this one; its connection closes.
     func shed(_ viewer: Viewer)
-    /// Bytes handed to the kernel that it has not sent.
+    /// Bytes that the kernel has accepted but not sent.
     func unsentBytes() -> Int
-    /// The kernel calls the socket writable only below this many unsent bytes.
+    /// Sets the watermark: the kernel reports the socket writable only below this many unsent bytes.
     func setLowWater(_ bytes: Int)
 }
 
@@ -26,29 +26,29 @@ package final class Viewer {
     package let packaging: Packaging
     /// Message stream id on its connection; 1 where the packaging has none.
     package let streamID: UInt32
-    /// Unsafe, for the price of a check per message and viewer: a connection detaches its viewers before it goes, and nothing is sent to a
-    /// detached one.
+    /// Unsafe, to save a check per message and viewer. A connection detaches its viewers before it goes, and nothing is sent to a detached
+    /// one.
     package unowned(unsafe) let sink: any ViewerSink
-    /// Unsafe as `sink`, which owns it.
+    /// Unsafe like `sink`, which owns it.
     unowned(unsafe) let line: DirectLine?
-    /// Where it stands in its fanout, which clears this when it goes.
+    /// Its fanout, which clears this when either of them goes.
     private unowned(unsafe) var fanout: LoopFanout?
     private var index = 0
-    /// Sent by other ways than the lane's.
+    /// Totals of what was sent by other ways than the lane.
     private var otherBytes: UInt64 = 0
     private var otherMessages: UInt64 = 0
     package internal(set) var gate = ViewerGate()
     package internal(set) var isPaused = false
     package private(set) var isDetached = false
-    /// What is sent before the ring: headers and metadata, shared by all who joined at the same place.
+    /// Headers and metadata sent before the ring's messages; shared by all who joined at the same position.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
     let joinedMs: Int64
-    /// How far behind live it was let begin.
+    /// How far behind live it was allowed to start.
     private(set) var headStart = HeadStart()
     /// How long its own socket has kept it waiting.
     var stall = SocketStall()
-    /// Bytes in the kernel's send queue at the last sweep.
+    /// Bytes in the kernel's send queue at the last sample.
     var unsentBytes = 0
     var lowWater = 0
 
@@ -61,9 +61,9 @@ package final class Viewer {
         self.joinedMs = nowMs
     }
 
-    // MARK: Its lane
+    // MARK: Lane
 
-    /// From its coming to a fanout to its going. Good until another viewer comes.
+    /// Its lane, while it is in a fanout. The pointer is valid until a viewer joins or leaves the fanout.
     var lane: UnsafeMutablePointer<Lane>? { self.fanout.map { $0.lanes.base + self.index } }
 
     func enter(_ fanout: LoopFanout, at index: Int) {
@@ -74,7 +74,7 @@ package final class Viewer {
 
     func move(to index: Int) { self.index = index }
 
-    /// Nothing is sent to it any more. The connection, and with it `line`, may go from now on.
+    /// Detaches the viewer: nothing is sent to it any more. The connection, and with it `line`, may go from now on.
     func detach() {
         guard !self.isDetached else { return }
         self.isDetached = true
@@ -82,7 +82,7 @@ package final class Viewer {
         self.line?.remove(self)
     }
 
-    /// Its lane goes; what was counted there stays.
+    /// Gives up the lane; its totals are kept.
     func leaveFanout() {
         guard let lane = self.lane else { return }
         self.count(bytes: Int(truncatingIfNeeded: lane.pointee.bytes), messages: Int(truncatingIfNeeded: lane.pointee.messages))
@@ -106,9 +106,9 @@ package final class Viewer {
         self.otherMessages &+= UInt64(messages)
     }
 
-    // MARK: Its place
+    // MARK: Position
 
-    /// Starts at the ring's join point. What it asked for (no audio, no video) meanwhile stands.
+    /// Starts at the ring's join point. Requests made meanwhile (no audio, no video) stand.
     func start(in fanout: LoopFanout, nowMs: Int64) {
         let point = fanout.ring.joinPoint
         self.cursor = point.sequence
@@ -118,26 +118,26 @@ package final class Viewer {
         self.beginBurst(in: fanout, nowMs: nowMs)
     }
 
-    /// Milliseconds since the next message came; 0 at the live edge.
+    /// Milliseconds since the next message arrived; 0 at the live edge.
     func ageMs(in ring: FanoutRing, nowMs: Int64) -> Int64 {
-        // What a paused viewer stands at may be gone already, and nothing may be there instead.
+        // The message at a paused viewer's cursor may be gone already, with nothing after it.
         guard let cursor = self.cursor, max(cursor, ring.base) < ring.head else { return 0 }
         return max(0, nowMs - ring[max(cursor, ring.base)].arrivalMs)
     }
 
-    /// It is sent the cached pictures from where it stands now.
+    /// Begins the head start: the viewer is sent the cached pictures from its cursor on.
     func beginBurst(in fanout: LoopFanout, nowMs: Int64) {
         let ring = fanout.ring
         let behindMs = self.behindMs(in: ring, bytesPerSecond: fanout.rate.peak, nowMs: nowMs)
         self.headStart.begin(ms: behindMs, at: ring.timestamp(at: self.cursor) ?? ring.lastTimestamp, nowMs: nowMs)
     }
 
-    /// What lies before this number is not sent to it.
+    /// Limits the head start: pictures before this sequence number are not sent.
     func moveOn(to sequence: Int, in ring: FanoutRing, nowMs: Int64) {
         self.headStart.moveOn(to: sequence < ring.head ? max(0, nowMs - ring[sequence].arrivalMs) : 0)
     }
 
-    /// After a look into the kernel: whether what it began with has been read.
+    /// Judges, after a sample of the kernel's queue, whether the viewer has read the pictures it started with.
     func judgeBurst(in fanout: LoopFanout, limitMs: Int64, nowMs: Int64) {
         guard !self.headStart.isOver, let cursor = self.cursor else { return }
         let ring = fanout.ring
@@ -147,22 +147,22 @@ package final class Viewer {
             limitMs: limitMs, nowMs: nowMs)
     }
 
-    /// How far it is behind by its own doing: the part of its age, beyond what it was let begin with, in which its socket took no more, and
-    /// what waits in the kernel, as far as the loop has not put that there late and at once.
+    /// The part of the delay that is the viewer's own fault, in milliseconds. That is the time beyond its head start in which its socket
+    /// was full, plus its bytes in the kernel, unless the loop put those there late and all at once.
     func ownDelayMs(in ring: FanoutRing, bytesPerSecond: Int, lateMs: Int64, nowMs: Int64) -> Int64 {
         let behindMs = self.behindMs(in: ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
         let queuedMs = max(0, behindMs - self.ageMs(in: ring, nowMs: nowMs) - lateMs)
         return min(behindMs - self.headStart.ms, self.stall.ms(nowMs: nowMs, lateMs: lateMs) + queuedMs)
     }
 
-    /// Age plus what waits in the kernel at the stream's bit rate.
+    /// Age plus the time that the bytes in the kernel last at the stream's bit rate.
     func behindMs(in ring: FanoutRing, bytesPerSecond: Int, nowMs: Int64) -> Int64 {
         let queuedMs = bytesPerSecond > 0 ? Int64(self.unsentBytes) * 1_000 / Int64(bytesPerSecond) : 0
         return self.ageMs(in: ring, nowMs: nowMs) + queuedMs
     }
 }
 
-/// What the API shows of a viewer.
+/// A viewer as the API shows it.
 package struct ViewerSnapshot: Sendable {
     package let path: String
     package let streamID: UInt32

@@ -1,4 +1,4 @@
-/// Which messages a viewer is sent: all, unless it asked for less or fell behind. A pure value.
+/// Decides which messages a viewer is sent: all, unless it asked for less or fell behind. A pure value.
 ///
 /// ```
 /// open --behind / joined without a keyframe / video switched on again--> waiting for a keyframe --keyframe--> open
@@ -7,7 +7,7 @@ package struct ViewerGate: Sendable, Equatable {
     package private(set) var wantsAudio = true
     package private(set) var wantsVideo = true
     package private(set) var waitsForKeyframe: Bool
-    /// Video messages left out because the viewer was behind or had no keyframe yet.
+    /// Video messages skipped because the viewer was behind or had no keyframe yet.
     package private(set) var skippedFrames = 0
     /// Keyframes below this sequence number do not end the wait: a newer one is known.
     private var earliestKeyframe = 0
@@ -16,7 +16,7 @@ package struct ViewerGate: Sendable, Equatable {
         self.waitsForKeyframe = waitsForKeyframe
     }
 
-    /// Whether every message passes, so that runs of them can be sent without a look at each.
+    /// Whether every message passes, so that runs of them can be sent unchecked.
     package var isOpen: Bool { !self.waitsForKeyframe && self.wantsAudio && self.wantsVideo }
 
     package mutating func setAudio(_ wanted: Bool) {
@@ -28,13 +28,13 @@ package struct ViewerGate: Sendable, Equatable {
         self.wantsVideo = wanted
     }
 
-    /// Video up to the next keyframe at or after `sequence` is left out; audio and headers go on.
+    /// Skips video up to the next keyframe at or after `sequence`; audio and headers go on.
     package mutating func skipVideo(untilKeyframeFrom sequence: Int) {
         self.waitsForKeyframe = true
         self.earliestKeyframe = max(self.earliestKeyframe, sequence)
     }
 
-    /// Whether this message is sent; the gate moves on as if it were.
+    /// Whether this message is sent. Updates the gate accordingly.
     package mutating func passes(_ flags: EncodedMessage.Flags, sequence: Int) -> Bool {
         if flags.contains(.essential) { return true }
         if flags.contains(.audio) { return self.wantsAudio }
