@@ -1,19 +1,19 @@
-/// How long a talker's audio is under way, as far as that can be known, and how long it is to be held back so that it can be played
-/// evenly. Owned by a ``JitterBuffer``; a plain value. All in samples.
+/// Estimates how late a talker's audio arrives, and how long to hold it for even playback. Owned by a ``JitterBuffer``; a plain value. All
+/// in samples.
 ///
-/// A run's transit is its arrival minus its place on the talker's line of time: its origin is unknown, its changes are what counts. The
-/// least transit of the last 4 s is the ``base``: what came undelayed. It follows the drift of the talker's clock. How much later than
-/// that runs came in the last half minute gives the ``target``: it grows at once and shrinks slowly. A line that held audio up will do so
-/// again, and every time that the buffer runs dry is heard, while 20 ms more are not.
+/// A run's transit is its arrival minus its place on the talker's timeline: the origin is unknown, only changes count. The least transit of
+/// the last 4 s is the ``base``, that of undelayed audio; it follows the drift of the talker's clock. The largest lateness against it in
+/// the last half minute gives the ``target``, which grows at once and shrinks slowly. A connection that held audio up will do so again, and
+/// every underrun is heard, while 20 ms more are not.
 struct ArrivalTiming: Sendable {
-    /// Samples by which the target shrinks in a tick: 30 ms in a second.
+    /// Samples by which the target shrinks per tick: 30 ms per second.
     private static let shrink: Int64 = 30
-    /// What is added to the lateness seen: a tick takes its 1,024 samples at once, and the next run may be later still, by 10 ms.
+    /// Added to the lateness seen. A tick takes its 1,024 samples at once, and the next run may be another 10 ms later.
     private static let margin = Int64(TalkFormat.blockSamples) + 480
-    /// For so long after its start a talker is held back by ``JitterLimits/startMs`` at least: 2 s.
+    /// Samples after its start in which a talker is held back by at least ``JitterLimits/startMs``: 2 s.
     private static let learning: Int64 = 96_000
-    /// Audio that is held up for longer than can be waited for is a misfortune once, and the line's habit when it happens again in 5 s:
-    /// then as much is waited for as may be, so that less is lost of each time.
+    /// A hold-up longer than the largest delay is bad luck once, but a habit when repeated within 5 s. Then the delay is raised to its
+    /// maximum, so that each one loses less.
     private static let habit: Int64 = 240_000
 
     private let least: Int64
@@ -21,14 +21,14 @@ struct ArrivalTiming: Sendable {
     private let most: Int64
     /// The least transit; nil before the first run.
     private(set) var base: Int64?
-    /// How long after the earliest possible arrival audio is to be played.
+    /// How long after its earliest possible arrival audio is played.
     private(set) var target: Int64
-    /// RFC 3550 §6.4.1 and §A.8, in sixteenths.
+    /// Interarrival jitter in sixteenths of a sample: RFC 3550 §6.4.1 and §A.8.
     private(set) var jitter: Int64 = 0
     private var begun: Int64?
-    /// The base before a new start, until it is reached again: then what came late had been held up, all of it.
+    /// The base before a restart, until it is reached again. Then all the late audio had only been held up.
     private var baseBefore: Int64?
-    /// When that last happened.
+    /// When audio was last held up like that.
     private var heldUp: Int64?
     private var last: Int64?
     private var transits = SlidingWindow(buckets: 16, width: 12_000)
@@ -41,16 +41,16 @@ struct ArrivalTiming: Sendable {
         self.target = self.start
     }
 
-    /// Audio that is to be played later than this is not played at all.
+    /// Largest delay: audio due later than this is not played at all.
     var latest: Int64 { self.most }
 
-    /// How much of a hole before a run that arrived now fits to its arrival. Audio cannot come before it was spoken.
+    /// The part of a hole before a run that its arrival makes credible. Audio cannot come before it was spoken.
     func credible(hole: Int64, next: Int64, arrival: Int64) -> Int64 {
         guard let base, arrival - next - hole < base - 2_880 else { return hole }
         return min(hole, max(0, arrival - base - next))
     }
 
-    /// Takes a run. True: it came so late that it counts as a new start; if it was only held up, those behind it show it at once.
+    /// Records a run. Returns true when it is so late that it counts as a restart; if it was only held up, the next runs show that at once.
     mutating func arrived(at arrival: Int64, start: Int64, isContiguous: Bool) -> Bool {
         let transit = arrival - start
         if let last, isContiguous { self.jitter += min(abs(transit - last), 48_000) - self.jitter / 16 }
@@ -82,10 +82,10 @@ struct ArrivalTiming: Sendable {
         self.baseBefore = nil
     }
 
-    /// A tick has passed.
+    /// Advances by a tick.
     mutating func tick(now: Int64) {
         if let base, let least = self.transits.largest.map(-), least > base {
-            // Not in steps, which would be heard in the rate at which a drifting talker is played.
+            // Gradually: steps would be heard in the rate at which a drifting talker is played.
             let rise = max(1, (least - base) / 16)
             self.base = base + rise
             self.lateness.lower(by: rise)
@@ -100,10 +100,10 @@ struct ArrivalTiming: Sendable {
     }
 }
 
-/// The largest value of the last while. A plain value of fixed size.
+/// The largest value within a sliding window. A plain value of fixed size.
 struct SlidingWindow: Sendable {
     let buckets: Int
-    /// Of a bucket, in samples.
+    /// Width of a bucket, in samples.
     let width: Int64
     private var values: [Int64?]
     private(set) var largest: Int64?
@@ -116,7 +116,7 @@ struct SlidingWindow: Sendable {
         self.values = Array(repeating: nil, count: self.buckets)
     }
 
-    /// A value seen at a time. Times that go back a little count as the newest one; when they go back by more all is forgotten.
+    /// Adds a value seen at a time. Times slightly in the past count as the newest one; a time further back clears the window.
     mutating func add(_ value: Int64, at time: Int64) {
         var number = time / self.width
         if let newest, newest - number > Int64(self.buckets) {
@@ -134,7 +134,7 @@ struct SlidingWindow: Sendable {
         self.largest = max(self.largest ?? value, value)
     }
 
-    /// Lowers all values, to 0 at the least.
+    /// Lowers all values, but not below 0.
     mutating func lower(by amount: Int64) {
         for index in self.values.indices { self.values[index] = self.values[index].map { max(0, $0 - amount) } }
         self.largest = self.largest.map { max(0, $0 - amount) }

@@ -1,15 +1,15 @@
-/// Goes on with a voice for a moment when nothing of it is there. Owned by a ``JitterBuffer``; a plain value.
+/// Continues a voice for a moment when its audio is missing. Owned by a ``JitterBuffer``; a plain value.
 ///
-/// The last period of the voice is repeated while it fades: over 60 ms when it was a tone or a vowel, over 20 ms when it was noise, which
-/// would buzz when repeated for longer. After that there is silence.
+/// It repeats the last period of the voice and fades it out: over 60 ms for a tone or a vowel, over 20 ms for noise, which would buzz if
+/// repeated longer. Silence follows.
 struct Concealer: Sendable {
-    /// Samples of the past that it looks at.
+    /// Samples of the past that it analyses.
     static let past = 1_440
     /// Samples of a period: 2.5 to 15 ms, 400 to 67 Hz.
     private static let periods = 120...720
     private static let voiced: Float = 2_880
     private static let unvoiced: Float = 960
-    /// Samples in which a difference at the seam is spread.
+    /// Samples over which a step at the seam is spread.
     private static let seam: Float = 48
 
     private var cycle: [Float] = []
@@ -19,10 +19,10 @@ struct Concealer: Sendable {
     private var step: Float = 0
     private var left: Float = 0
 
-    /// Whether there is still something to be heard of it.
+    /// Whether any made-up sound is left.
     var isAudible: Bool { self.gain > 0 }
 
-    /// Begins behind these samples, the last ``past`` that were played.
+    /// Begins after these samples, the last ``past`` that were played.
     mutating func begin(after line: UnsafeBufferPointer<Float>) {
         self.gain = 0
         guard line.count >= Self.past else { return }
@@ -31,7 +31,7 @@ struct Concealer: Sendable {
         let (period, isVoiced) = Self.period(of: past)
         let end = past.count
         self.cycle = Array(past[(end - period)...])
-        // The cycle's end leads over to its start.
+        // Blends the cycle's end into its start.
         let blend = period / 4
         for index in 0..<blend {
             let weight = Float(index + 1) / Float(blend + 1)
@@ -59,7 +59,7 @@ struct Concealer: Sendable {
         return sample
     }
 
-    /// The lag at which the last 15 ms are most like what came before: every fourth sample first, then around the best.
+    /// Finds the lag at which the last 15 ms most resemble what came before: every fourth lag first, then all around the best.
     private static func period(of past: UnsafeBufferPointer<Float>) -> (period: Int, isVoiced: Bool) {
         var (best, bestValue) = (Self.periods.upperBound, Float(-1))
         for lag in stride(from: Self.periods.lowerBound, through: Self.periods.upperBound, by: 4) {

@@ -1,9 +1,9 @@
-/// Turns what a listener hears down by 18 dB while the listener's own microphone is active, so that a loudspeaker's sound does not come
-/// back through it. One per mix that is ducked; a plain value.
+/// Lowers a listener's mix by 18 dB while the listener's own microphone is active. Otherwise a loudspeaker's sound would come back through
+/// it. One per mix that is ducked; a plain value.
 package struct Ducker: Sendable {
     /// −18 dB.
     package static let gain: Float = 0.125893
-    /// Samples from full to ducked, 40 ms, and back, 300 ms.
+    /// Ramps in samples: 40 ms down to ducked, 300 ms back up.
     private static let attack: Float = 1_920
     private static let release: Float = 14_400
 
@@ -11,10 +11,10 @@ package struct Ducker: Sendable {
 
     package init() {}
 
-    /// Whether samples pass as they are when the microphone is not active.
+    /// Whether samples pass unchanged when the microphone is not active.
     package var isIdle: Bool { self.now == 1 }
 
-    /// Applies the gain to the samples that follow those of the call before; it moves evenly.
+    /// Applies the gain, with an even ramp, to the samples that follow the last call's.
     package mutating func process(_ samples: inout [Float], isActive: Bool) {
         guard isActive || !self.isIdle else { return }
         let span = 1 - Self.gain
@@ -33,7 +33,7 @@ package struct Ducker: Sendable {
         self.now = gain
     }
 
-    /// Goes on as if this many samples had passed: of a mix that was silent.
+    /// Advances by this many samples of a mix that was silent.
     package mutating func skip(_ count: Int, isActive: Bool) {
         guard isActive || !self.isIdle else { return }
         let span = (1 - Self.gain) * Float(count)

@@ -1,4 +1,4 @@
-/// What a participant is in its room; who comes later in this order goes first on the floor. The host is the room's owner.
+/// A participant's role in its room. Later roles in this order go first on the floor. The host is the room's owner.
 package enum TalkRole: Int, Sendable, Comparable, CaseIterable {
     case guest
     case coHost
@@ -7,7 +7,7 @@ package enum TalkRole: Int, Sendable, Comparable, CaseIterable {
     package static func < (left: TalkRole, right: TalkRole) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Who may speak at the same time.
+/// How many may speak at the same time.
 package enum FloorMode: String, Sendable, CaseIterable {
     /// Everyone, up to ``FloorSettings/maxOpen``.
     case open
@@ -15,18 +15,18 @@ package enum FloorMode: String, Sendable, CaseIterable {
     case ptt
 }
 
-/// A floor's rules that a room can choose. A plain value; whatever is out of range is brought into it.
+/// The floor rules that a room can choose. A plain value; values out of range are clamped.
 package struct FloorSettings: Sendable, Equatable {
     package let mode: FloorMode
     /// Open microphones, 1…64.
     package let maxOpen: Int
-    /// Milliseconds for which the floor can be held in ptt, a second to an hour.
+    /// Longest hold of the floor in ptt: milliseconds, a second to an hour.
     package let maxHoldMs: Int64
-    /// Milliseconds without packets after which the floor is free again in ptt, 100…60,000.
+    /// Milliseconds without packets after which the floor is free again, 100…60,000. In open mode only for holders that do not publish.
     package let idleMs: Int64
     /// Whether a higher role takes the floor from a lower one in ptt.
     package let preempts: Bool
-    /// Participants that wait, 0…256.
+    /// Participants that may wait, 0…256.
     package let maxQueue: Int
 
     package init(
@@ -44,48 +44,48 @@ package struct FloorSettings: Sendable, Equatable {
     /// Milliseconds.
     package static let idleRange: ClosedRange<Int64> = 100...60_000
 
-    /// How many hold the floor at most.
+    /// How many may hold the floor at once.
     package var capacity: Int { self.mode == .ptt ? 1 : self.maxOpen }
 }
 
-/// What is done to a floor: facts of its participants' streams, calls of its users, and time.
+/// An input to a floor: its participants' streams, its users' requests, or time.
 package enum FloorInput: Sendable, Equatable {
     /// A participant publishes. For clients without a control channel this is a request.
     case published(ParticipantID, TalkRole)
-    /// It publishes no more, or is gone. This is a release.
+    /// It no longer publishes, or is gone. This is a release.
     case unpublished(ParticipantID)
     case requested(ParticipantID, TalkRole)
     case released(ParticipantID)
-    /// A packet of audio came.
+    /// A packet of audio arrived.
     case heard(ParticipantID)
-    /// A holder gives the floor to another, who does not wait for it.
+    /// A holder passes the floor to another, who does not wait for it.
     case handedOver(from: ParticipantID, to: ParticipantID, TalkRole)
-    /// Taken from a holder, or out of the queue, by a moderator.
+    /// A moderator takes the floor from it, or its place in the queue.
     case revoked(ParticipantID, by: ParticipantID?)
-    /// May not speak until ``unmuted(_:by:)``.
+    /// It may not speak until ``unmuted(_:)``.
     case muted(ParticipantID, by: ParticipantID?)
-    /// May speak again; if it publishes, that is a request.
+    /// It may speak again; if it publishes, that is a request.
     case unmuted(ParticipantID)
-    /// Thrown out: nothing of it is kept.
+    /// It was thrown out: only a mute is kept.
     case kicked(ParticipantID, by: ParticipantID?)
     case settings(FloorSettings)
-    /// A request that came to nothing by another rule than the floor's. `by`: who was about to hand over.
+    /// A request that another rule than the floor's refused. `by`: the holder who tried to hand over.
     case refused(ParticipantID, FloorReason, by: ParticipantID?)
     /// The room's talk ends.
     case closed
-    /// The clock.
+    /// Time has passed.
     case tick
 }
 
-/// Why something happened on a floor.
+/// The reason for an event on a floor.
 package enum FloorReason: String, Sendable, CaseIterable {
     /// Granted: the floor was free.
     case free
     /// Granted: it was the next in the queue.
     case turn
-    /// Granted or released.
+    /// Granted or released: a holder passed the floor on.
     case handedOver
-    /// Granted or revoked: a higher role took it.
+    /// Granted or revoked: a higher role preempted the holder. Queued: the preempted holder waits again.
     case preempted
     /// Released or withdrawn: it asked for that. Queued: the floor is taken.
     case asked
@@ -97,61 +97,61 @@ package enum FloorReason: String, Sendable, CaseIterable {
     case kicked
     /// Revoked by a moderator.
     case moderator
-    /// Revoked: from open to ptt.
+    /// Revoked: the mode changed from open to ptt. Queued: that holder waits again.
     case modeChanged
-    /// Revoked: fewer may speak now.
+    /// Revoked: fewer may speak now. Queued: that holder waits again.
     case limit
-    /// Denied.
+    /// Denied, or withdrawn when the queue was shortened.
     case queueFull
     /// Denied: only a holder can hand over.
     case notHolding
-    /// Denied: it was thrown out for a time that is not over.
+    /// Denied: its ban is not over.
     case banned
     case closed
 }
 
-/// What happened on a floor. All of a floor's events are its audit trail: each `granted` is followed by exactly one `released` or `revoked`
-/// of the same participant. A plain value.
+/// An event on a floor. A floor's events are its audit trail: each `granted` is followed by exactly one `released` or `revoked` of the same
+/// participant. A plain value.
 package struct FloorEvent: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case granted
-        /// A request came to nothing.
+        /// A request was refused.
         case denied
-        /// The holder gave it up, or fell silent.
+        /// The holder gave the floor up, or fell silent.
         case released
-        /// It was taken from the holder.
+        /// The floor was taken from the holder.
         case revoked
         case queued
-        /// It does not wait any more, without having been granted.
+        /// It no longer waits, without having been granted the floor.
         case withdrawn
     }
 
     package var kind: Kind
     package var participant: ParticipantID
     package var reason: FloorReason
-    /// Who did it to the participant: a moderator, who handed over, who came in between.
+    /// The other participant involved: a moderator, or the other side of a handover or preemption.
     package var by: ParticipantID?
-    /// Milliseconds, of the caller's clock.
+    /// Milliseconds of the caller's clock.
     package var atMs: Int64
-    /// Milliseconds for which it was held; of `released` and `revoked`.
+    /// Milliseconds of the hold; only for `released` and `revoked`.
     package var heldMs: Int64?
-    /// In the queue, from 1; of `queued`.
+    /// Position in the queue, from 1; only for `queued`.
     package var position: Int?
 }
 
-/// One who has the floor. A plain value.
+/// A participant that holds the floor. A plain value.
 package struct FloorHolder: Sendable, Equatable {
     package var id: ParticipantID
     package var role: TalkRole
-    /// Milliseconds: when it was granted.
+    /// Milliseconds: when the floor was granted.
     package var sinceMs: Int64
-    /// Milliseconds: when the hold began to count.
+    /// Milliseconds: when ``FloorSettings/maxHoldMs`` began to count.
     var countedMs: Int64
-    /// Milliseconds: of the last packet, or of the grant.
+    /// Milliseconds: the last packet, or the grant.
     var heardMs: Int64
 }
 
-/// Where a participant stands.
+/// Whether a participant holds the floor, waits for it, or neither.
 package enum FloorStanding: Sendable, Equatable {
     case holding(sinceMs: Int64)
     /// From 1.

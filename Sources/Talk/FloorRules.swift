@@ -1,26 +1,28 @@
-/// Who may speak: the state machine of a room's floor.
+/// Decides who may speak: the state machine of a room's floor.
 ///
-///            published / requested                       taken by turn, when the floor is free
+///            published / requested                      granted in turn, when the floor is free
 ///     none ────────────────────────▶ waiting ─────────────────────────────────────────────▶ holding
 ///      ▲  ▲                             │                                                      │
 ///      │  └──── unpublished, released, muted, kicked, revoked (withdrawn) ─┘                   │
 ///      └─────── unpublished, released, handed over, idle (released); the hold's end, a higher role, a moderator (revoked) ─┘
 ///
-/// One per room, a plain value. No clock: `nowMs` comes in, of any origin, and may step back, which ends nothing early. Deadlines that
-/// have passed are applied first, whatever the input; the floor that becomes free goes to whoever waits in the same call. First come first
-/// served, higher roles first.
+/// One per room, a plain value. No clock: `nowMs` is passed in, of any origin, and may step back, which ends nothing early. Each input
+/// first applies the deadlines that have passed, and a freed floor is granted in the same call. First come, first served; higher roles
+/// first.
 ///
-/// In ptt a hold ends after ``FloorSettings/maxHoldMs`` and after ``FloorSettings/idleMs`` without packets; in open only that of somebody who
-/// does not publish, after the latter: who asked and never came must not keep others out. Who lost it
-/// for want of packets asks anew with the next packet, if it still publishes: a client without a control channel cannot do so otherwise.
-/// Who lost it at the end of its time, or to a moderator, has to ask. Who lost it to a higher role or to another mode waits at the head
-/// of its role.
+/// In ptt a hold ends after ``FloorSettings/maxHoldMs``, and after ``FloorSettings/idleMs`` without packets. In open mode only the latter
+/// applies, and only to a holder that does not publish: one that asked and never came must not keep others out. A participant that lost the
+/// floor
+/// - for want of packets requests it with its next packet, if it still publishes: a client without a control channel cannot do so
+///   otherwise;
+/// - at the end of its time, or to a moderator, has to ask;
+/// - to a higher role, another mode or a lower limit waits at the head of its role.
 package struct FloorRules: Sendable {
     package private(set) var settings: FloorSettings
     /// In the order of their grants.
     package private(set) var holders: [FloorHolder] = []
     private var waiting: [Waiting] = []
-    /// Those who publish, with what is to be known when they may speak again.
+    /// Participants that publish, and whether they ask with their next packet.
     private var publishers: [ParticipantID: Publisher] = [:]
     private var mutedOnes: Set<ParticipantID> = []
     private var nowMs: Int64 = .min
@@ -33,18 +35,18 @@ package struct FloorRules: Sendable {
 
     private struct Publisher: Sendable, Equatable {
         var role: TalkRole
-        /// Its next packet is a request.
+        /// The next packet is a request.
         var asksWithPacket = false
     }
 
-    /// Participants of whom anything is kept. Callers admit, and keep mutes of, far fewer.
+    /// Limit of participants kept here. Callers admit, and keep mutes of, far fewer.
     private static let maxKnown = 1_024
 
     package init(settings: FloorSettings = FloorSettings()) {
         self.settings = settings
     }
 
-    /// Does `input` and says what follows from it, in order.
+    /// Applies `input` and returns the events that follow, in order.
     package mutating func apply(_ input: FloorInput, nowMs: Int64) -> [FloorEvent] {
         self.nowMs = max(self.nowMs, TalkFormat.bounded(nowMs))
         self.events = []
@@ -55,19 +57,19 @@ package struct FloorRules: Sendable {
         return self.events
     }
 
-    /// For so long up to now nobody could be heard, whoever sent: it counts as nobody's silence.
+    /// Discounts a stall up to now, in which nobody could be heard: it counts as nobody's silence.
     package mutating func stoodStill(ms: Int64) {
         let ms = min(max(ms, 0), TalkFormat.bounded(.max))
         for index in self.holders.indices { self.holders[index].heardMs += ms }
     }
 
-    /// Who may not speak. Callers that forget a mute unmute here too.
+    /// Participants who may not speak. Callers that forget a mute must unmute here too.
     package var muted: Set<ParticipantID> { self.mutedOnes }
 
     /// Whether the participant may be heard.
     package func holds(_ id: ParticipantID) -> Bool { self.holders.contains { $0.id == id } }
 
-    /// Those who wait, the next one first.
+    /// Waiting participants, the next one first.
     package var queue: [ParticipantID] { self.waiting.map(\.id) }
 
     package func standing(of id: ParticipantID) -> FloorStanding {
@@ -76,12 +78,12 @@ package struct FloorRules: Sendable {
         return .none
     }
 
-    /// Milliseconds: the first instant at which ``FloorInput/tick`` does something; nil when time alone changes nothing.
+    /// First instant at which ``FloorInput/tick`` has an effect, in milliseconds; nil when time alone changes nothing.
     package var nextDeadlineMs: Int64? { self.holders.compactMap { self.end(of: $0)?.atMs }.min() }
 
     // MARK: Time
 
-    /// When time ends a hold, and why.
+    /// When time ends a hold, and the reason.
     private func end(of holder: FloorHolder) -> (atMs: Int64, reason: FloorReason)? {
         let (limit, idle) = (holder.countedMs + self.settings.maxHoldMs, holder.heardMs + self.settings.idleMs)
         guard self.settings.mode == .ptt else { return self.publishers[holder.id] == nil ? (idle, .idle) : nil }
@@ -145,7 +147,7 @@ package struct FloorRules: Sendable {
         }
         guard !self.mutedOnes.contains(id) else { return self.tell(.denied, id, .muted) }
         if let index = self.waiting.firstIndex(where: { $0.id == id }) {
-            // A role that has changed brings another place; asking again does not.
+            // A changed role changes the place in the queue; asking again does not.
             guard self.waiting[index].role != role else { return }
             self.waiting.remove(at: index)
         } else if self.holders.count < self.settings.capacity {
@@ -183,7 +185,7 @@ package struct FloorRules: Sendable {
             // Times count from here on: in open mode they did not.
             for index in self.holders.indices { (self.holders[index].countedMs, self.holders[index].heardMs) = (self.nowMs, self.nowMs) }
         }
-        // Who has the higher role stays, and of those alike who came first.
+        // The highest roles stay, and among equals the earliest.
         while self.holders.count > settings.capacity, let last = self.holders.min(by: { $0.isBelow($1) }) {
             self.take(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
             self.putBack(last)
@@ -201,7 +203,7 @@ package struct FloorRules: Sendable {
 
     // MARK: Steps
 
-    /// Ends what the participant has: the floor, or its place in the queue.
+    /// Ends the participant's hold, or removes it from the queue.
     private mutating func leave(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
         if self.holds(id) {
             self.take(id, kind, reason, by: by)
@@ -242,7 +244,7 @@ package struct FloorRules: Sendable {
         return true
     }
 
-    /// Lets one who lost the floor through no doing of its own wait at the head of its role.
+    /// Queues a holder that lost the floor through no fault of its own at the head of its role.
     private mutating func putBack(_ holder: FloorHolder) {
         guard self.waiting.count < self.settings.maxQueue else { return self.tell(.denied, holder.id, .queueFull) }
         let index = self.waiting.firstIndex { $0.role <= holder.role } ?? self.waiting.count
@@ -260,7 +262,7 @@ package struct FloorRules: Sendable {
 }
 
 extension FloorHolder {
-    /// Whether it has to give way before another.
+    /// Whether it gives way before `other`.
     fileprivate func isBelow(_ other: FloorHolder) -> Bool {
         (self.role.rawValue, -self.sinceMs) < (other.role.rawValue, -other.sinceMs)
     }

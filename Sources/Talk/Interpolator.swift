@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// Plays a few samples more or less than 1,024 in the time of 1,024: a windowed sinc of 16 taps, for each of 1,024 places between two
-/// samples, which are all that there are.
+/// Resamples a few samples more or fewer than 1,024 to 1,024. A windowed sinc of 16 taps, tabulated for each of the 1,024 positions between
+/// two samples, which are all that occur.
 enum Interpolator {
-    /// Samples before and behind those to be played that it reads, too.
+    /// Samples that it also reads before and behind those to be played.
     static let reach = 8
     private static let taps = 16
     private static let phases = TalkFormat.blockSamples
@@ -20,7 +20,7 @@ enum Interpolator {
                 // The first tap is 7 samples before the place.
                 let x = source + (position >> 10) + 1
                 let w = table + (position & 1_023) &* Self.taps
-                // Plain pointers and no loop: this is as fast as it gets without optimisation, and a debug build mixes in real time.
+                // Plain pointers and no loop: the fastest without optimisation, and a debug build must mix in real time.
                 let one = x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3]
                 let two = x[4] * w[4] + x[5] * w[5] + x[6] * w[6] + x[7] * w[7]
                 let three = x[8] * w[8] + x[9] * w[9] + x[10] * w[10] + x[11] * w[11]
@@ -30,7 +30,7 @@ enum Interpolator {
         }
     }
 
-    /// The taps' weights, 1 in sum, phase by phase.
+    /// The taps' weights, phase by phase; they sum to 1.
     private static let table: [Float] = (0..<Self.phases).flatMap { phase -> [Float] in
         let weights = (0..<Self.taps).map { tap -> Double in
             let distance = Double(tap - 7) - Double(phase) / Double(Self.phases)

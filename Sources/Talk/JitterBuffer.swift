@@ -1,6 +1,6 @@
 /// How long a talker's audio may be held back. A plain value.
 package struct JitterLimits: Sendable, Equatable {
-    /// Milliseconds, 20…200, in order.
+    /// Milliseconds, 20…200, in ascending order.
     package let minMs: Int
     package let startMs: Int
     package let maxMs: Int
@@ -12,68 +12,71 @@ package struct JitterLimits: Sendable, Equatable {
     }
 }
 
-/// What became of a talker's audio. A plain value; samples are at 48 kHz.
+/// Counters of a talker's audio. A plain value; samples are at 48 kHz.
 package struct JitterCounters: Sendable, Equatable {
-    /// Milliseconds of audio that wait.
+    /// Milliseconds of audio in the queue.
     package var depthMs: Double = 0
-    /// Milliseconds that ``delayMs`` is brought to.
+    /// Milliseconds that ``delayMs`` is steered to.
     package var targetMs: Double = 0
-    /// Milliseconds between the moment at which a sample comes in when nothing delays it, and the tick that plays it. 0 while ticks are made up
-    /// for after a stall: they were due before that moment.
+    /// Milliseconds from a sample's undelayed arrival to the tick that plays it. 0 while ticks are made up for after a stall: they were due
+    /// before that arrival.
     package var delayMs: Double = 0
     /// Milliseconds: the interarrival jitter of RFC 3550 §6.4.1.
     package var jitterMs: Double = 0
     /// Samples played as they came, or at a corrected rate.
     package var played: Int64 = 0
-    /// Samples that the talker left out, by its timestamps: holes of less than a second. What came, however late, is not among them.
+    /// Samples missing by the talker's timestamps, in holes of less than a second. Late audio is not among them.
     package var lost: Int64 = 0
     /// Samples made up in place of missing ones.
     package var concealed: Int64 = 0
-    /// Samples thrown away, because there were too many or they came too late.
+    /// Samples dropped because there were too many or they came too late.
     package var dropped: Int64 = 0
-    /// Samples by which playing was shortened or lengthened at a corrected rate.
+    /// Samples by which rate correction and shortened pauses changed playback.
     package var corrected: Int64 = 0
-    /// Times that playing came to the end of what was there: late audio, or a talker's pause.
+    /// Times that playback ran out of audio: late audio, or a talker's pause.
     package var underruns: Int64 = 0
-    /// Times that a talker's time was found anew: after timestamps that jumped, or audio that came too late.
+    /// Times that a talker's timeline was found anew, after timestamps that jumped or audio that came too late.
     package var resyncs: Int64 = 0
-    /// Runs taken.
+    /// Runs received.
     package var runs: Int64 = 0
 }
 
-/// Turns what comes from one talker, whenever it comes, into an even stream of ticks.
+/// Turns a talker's audio, however irregular its arrival, into an even stream of ticks.
 ///
-/// One per talker, owned by the room's mixer, used on one thread at a time; a plain value of bounded size. No clock: times come in.
+/// One per talker, owned by the room's mixer, used on one thread at a time; a plain value of bounded size. No clock: times are passed in.
 ///
-///     push → StampClock (where on the talker's line of time) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
+///     push → StampClock (place on the talker's timeline) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
 ///
-/// Audio is played a certain delay after the moment at which it would have come undelayed. That delay follows ``ArrivalTiming/target``: by
-/// shortening pauses in the talk, because then words stay as they were spoken and nothing is heard of it; by playing up to 1 % faster when
-/// there was no pause for 4 s, or at once when it is over 40 ms too late, and up to 1 % slower when it is 3 ms too early. That shifts a
-/// voice by a sixth of a semitone. It is resampled, not spliced, because a splice in a steady tone is heard; each tick takes a whole number
-/// of samples, 1,024 ± 10, so that at rest every sample is played exactly as it came. What is over 100 ms late behind the target is skipped.
+/// Audio is played a certain delay after the moment at which it would have arrived undelayed. That delay follows ``ArrivalTiming/target``:
+/// - Pauses in the talk are shortened, because then words stay as they were spoken and nothing is heard of it.
+/// - Playback is up to 1 % faster when there was no pause for 4 s, or at once when it is over 40 ms too late.
+/// - Playback is up to 1 % slower when it is 3 ms too early.
+///
+/// A changed rate shifts a voice by a sixth of a semitone. Audio is resampled, not spliced, because a splice in a steady tone is heard;
+/// each tick takes a whole number of samples, 1,024 ± 10, so that at rest every sample is played exactly as it came. Audio over 100 ms
+/// later than the target is skipped.
 package struct JitterBuffer: Sendable {
-    /// Samples by which a tick's input may differ from 1,024: 1 %; in a pause that is too short 10 %.
+    /// Samples by which a tick's input may differ from 1,024: 1 %, or 10 % to lengthen a pause.
     private static let correction: Int64 = 10
     private static let quietCorrection: Int64 = 100
-    /// What no sample of a pause exceeds: 30 dB below the voice's peaks, between −50 and −36 dBFS.
+    /// Largest sample of a pause: 30 dB below the voice's peaks, between −50 and −36 dBFS.
     private static let quiet: ClosedRange<Float> = 0.003...0.016
     private static let pauseBelowVoice: Float = 0.03
-    /// Of the voice's peaks, what is left after a tick: half after 3 s.
+    /// Share of the voice's peak that is left after a tick: half after 3 s.
     private static let peakRelease: Float = 0.995
-    /// Ticks that audio which is too late waits for a pause before it is played faster, 4 s; and samples above which it does not, 40 ms.
+    /// Ticks that late audio waits for a pause before it is played faster: 4 s. Then samples of delay above which it does not wait: 40 ms.
     private static let patience = 188
     private static let urgent: Int64 = 1_920
-    /// Samples of delay beside the target that are left as they are while somebody speaks: 3 ms.
+    /// Samples of delay beside the target that are tolerated while somebody speaks: 3 ms.
     private static let tolerance: Int64 = 144
-    /// Samples that are left in a pause, or once playing is corrected: 1 ms.
+    /// The same in a pause, or once playback is being corrected: 1 ms.
     private static let shortage: Int64 = 48
-    /// Samples of delay above the target that are skipped at once: 100 ms.
+    /// Samples of delay above the target from which audio is skipped at once: 100 ms.
     private static let excess: Int64 = 4_800
-    /// Samples over which audio is faded in after silence, 2 ms, and after made-up audio, 5 ms.
+    /// Samples over which audio fades in: 2 ms after silence, 5 ms after made-up audio.
     private static let fadeIn = 96
     private static let crossfade = 240
-    /// Full scale is 1; what a broken coder makes is not to be louder than 12 dB above that.
+    /// Full scale is 1; a broken coder's output is limited to 12 dB above that.
     private static let loudest: Float = 4
     private static let block = TalkFormat.blockSamples
 
@@ -84,17 +87,17 @@ package struct JitterBuffer: Sendable {
     /// The next sample to be played.
     private var read: Int64 = 0
     private var isPlaying = false
-    /// Of the last tick: samples over 1,024.
+    /// Samples over 1,024 in the last tick.
     private var rate: Int64 = 0
-    /// Ticks for which it has been later than it need be.
+    /// Ticks for which playback has been later than necessary.
     private var waited = 0
-    /// Of the voice, falling slowly.
+    /// The voice's peak, falling slowly.
     private var peak: Float = 0
     private var concealer = Concealer()
     private var line = PlayedLine()
-    /// Where playing would have gone on if a pause had not been shortened.
+    /// Where playback would have continued without shortening a pause.
     private var joint: Int64?
-    /// What comes next does not continue what was played last.
+    /// The next audio does not continue what was played last.
     private var isBroken = true
     private var tally = JitterCounters()
     /// Samples that may wait.
@@ -114,10 +117,10 @@ package struct JitterBuffer: Sendable {
         return counters
     }
 
-    /// Keeps so much of what comes at once, from a second to a minute; a second unless told otherwise.
+    /// Sets how much audio may wait: from a second, the default, to a minute.
     package mutating func keep(ms: Int) { self.capacity = TalkFormat.samples(ms: min(max(ms, 1_000), 60_000)) }
 
-    /// Forgets audio and timing, when the talker starts anew with another clock. What was heard fades out; the counters go on.
+    /// Forgets audio and timing, when the talker restarts with another clock. The sound being played fades out; the counters go on.
     package mutating func reset() {
         self.tally.dropped += self.queue.audio(in: self.read..<max(self.read, self.queue.end))
         self.stamps = StampClock()
@@ -127,12 +130,12 @@ package struct JitterBuffer: Sendable {
         self.stop()
     }
 
-    /// Takes a run of decoded audio, in the order in which the talker sent it.
+    /// Queues a run of decoded audio, in the order in which the talker sent it.
     ///
     /// - Parameters:
-    ///   - samples: 48 kHz; of more than a second only the newest is kept. What is no number becomes silence.
+    ///   - samples: 48 kHz; of more than ``keep(ms:)`` allows only the newest are kept. NaN becomes silence.
     ///   - timestampMs: the first sample's, as the sender stamped it; any clock, any origin.
-    ///   - arrivalUs: when it came, on the clock of ``pull(nowUs:)``.
+    ///   - arrivalUs: the arrival time, on the clock of ``pull(nowUs:)``.
     package mutating func push(_ samples: [Float], timestampMs: Int64, arrivalUs: Int64) {
         guard !samples.isEmpty else { return }
         var samples = samples
@@ -154,14 +157,14 @@ package struct JitterBuffer: Sendable {
         self.queue.forget(before: self.read)
     }
 
-    /// Takes note of audio that came and was not decoded, because too much came at once: it is dropped, not lost.
+    /// Records audio that arrived but was not decoded, because too much came at once: it is dropped, not lost.
     package mutating func leaveOut(_ count: Int, timestampMs: Int64, arrivalUs: Int64) {
         guard count > 0 else { return }
         _ = self.place(count, timestampMs: TalkFormat.bounded(timestampMs), arrivalUs)
         self.tally.dropped += Int64(count)
     }
 
-    /// Where a run lies on the talker's line of time.
+    /// Places a run on the talker's timeline and returns its start.
     private mutating func place(_ count: Int, timestampMs: Int64, _ arrivalUs: Int64) -> Int64 {
         let arrival = TalkFormat.samples(us: arrivalUs)
         let (timing, next) = (self.timing, self.stamps.next)
@@ -174,7 +177,7 @@ package struct JitterBuffer: Sendable {
         return place.start
     }
 
-    /// The next tick's audio. Call it once per tick with the time at which that is due, however late the caller is.
+    /// Returns the next tick's audio. Call it once per tick with the time at which the tick is due, however late the caller is.
     package mutating func pull(nowUs: Int64) -> TalkBlock {
         let now = TalkFormat.samples(us: nowUs)
         self.timing.tick(now: now)
@@ -195,7 +198,7 @@ package struct JitterBuffer: Sendable {
 
 // MARK: A tick
 extension JitterBuffer {
-    /// Begins to play when audio that waits is due within this tick; gives the samples that this tick has before it.
+    /// Begins to play when queued audio is due within this tick. Returns the samples of the tick before it.
     private mutating func begin(_ now: Int64) -> Int? {
         guard let base = self.timing.base, let first = self.queue.first(from: self.read) else { return nil }
         let due = now - base - self.timing.target
@@ -204,7 +207,7 @@ extension JitterBuffer {
             self.skip(to: min(due, self.queue.end))
             guard self.read < self.queue.end else { return nil }
         } else {
-            // What is late for the target, but not too late, is played from its start: playing catches up later.
+            // Audio that is late for the target, but not too late, is played from its start: playback catches up later.
             self.read = first
         }
         self.isPlaying = true
@@ -213,7 +216,7 @@ extension JitterBuffer {
         return Int(lead)
     }
 
-    /// Skips what makes it all too late.
+    /// Skips audio that is too far behind the target.
     private mutating func skipExcess(_ now: Int64) {
         guard let base = self.timing.base else { return }
         let due = now - base - self.timing.target
@@ -221,7 +224,7 @@ extension JitterBuffer {
         self.tally.delayMs = Double(max(0, now - self.read - base)) / 48
     }
 
-    /// How many samples to play in this tick, beside 1,024.
+    /// Chooses how many samples more or fewer than 1,024 to play in this tick.
     private mutating func chooseRate(_ now: Int64) {
         guard let base = self.timing.base, !self.isBroken else {
             self.rate = 0
@@ -232,7 +235,7 @@ extension JitterBuffer {
         var wanted: Int64 = 0
         self.waited = excess > Self.tolerance ? self.waited + 1 : 0
         if isQuiet, excess > Self.tolerance, self.shortenPause(by: excess) { return }
-        // Once it corrects it goes on until little is left: at the edge it would do so again and again.
+        // Once it corrects it goes on until little is left; it would start again and again at the edge.
         if excess > 0 {
             let isEngaged = self.rate > 0 && excess > Self.shortage
             if isEngaged || self.waited > Self.patience || excess > Self.urgent {
@@ -244,7 +247,7 @@ extension JitterBuffer {
             wanted = min(-1, (excess / 16).clamped(to: Self.correction))
         }
         if !isQuiet {
-            // A sample more or less at a time: the pitch slides, it does not jump. What was for a pause ends with it.
+            // One sample more or fewer per tick: the pitch slides, it does not jump. A pause's correction ends with the pause.
             let before = abs(self.rate) > Self.correction ? 0 : self.rate
             wanted = max(before - 1, min(before + 1, wanted))
         }
@@ -254,13 +257,13 @@ extension JitterBuffer {
 
     private var isQuiet: Bool { self.isQuiet(Int64(Self.block) + Self.quietCorrection) }
 
-    /// Whether so many samples are there, all of them of a pause.
+    /// Whether so many samples are there and all belong to a pause.
     private func isQuiet(_ count: Int64) -> Bool {
         let most = min(max(self.peak * Self.pauseBelowVoice, Self.quiet.lowerBound), Self.quiet.upperBound)
         return self.queue.withSamples(self.read..<(self.read + count)) { !$0.isEmpty && Loudness.isWithin($0, most) }
     }
 
-    /// Leaves out samples of a pause that is longer than these.
+    /// Skips samples of a pause, if it is longer than that.
     private mutating func shortenPause(by count: Int64) -> Bool {
         let end = self.read + count + Int64(Self.block)
         guard self.queue.isWhole(self.read..<end), self.isQuiet(count + Int64(Self.block)) else { return false }
@@ -285,7 +288,7 @@ extension JitterBuffer {
         return (0, Self.block)
     }
 
-    /// Plays what is there as it is, and makes up what is not.
+    /// Plays queued audio as it is, and makes up the holes.
     private mutating func play(after lead: Int) -> (made: Int, played: Int) {
         var (made, played, left) = (lead > 0 ? self.conceal(lead) : 0, 0, Self.block - lead)
         while left > 0 {
@@ -331,7 +334,7 @@ extension JitterBuffer {
         self.isBroken = false
     }
 
-    /// Makes up samples; says how many of them can be heard.
+    /// Makes up samples; returns how many of them can be heard.
     private mutating func conceal(_ count: Int) -> Int {
         self.joint = nil
         self.breakOff()
@@ -354,12 +357,12 @@ extension JitterBuffer {
         self.tally.played += Int64(played)
         let samples = self.line.takeBlock()
         self.peak = max(self.peak * Self.peakRelease, played > 0 ? Loudness.measure(samples).peak : 0)
-        // A talker who sends digital silence is as silent as one who sends nothing.
+        // Digital silence counts as silence, like a talker who sends nothing.
         if Loudness.isWithin(samples, 0) { return .silence }
         return TalkBlock(samples: samples, kind: made > 0 ? .concealed : .played)
     }
 
-    /// Goes on at a later position.
+    /// Skips to a later position.
     private mutating func skip(to position: Int64) {
         guard position > self.read else { return }
         self.tally.dropped += self.queue.audio(in: self.read..<position)
@@ -373,7 +376,7 @@ extension JitterBuffer {
         self.isPlaying = false
     }
 
-    /// What is played next is faded into what would have been.
+    /// Ends continuity: the next audio is faded in over what would have followed.
     private mutating func breakOff() {
         guard !self.isBroken else { return }
         self.isBroken = true
@@ -381,7 +384,7 @@ extension JitterBuffer {
         line.withPast { self.concealer.begin(after: $0) }
     }
 
-    /// No number, or beyond all measure: neither can be mixed.
+    /// Makes samples fit for mixing: NaN becomes 0, values beyond ``loudest`` are clamped.
     private static func tame(_ samples: inout [Float]) {
         guard !Loudness.isWithin(samples, Self.loudest) else { return }
         for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {

@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// When a voice counts as speaking. A plain value.
+/// The thresholds at which a voice counts as speaking. A plain value.
 package struct LevelSettings: Sendable, Equatable {
-    /// dBFS of a block's root mean square: speaking begins at or above it.
+    /// dBFS of a block's root mean square at or above which speaking begins.
     package var onDB: Float
-    /// dBFS: below it speaking ends, once it has been so for ``hangBlocks``.
+    /// dBFS below which speaking ends, after ``hangBlocks``.
     package var offDB: Float
-    /// Blocks in a row that are to be loud before it counts: a tap on the microphone is shorter.
+    /// Loud blocks in a row before speaking begins: a tap on the microphone is shorter.
     package var attackBlocks: Int
-    /// Blocks: pauses between words and syllables are shorter.
+    /// Quiet blocks before speaking ends: pauses between words and syllables are shorter.
     package var hangBlocks: Int
 
     package init(onDB: Float = -45, offDB: Float = -52, attackBlocks: Int = 2, hangBlocks: Int = 19) {
@@ -19,9 +19,9 @@ package struct LevelSettings: Sendable, Equatable {
     }
 }
 
-/// How loud a voice is, and whether it speaks. One per talker; a plain value.
+/// Measures how loud a voice is, and whether it speaks. One per talker; a plain value.
 package struct LevelMeter: Sendable {
-    /// What is told of silence.
+    /// The level reported for silence.
     package static let floorDB: Float = -100
 
     /// dBFS; a sine at full scale has −3. Rises at once and falls by 20 dB in 170 ms.
@@ -33,14 +33,14 @@ package struct LevelMeter: Sendable {
     private var loud = 0
     private var quiet = 0
 
-    /// dB that the shown levels fall in a block.
+    /// dB that the reported levels fall per block.
     private static let fall: Float = 2.5
 
     package init(settings: LevelSettings = LevelSettings()) {
         self.settings = settings
     }
 
-    /// Takes a tick's block; true when ``isSpeaking`` changed.
+    /// Measures a tick's block; returns true when ``isSpeaking`` changed.
     package mutating func add(_ block: TalkBlock) -> Bool {
         var (sum, peak) = (Float(0), Float(0))
         if block.kind != .silent {

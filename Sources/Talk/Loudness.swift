@@ -1,6 +1,6 @@
-/// Loops over a block's samples, by plain pointers: without optimisation they take a tenth of the time of collections.
+/// Loops over a block's samples through plain pointers. Without optimisation they take a tenth of the time of collections.
 enum Loudness {
-    /// Whether no sample is beyond ± `most`, nor no number at all.
+    /// Whether all samples are within ± `most`; false for NaN.
     static func isWithin(_ samples: [Float], _ most: Float) -> Bool {
         samples.withUnsafeBufferPointer { Self.isWithin($0, most) }
     }
@@ -17,7 +17,7 @@ enum Loudness {
         return true
     }
 
-    /// The sum of squares, and the largest sample without its sign.
+    /// The sum of squares, and the largest magnitude.
     static func measure(_ samples: [Float]) -> (sum: Float, peak: Float) {
         samples.withUnsafeBufferPointer { samples in
             guard let start = samples.baseAddress else { return (0, 0) }
@@ -33,7 +33,7 @@ enum Loudness {
         }
     }
 
-    /// Adds samples to others.
+    /// Adds `samples` to `sum`, as far as both reach.
     static func add(_ samples: [Float], to sum: inout [Float]) {
         samples.withUnsafeBufferPointer { samples in
             sum.withUnsafeMutableBufferPointer { sum in

@@ -1,10 +1,10 @@
-/// Makes a tick's mixes of the talkers' blocks: everyone's, and everyone's but one.
+/// Mixes a tick of the talkers' blocks: everyone's, and everyone's but one.
 ///
-/// One per room, a plain value. Within a tick: ``take(_:)``, then each mix that is wanted, once, because each has a limiter of its own
-/// that goes on from tick to tick. The sum itself is not limited.
+/// One per room, a plain value. Within a tick call ``take(_:)``, then each wanted mix once: each has a limiter whose state carries over
+/// from tick to tick. The sum itself is not limited.
 ///
-/// A mix without someone is the sum of the others, not the full sum minus one: with the handful of talkers of a room it costs next to
-/// nothing, and the own voice is not 40 dB down but absent.
+/// A mix without someone sums the others instead of subtracting one from the full sum. With the handful of talkers of a room that costs
+/// next to nothing, and the listener's own voice is absent, not just 40 dB down.
 package struct Mixer: Sendable {
     /// A talker's part in a tick.
     package struct Input: Sendable {
@@ -26,7 +26,7 @@ package struct Mixer: Sendable {
     package struct Output: Sendable, Equatable {
         /// ``TalkFormat/blockSamples`` of them, within ±1.
         package var samples: [Float]
-        /// All of them are exactly zero: as any other silence.
+        /// Whether all samples are exactly zero.
         package var isSilent: Bool
 
         package init(samples: [Float], isSilent: Bool) {
@@ -39,7 +39,7 @@ package struct Mixer: Sendable {
 
     /// 18 dB.
     package static let maxGain: Float = 8
-    /// Samples in which a voice that is suddenly gone comes to rest: 5 ms.
+    /// Samples over which a voice that suddenly stops fades out: 5 ms.
     private static let tail = 240
 
     /// A talker's samples in this tick, with its gain.
@@ -57,8 +57,8 @@ package struct Mixer: Sendable {
 
     package init() {}
 
-    /// Starts a tick. Changes of gain, muting among them, are spread over the block, so that they do not click; a talker that is not
-    /// among the inputs any more comes to rest in 5 ms.
+    /// Starts a tick. Changes of gain, muting included, are ramped over the block so that they do not click. A talker missing from the
+    /// inputs fades out in 5 ms.
     package mutating func take(_ inputs: [Input]) {
         var (gains, ends) = ([ParticipantID: Float](), [ParticipantID: Float]())
         self.voices.removeAll(keepingCapacity: true)
@@ -79,10 +79,10 @@ package struct Mixer: Sendable {
         self.ends = ends
     }
 
-    /// Whether the talker is heard in this tick: if not, the mix without it sounds as the full one.
+    /// Whether the talker is heard in this tick. If not, the mix without it sounds like the full one.
     package func contributes(_ id: ParticipantID) -> Bool { self.voices.contains { $0.id == id } }
 
-    /// Everyone. Once in a tick.
+    /// Mixes everyone. Once in a tick.
     package mutating func mix() -> Output {
         guard !self.voices.isEmpty else {
             self.full = SoftLimiter()
@@ -91,7 +91,7 @@ package struct Mixer: Sendable {
         return Self.limited(Self.sum(self.voices), &self.full)
     }
 
-    /// Everyone but one; by 18 dB less when `isDucked`, with ramps. Once in a tick for each `id`.
+    /// Mixes everyone but one; 18 dB lower when `isDucked`, with ramps. Once in a tick for each `id`.
     package mutating func mix(without id: ParticipantID, isDucked: Bool = false) -> Output {
         let others = self.voices.filter { $0.id != id }
         var ducker = self.duckers[id] ?? Ducker()
@@ -106,13 +106,13 @@ package struct Mixer: Sendable {
         return Self.limited(samples, &self.limiters[id, default: SoftLimiter()])
     }
 
-    /// Drops what is kept for the mix without `id`: nobody plays it any more.
+    /// Drops the state of the mix without `id`, which nobody plays any more.
     package mutating func forget(_ id: ParticipantID) {
         self.limiters[id] = nil
         self.duckers[id] = nil
     }
 
-    /// A voice that stops in the middle of a wave: from its last sample to zero, in place of a click.
+    /// Fades a voice that stops in the middle of a wave from its last sample to zero, in place of a click.
     private mutating func rest(_ id: ParticipantID) {
         guard let end = self.ends[id], abs(end) > 1e-4 else { return }
         var samples = TalkBlock.silence.samples

@@ -1,15 +1,15 @@
-/// What was played last, and behind it the tick that is being made. Owned by a ``JitterBuffer``; a plain value of fixed size.
+/// The last 30 ms played, followed by the tick being made. Owned by a ``JitterBuffer``; a plain value of fixed size.
 ///
 ///     | past: 30 ms | made of this tick | still to be made |
 struct PlayedLine: Sendable {
     private var samples = [Float](repeating: 0, count: Concealer.past + TalkFormat.blockSamples)
-    /// Samples made of this tick.
+    /// Samples of this tick made so far.
     private(set) var made = 0
 
     /// Samples that still fit into the tick.
     var left: Int { TalkFormat.blockSamples - self.made }
 
-    /// Adds what `body` writes; nothing if there is no room for so many.
+    /// Appends the `count` samples that `body` writes; does nothing if they do not fit.
     mutating func append(_ count: Int, _ body: (UnsafeMutablePointer<Float>) -> Void) {
         guard count > 0, count <= self.left else { return }
         let start = Concealer.past + self.made
@@ -19,13 +19,13 @@ struct PlayedLine: Sendable {
         self.made += count
     }
 
-    /// Lends all that was played, the newest last.
+    /// Lends the last ``Concealer/past`` samples played, the newest last.
     func withPast(_ body: (UnsafeBufferPointer<Float>) -> Void) {
         let end = Concealer.past + self.made
         self.samples.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[(end - Concealer.past)..<end])) }
     }
 
-    /// Takes the tick out; it becomes the past.
+    /// Returns the finished tick, which becomes the past.
     mutating func takeBlock() -> [Float] {
         let block = Array(self.samples[Concealer.past...])
         self.samples.withUnsafeMutableBufferPointer { samples in

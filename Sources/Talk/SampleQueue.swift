@@ -1,16 +1,15 @@
-/// A talker's audio on its own line of time, with holes where the talker sent none. Owned by a ``JitterBuffer``; a plain value.
+/// A talker's audio on its own timeline, with holes where the talker sent none. Owned by a ``JitterBuffer``; a plain value.
 ///
 ///     origin … read          end
 ///     | past | audio | hole | audio |
 ///
-/// Positions are samples at 48 kHz. Memory: what lies before the reader is cut off now and then, what lies behind it is bounded by
-/// its owner.
+/// Positions are samples at 48 kHz. Memory: audio before the reader is cut off now and then; its owner bounds the audio ahead.
 struct SampleQueue: Sendable {
-    /// Samples that may lie ahead of the reader, unless its owner says otherwise: a second.
+    /// Samples that may lie ahead of the reader by default: a second.
     static let capacity = 48_000
-    /// Samples before the reader that stay, for interpolation.
+    /// Samples kept before the reader, for interpolation.
     static let past = 64
-    /// Of a hole that is laid out in memory; after a longer one the queue starts anew.
+    /// Longest hole laid out in memory; a longer one restarts the queue.
     private static let maxHole: Int64 = 24_000
 
     private var storage: [Float] = []
@@ -18,10 +17,10 @@ struct SampleQueue: Sendable {
     /// Ordered, without overlap.
     private var holes: [Range<Int64>] = []
 
-    /// Behind the last sample.
+    /// Position behind the last sample.
     var end: Int64 { self.origin + Int64(self.storage.count) }
 
-    /// Adds audio at or after the end. False: the hole before it is so long that all else was dropped.
+    /// Appends audio at or after the end. Returns false when the hole before it was so long that all earlier audio was dropped.
     mutating func append(_ samples: [Float], at start: Int64) -> Bool {
         let hole = start - self.end
         guard !self.storage.isEmpty, hole <= Self.maxHole else {
@@ -39,14 +38,14 @@ struct SampleQueue: Sendable {
         return true
     }
 
-    /// The first sample at or after a position; nil when there is none.
+    /// Position of the first sample at or after a position; nil when there is none.
     func first(from position: Int64) -> Int64? {
         var first = max(position, self.origin)
         for hole in self.holes where hole.contains(first) { first = hole.upperBound }
         return first < self.end ? first : nil
     }
 
-    /// What lies at a position, and how far: audio, a hole, or nothing more (nil).
+    /// The piece at a position, and where it ends: audio or a hole; nil past the end.
     func piece(at position: Int64) -> (isAudio: Bool, end: Int64)? {
         guard position < self.end else { return nil }
         guard position >= self.origin else { return (false, self.origin) }
@@ -57,13 +56,13 @@ struct SampleQueue: Sendable {
         return (true, self.end)
     }
 
-    /// Samples of audio within a range.
+    /// Number of audio samples within a range.
     func audio(in range: Range<Int64>) -> Int64 {
         let range = range.clamped(to: min(self.origin, self.end)..<self.end)
         return self.holes.reduce(Int64(range.count)) { $0 - Int64($1.clamped(to: range).count) }
     }
 
-    /// Whether there is audio, without a hole, all over a range.
+    /// Whether a range is all audio, without a hole.
     func isWhole(_ range: Range<Int64>) -> Bool {
         range.lowerBound >= self.origin && range.upperBound <= self.end && !self.holes.contains { $0.overlaps(range) }
     }
@@ -79,7 +78,7 @@ struct SampleQueue: Sendable {
         }
     }
 
-    /// Forgets what lies before the reader, when that has become much.
+    /// Drops audio before the reader, once there is enough of it.
     mutating func forget(before position: Int64) {
         let unused = min(Int64(self.storage.count), position - Int64(Self.past) - self.origin)
         guard unused > 4_096 else { return }

@@ -1,20 +1,21 @@
 internal import Glibc
 
-/// Keeps a mix within full scale without being heard. One per mix; a plain value.
+/// Keeps a mix within full scale inaudibly. One per mix; a plain value.
 ///
-/// Two steps, neither of which looks ahead. A gain follows the peaks: what would peak above −6 dBFS is turned down along a soft knee
-/// towards −1 dBFS, in less than a millisecond, and comes back within a quarter of a second. What is louder than that before the gain has
-/// come down is bent towards full scale, which it never reaches. Below −6 dBFS, with nothing louder just before, every sample is as it was.
+/// It has two steps, neither of which looks ahead. First a gain follows the peaks: peaks above −6 dBFS are turned down along a soft knee
+/// towards −1 dBFS in less than a millisecond, and released within a quarter of a second. Second, samples that are still too loud before
+/// the gain has come down are bent towards full scale, which they never reach. Below −6 dBFS, with nothing louder just before, every sample
+/// is unchanged.
 package struct SoftLimiter: Sendable {
-    /// −6 dBFS: what is below passes.
+    /// −6 dBFS: quieter samples pass.
     package static let threshold: Float = 0.5
     /// −1 dBFS: where the knee ends.
     private static let ceiling: Float = 0.9
-    /// Samples over which a gain is reached: 0.7 ms.
+    /// Samples over which a new gain is reached: 0.7 ms.
     private static let step = 32
-    /// Steps of 0.7 ms for which a peak is held, so that the gain does not follow a low voice's own waves.
+    /// Steps of 0.7 ms for which a peak is held, so that the gain does not follow a low voice's waveform.
     private static let hold = 24
-    /// How much of the peak is left after a step.
+    /// Share of the peak that is left after a step.
     private static let release: Float = 0.994
 
     private var gain: Float = 1
@@ -23,10 +24,10 @@ package struct SoftLimiter: Sendable {
 
     package init() {}
 
-    /// Whether it would leave quiet samples exactly as they are.
+    /// Whether quiet samples would pass unchanged.
     package var isIdle: Bool { self.gain == 1 && self.peak <= Self.threshold }
 
-    /// Limits the samples that follow those of the call before. What comes out is within ±1, whatever goes in.
+    /// Limits the samples that follow the last call's. The output is within ±1, whatever the input.
     package mutating func process(_ samples: inout [Float]) {
         if self.isIdle, Loudness.isWithin(samples, Self.threshold) { return }
         samples.withUnsafeMutableBufferPointer { samples in

@@ -1,25 +1,25 @@
-/// Lays a talker's runs out on a line of time by their samples, and finds out from the timestamps where some are missing.
+/// Lays a talker's runs out on a timeline by sample count, and finds holes from the timestamps.
 ///
 /// Owned by a ``JitterBuffer``; a plain value. Samples are counted, because timestamps are rounded to milliseconds and some senders take
-/// them from a clock that jitters or drifts against their samples. How far the stamps are from the count is followed slowly; a sudden
-/// difference of more than 15 ms, or four times what is usual with this sender, is a hole when it points forward. One that points
-/// back is the sender's clock: the count goes on.
+/// them from a clock that jitters or drifts against their samples. The offset between stamps and count is followed slowly. A sudden
+/// difference of more than 15 ms, or four times what is usual with this sender, is a hole when it points forward. One that points back is
+/// the sender's clock: the count goes on.
 struct StampClock: Sendable {
     /// Samples: 15 ms.
     private static let leastHole: Int64 = 720
-    /// Samples: 200 ms. Whatever the sender's jitter, this is a hole.
+    /// Samples: 200 ms. A larger difference is a hole, whatever the sender's jitter.
     private static let mostNoise: Int64 = 9_600
 
-    /// Where the next run is if nothing is missing.
+    /// Where the next run starts if nothing is missing.
     private(set) var next: Int64 = 0
-    /// Sixteenths of a sample that the stamps are ahead of the count; nil before the first.
+    /// How far the stamps are ahead of the count, in sixteenths of a sample; nil before the first.
     private var offset: Int64?
-    /// Sixteenths of a sample: the usual difference of a stamp.
+    /// The usual difference of a stamp, in sixteenths of a sample.
     private var noise: Int64 = 0
 
-    /// Where a run starts, the samples that are missing before it, and whether its timestamp jumped.
+    /// Returns a run's start, the samples missing before it, and whether its timestamp jumped.
     ///
-    /// `credible` says how much of a hole can be believed in: a clock that was set looks like one.
+    /// `credible` returns how much of a hole is plausible: a clock that was set looks like one.
     mutating func place(
         timestampMs: Int64, count: Int, credible: (_ hole: Int64) -> Int64
     ) -> (start: Int64, hole: Int64, isJump: Bool) {

@@ -1,13 +1,13 @@
-/// Who takes part in a talk channel: 1 to 64 letters, digits, `_` and `-`, as they stand in a stream's name.
+/// A participant of a talk channel: 1 to 64 letters, digits, `_` and `-`, as in a stream's name.
 ///
-/// A plain value. `mix` and whatever begins with `mix-` are taken by the mixes.
+/// A plain value. `mix` and all names that begin with `mix-` are reserved for the mixes.
 package struct ParticipantID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package let rawValue: String
 
     /// Bytes.
     package static let maxLength = 64
 
-    /// Throws ``TalkAddressError`` for what cannot be one.
+    /// Throws ``TalkAddressError`` for an invalid name.
     package init(_ text: String) throws(TalkAddressError) {
         guard !text.isEmpty else { throw .empty }
         guard text.utf8.count <= Self.maxLength else { throw .tooLong(found: text.utf8.count, max: Self.maxLength) }
@@ -27,7 +27,7 @@ package struct ParticipantID: Sendable, Hashable, Comparable, CustomStringConver
     package static func < (left: ParticipantID, right: ParticipantID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What a stream's name means within a room's talk channel.
+/// The meaning of a stream's name within a room's talk channel.
 ///
 ///     talk/<room>/mix        everyone
 ///     talk/<room>/mix-<id>   everyone but this participant
@@ -42,7 +42,7 @@ package enum TalkAddress: Sendable, Hashable, CustomStringConvertible {
     static let mixName = "mix"
     static let mixPrefix = "mix-"
 
-    /// `name` is what stands behind the room, without the query.
+    /// `name` is the part after the room, without the query.
     package init(_ name: String) throws(TalkAddressError) {
         if name == Self.mixName {
             self = .mix
@@ -69,17 +69,17 @@ package enum TalkAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { self.name }
 
-    /// Who speaks when this is published; throws `.notPublishable` for mixes, which the server makes.
+    /// The speaker when this is published; throws `.notPublishable` for mixes, which the server makes.
     package func publisher() throws(TalkAddressError) -> ParticipantID {
         guard case .voice(let id) = self else { throw .notPublishable(self.name) }
         return id
     }
 }
 
-/// Why a name is none in a talk channel. Scope: the publish or play that named it.
+/// The reason why a name is invalid in a talk channel. Scope: the publish or play that named it.
 package enum TalkAddressError: Error, Sendable, Equatable, CustomStringConvertible {
     case empty
-    /// `mix-` with nobody behind it.
+    /// `mix-` without a participant.
     case missingParticipant
     /// Bytes.
     case tooLong(found: Int, max: Int)

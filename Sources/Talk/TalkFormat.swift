@@ -1,4 +1,4 @@
-/// How audio runs through a talk channel: 48 kHz, mono, in ticks of 1,024 samples, which is a run of AAC.
+/// The audio format of a talk channel: 48 kHz, mono, in ticks of 1,024 samples, the size of an AAC frame.
 package enum TalkFormat {
     /// Hz.
     package static let sampleRate = 48_000
@@ -15,7 +15,7 @@ package enum TalkFormat {
         Self.boundedTick(tick) * 64 / 3
     }
 
-    /// 47,000 years of ticks either way.
+    /// Clamps to 47,000 years of ticks either way.
     private static func boundedTick(_ tick: Int64) -> Int64 { max(-(1 << 46), min(1 << 46, tick)) }
 
     /// Samples in a number of milliseconds.
@@ -24,20 +24,20 @@ package enum TalkFormat {
     /// A clock's microseconds as samples.
     static func samples(us: Int64) -> Int64 { Self.bounded(us) * 6 / 125 }
 
-    /// Whatever a peer or a clock says can be counted with: 35 years of microseconds either way.
+    /// Clamps values of peers and clocks to 35 years of microseconds either way, so that arithmetic cannot overflow.
     static func bounded(_ value: Int64) -> Int64 { max(-(1 << 50), min(1 << 50, value)) }
 }
 
-/// A tick of one voice, 1,024 samples, 1.0 at full scale.
+/// A tick of one voice: 1,024 samples, 1.0 at full scale.
 ///
 /// A plain value.
 package struct TalkBlock: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
-        /// What the talker said.
+        /// The talker's own audio.
         case played
-        /// Some of it is made up, because nothing was there.
+        /// Partly made up, because audio was missing.
         case concealed
-        /// All of it is zero.
+        /// All zero.
         case silent
     }
 
@@ -45,10 +45,10 @@ package struct TalkBlock: Sendable, Equatable {
     package let samples: [Float]
     package let kind: Kind
 
-    /// Shared by all who are silent.
+    /// Shared by all silent talkers.
     package static let silence = TalkBlock(samples: Array(repeating: 0, count: TalkFormat.blockSamples), kind: .silent)
 
-    /// Samples that are missing are zero; those too many are left out.
+    /// Fills missing samples with zero and drops those too many.
     package init(samples: [Float], kind: Kind = .played) {
         let count = TalkFormat.blockSamples
         if samples.count == count {

@@ -1,4 +1,4 @@
-/// How many a room's talk channel takes. A plain value.
+/// The capacity of a room's talk channel. A plain value.
 package struct TalkLimits: Sendable, Equatable {
     /// 0…64.
     package let talkers: Int
@@ -11,15 +11,15 @@ package struct TalkLimits: Sendable, Equatable {
     }
 }
 
-/// Why somebody is not let into a talk channel. Scope: the publish or play.
+/// The reason why a talk channel refuses somebody. Scope: the publish or play.
 package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case talkersFull(max: Int)
     case listenersFull(max: Int)
     /// Somebody else publishes under this name.
     case taken(ParticipantID)
-    /// Milliseconds, of the caller's clock.
+    /// `untilMs`: milliseconds of the caller's clock.
     case forbidden(ParticipantID, untilMs: Int64)
-    /// Publishes of the same credential push one another out.
+    /// Clients with the same credential push one another out, or publish too often.
     case flapping(ParticipantID)
 
     package var description: String {
@@ -33,31 +33,30 @@ package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// That a talker was let in. A plain value.
+/// The admission of a talker. A plain value.
 package struct TalkAdmission: Sendable, Equatable {
     package var session: Int64
-    /// The same talker's session before, which ends when this one begins.
+    /// The same talker's previous session, which ends when this one begins.
     package var replaces: Int64?
 }
 
-/// One who publishes. A plain value.
+/// A participant that publishes. A plain value.
 package struct TalkMember: Sendable, Equatable {
     package var id: ParticipantID
     package var role: TalkRole
-    /// The one that is on air; of one that is only about to be, the newest.
+    /// The session on air; before any is, the newest.
     package var session: Int64
-    /// Milliseconds: since when it is there, takeovers included.
+    /// Milliseconds: when the talker came; takeovers do not change it.
     package var sinceMs: Int64
     package var isMuted: Bool
     /// A factor.
     package var gain: Float
 }
 
-/// Who takes part in a room's talk channel, and who is let in. One per room, a plain value. No clock: `nowMs` comes in.
+/// The members of a room's talk channel, and the rules that admit them. One per room, a plain value. No clock: `nowMs` is passed in.
 ///
-/// A talker is taken over by a publish with the same credential; another is refused. One that is let in has effects for others when it
-/// begins: it may still be refused elsewhere. What was set for a participant (mute, gain, role, until when it is forbidden) outlives its
-/// sessions.
+/// A publish with the same credential takes a talker over; one with another is refused. An admitted talker affects others only when it
+/// begins, because it may still be refused elsewhere. A participant's settings (mute, gain, role, ban) outlive its sessions.
 package struct TalkMembers: Sendable {
     package var limits: TalkLimits
     private var settings: [ParticipantID: Setting] = [:]
@@ -67,7 +66,7 @@ package struct TalkMembers: Sendable {
 
     private struct Listener: Sendable {
         var address: TalkAddress
-        /// Whose credential it came with, when that says.
+        /// The participant that its credential names, if any.
         var user: ParticipantID?
     }
 
@@ -76,9 +75,9 @@ package struct TalkMembers: Sendable {
         var gain: Float = 1
         var role: TalkRole?
         var forbiddenUntilMs: Int64?
-        /// Milliseconds: when it began to publish, lately.
+        /// Milliseconds: when it recently began to publish.
         var beginnings: [Int64] = []
-        /// When it was last touched, in order.
+        /// Order of the last change.
         var age: Int64 = 0
 
         var isSet: Bool { self.isMuted || self.gain != 1 || self.role != nil || self.forbiddenUntilMs != nil }
@@ -87,12 +86,12 @@ package struct TalkMembers: Sendable {
     private struct Talker: Sendable {
         var identity: String
         var role: TalkRole
-        /// Those that were let in and have not ended, in order.
+        /// Admitted sessions that have not ended, in order.
         var sessions: [Int64]
-        /// The last one that began.
+        /// The last session that began.
         var begun: Int64?
         var sinceMs: Int64
-        /// Milliseconds: the last takeovers.
+        /// Milliseconds: recent takeovers.
         var takeovers: [Int64] = []
 
         var session: Int64 {
@@ -100,7 +99,7 @@ package struct TalkMembers: Sendable {
         }
     }
 
-    /// Participants for whom something is set; above it the oldest setting of one who is not there goes.
+    /// Limit of participants with settings; beyond it the oldest setting of an absent one is dropped.
     private static let maxSettings = 512
     /// Takeovers within ``flappingMs`` after which the next is refused.
     private static let maxTakeovers = 3
@@ -114,8 +113,8 @@ package struct TalkMembers: Sendable {
 
     // MARK: Coming and going
 
-    /// Lets a talker in. `identity` is what its credential says it is; a publish of the same one is taken over when this one begins
-    /// (``began(session:role:nowMs:)``). `user`: whose credential that is, which counts for bans as the name does.
+    /// Admits a talker. `identity` is the one that its credential gives; a publish of the same one is taken over when this one begins
+    /// (``began(session:role:nowMs:)``). `user` is the participant whose credential that is; bans of it count like bans of the name.
     package mutating func admitTalker(
         _ id: ParticipantID, identity: String, user: ParticipantID? = nil, role: TalkRole, nowMs: Int64
     ) throws(TalkRefusal) -> TalkAdmission {
@@ -135,7 +134,7 @@ package struct TalkMembers: Sendable {
         return TalkAdmission(session: session, replaces: talker.session)
     }
 
-    /// A talker that was let in is on air: only now has it a role, and counts as a beginning and, if another was there, as a takeover.
+    /// Puts an admitted talker on air. From now on its role applies; it counts as a beginning and, if another was there, as a takeover.
     package mutating func began(session: Int64, role: TalkRole, nowMs: Int64) {
         guard let id = self.speaking.first(where: { $0.value.sessions.contains(session) })?.key, var talker = self.speaking[id] else {
             return
@@ -155,7 +154,7 @@ package struct TalkMembers: Sendable {
         (self.settings[id]?.beginnings ?? []).filter { nowMs - $0 < Self.flappingMs }
     }
 
-    /// Lets a listener in; gives its session. `user`: whose credential it has, when that says.
+    /// Admits a listener and returns its session. `user` is the participant that its credential names, if any.
     package mutating func admitListener(_ address: TalkAddress, user: ParticipantID? = nil, nowMs: Int64) throws(TalkRefusal) -> Int64 {
         if case .mixWithout(let id) = address { try self.requireAllowed(id, nowMs) }
         if let user { try self.requireAllowed(user, nowMs) }
@@ -165,7 +164,8 @@ package struct TalkMembers: Sendable {
         return session
     }
 
-    /// Ends a session. True: its participant is gone with it; false when it had ended before, or the talker has another session.
+    /// Ends a session. Returns true when its participant is gone with it; false when it had ended before, or the talker has another
+    /// session.
     package mutating func left(session: Int64) -> Bool {
         if self.listening.removeValue(forKey: session) != nil { return true }
         guard let id = self.speaking.first(where: { $0.value.sessions.contains(session) })?.key else { return false }
@@ -175,7 +175,7 @@ package struct TalkMembers: Sendable {
         return true
     }
 
-    /// Whether it is there, or about to be.
+    /// Whether the talker is on air, or about to be.
     package func isThere(_ id: ParticipantID) -> Bool { self.speaking[id] != nil }
 
     private func requireAllowed(_ id: ParticipantID, _ nowMs: Int64) throws(TalkRefusal) {
@@ -187,7 +187,7 @@ package struct TalkMembers: Sendable {
         return self.lastSession
     }
 
-    // MARK: Who is there
+    // MARK: Present members
 
     /// In the order in which they came.
     package var talkers: [TalkMember] {
@@ -203,44 +203,44 @@ package struct TalkMembers: Sendable {
     /// Sessions that play an address.
     package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value.address == address }.keys.sorted() }
 
-    /// What is to be ended when a participant is thrown out: its publishes, begun or about to, the plays of its own mix, and all that it plays
+    /// The sessions to end when a participant is thrown out: its publishes, on air or about to be, the plays of its own mix, and all plays
     /// by its credential.
     package func sessions(of id: ParticipantID) -> [Int64] {
         let plays = self.listening.filter { $0.value.address == .mixWithout(id) || $0.value.user == id }
         return (self.speaking[id]?.sessions ?? []) + plays.keys.sorted()
     }
 
-    /// Who is kept out, and until when (milliseconds of the caller's clock), by name.
+    /// Banned participants by name, each with the end of its ban in milliseconds of the caller's clock.
     package func forbidden(nowMs: Int64) -> [(id: ParticipantID, untilMs: Int64)] {
         self.settings.keys.compactMap { id in self.forbiddenUntil(id, nowMs: nowMs).map { (id, $0) } }.sorted {
             $0.id.rawValue < $1.id.rawValue
         }
     }
 
-    // MARK: What is set
+    // MARK: Settings
 
     package mutating func setMuted(_ id: ParticipantID, _ isMuted: Bool) { self.set(id) { $0.isMuted = isMuted } }
 
-    /// A factor; brought into 0…``Mixer/maxGain``.
+    /// A factor, clamped to 0…``Mixer/maxGain``.
     package mutating func setGain(_ id: ParticipantID, _ gain: Float) {
         guard gain.isFinite else { return }
         self.set(id) { $0.gain = min(max(gain, 0), Mixer.maxGain) }
     }
 
-    /// Overrides what its credential says.
+    /// Overrides the credential's role.
     package mutating func setRole(_ id: ParticipantID, _ role: TalkRole) { self.set(id) { $0.role = role } }
 
-    /// Keeps a participant out until a time, in milliseconds of the caller's clock; nil lifts that. Ends no session.
+    /// Bans a participant until a time, in milliseconds of the caller's clock; nil lifts the ban. Ends no session.
     package mutating func forbid(_ id: ParticipantID, untilMs: Int64?) { self.set(id) { $0.forbiddenUntilMs = untilMs } }
 
     package func isMuted(_ id: ParticipantID) -> Bool { self.settings[id]?.isMuted ?? false }
 
     package func gain(_ id: ParticipantID) -> Float { self.settings[id]?.gain ?? 1 }
 
-    /// As set, else as its credential says; nil of one who is not there.
+    /// The role that was set, else the credential's; nil when there is neither.
     package func role(_ id: ParticipantID) -> TalkRole? { self.settings[id]?.role ?? self.speaking[id]?.role }
 
-    /// Milliseconds; nil when it is not forbidden at `nowMs`.
+    /// End of the ban in milliseconds; nil without a ban at `nowMs`.
     package func forbiddenUntil(_ id: ParticipantID, nowMs: Int64) -> Int64? {
         self.settings[id]?.forbiddenUntilMs.flatMap { nowMs < $0 ? $0 : nil }
     }
@@ -251,7 +251,7 @@ package struct TalkMembers: Sendable {
         setting.age = self.newSession()
         self.settings[id] = setting
         guard self.settings.count > Self.maxSettings else { return }
-        // Names that only came and went go before what somebody has set. Those who are there stay: they are few.
+        // Names without settings go before those that somebody has set. Present ones stay: they are few.
         let oldest = self.settings.filter { $0.key != id && self.speaking[$0.key] == nil }
             .min { ($0.value.isSet ? 1 : 0, $0.value.age) < ($1.value.isSet ? 1 : 0, $1.value.age) }
         if let oldest { self.settings[oldest.key] = nil }
