@@ -62,7 +62,7 @@ package struct BodyEncoder: FrameEncoder {
         bytes.put(UInt32(truncatingIfNeeded: Self.tagHeader + count), at: Self.tagHeader + count)
     }
 
-    /// A chunked body of payloads cannot carry data frames: there they mean that the payloads that follow have another type.
+    /// Data frames do not fit a chunked body of payloads. There they mean that the payloads that follow have another type.
     package func notice(of frame: Frame) -> StreamNotice? {
         frame.kind == .data && self.body == .payload && self.framing == .httpChunk ? .changed : nil
     }

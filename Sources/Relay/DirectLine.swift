@@ -9,7 +9,7 @@ import Darwin
 /// A plain TCP connection's socket, written to without going through its channel. Open while a message may be started on it. Loop-bound;
 /// owned by the connection's writer, which opens and shuts it. The lanes of the connection's viewers hold its descriptor.
 package final class DirectLine {
-    /// Negative while no message may be started: an earlier message or an answer is pending, or the connection is closed.
+    /// Negative while no message may be started. Then an earlier message or an answer is pending, or the connection is closed.
     private(set) var descriptor: CInt = -1
     private var viewers: [Viewer] = []
     private var ownBytes: UInt64 = 0
@@ -42,8 +42,8 @@ package final class DirectLine {
 
     func count(_ bytes: Int) { self.ownBytes &+= UInt64(bytes) }
 
-    /// Writes as much as the kernel accepts now, also for the rest of a started message. Returns 0 when it accepts nothing, negative when
-    /// the connection is broken.
+    /// Writes as much as the kernel accepts now, also to finish a started message. Returns 0 when it accepts nothing, negative when the
+    /// connection is broken.
     package func send(_ vectors: UnsafeBufferPointer<IOVector>, to descriptor: CInt) -> Int {
         let sent = Self.send(vectors, to: descriptor)
         if sent > 0 { self.count(sent) }

@@ -32,9 +32,9 @@ extension FrameEncoder {
     package func notice(of frame: Frame) -> StreamNotice? { nil }
 }
 
-/// An encoder whose messages can be decoded again, so that other packagings can be made from them.
+/// An encoder whose messages can be decoded again, to make other packagings from them.
 package protocol ReversibleEncoder: FrameEncoder {
-    /// Extracts a frame's payload from the bytes that `encode` wrote and the header length that it returned.
+    /// Extracts a frame's payload from the output of `encode` and the header length it returned.
     func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
 }
 
@@ -136,7 +136,7 @@ package struct EncodedMessage: @unchecked Sendable {
         }
     }
 
-    /// A constant, because a set literal of another module's type would run generic code for each frame.
+    /// A constant: a set literal of another module's type would run generic code per frame.
     private static let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
 
     private static func flags(of frame: Frame) -> Flags {

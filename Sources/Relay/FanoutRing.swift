@@ -42,7 +42,7 @@ package struct FanoutRing: Sendable {
     package private(set) var lastTimestamp: Int64?
     /// Timestamp of the first message ever other than headers and data, in milliseconds.
     private(set) var firstTimestamp: Int64?
-    /// The newest notice, even when its message is gone: viewers moved past it still get it.
+    /// The newest notice, even when its message is gone. Viewers moved past it still get it.
     package private(set) var lastNotice: (sequence: Int, notice: StreamNotice)?
 
     package init(bounds: Bounds) {
@@ -81,13 +81,13 @@ package struct FanoutRing: Sendable {
     /// The message with this number, which must lie in `base..<head`.
     package subscript(sequence: Int) -> EncodedMessage { self.messages[sequence - self.base] }
 
-    /// The timestamp at this sequence number; nil when no message is there yet, or any more.
+    /// The timestamp at this sequence number. Nil when no message is there yet, or any more.
     func timestamp(at sequence: Int?) -> Int64? {
         guard let sequence, sequence >= self.base, sequence < self.head else { return nil }
         return self[sequence].timestamp
     }
 
-    /// The position at which a new viewer starts, and the headers that it is sent first.
+    /// The position at which a new viewer starts, and its first headers.
     package var joinPoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
         if let start = self.gopStart { return (start, self.gopPrelude, false) }
         return self.livePoint

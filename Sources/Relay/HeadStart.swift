@@ -20,7 +20,7 @@ struct HeadStart: Sendable, Equatable {
         self.beganMs = nowMs
     }
 
-    /// Limits the head start to `ageMs`: the viewer resumes at a message that arrived that long ago.
+    /// Limits the head start to `ageMs`. The viewer resumes at a message that arrived that long ago.
     mutating func moveOn(to ageMs: Int64) {
         self.ms = min(self.ms, ageMs)
         self.isMoved = true
@@ -36,7 +36,7 @@ struct HeadStart: Sendable, Equatable {
             return
         }
         guard !self.isMoved else { return }
-        // More stream time arrived than time passed: the first pictures are only now made from a cache, as pieces of MP4 are.
+        // More stream time arrived than time passed. The first pictures are only now made from a cache, as pieces of MP4 are.
         let burstMs = newest - firstTimestamp - (nowMs - self.beganMs)
         self.ms = max(self.ms, min(burstMs, limitMs))
     }

@@ -1,23 +1,23 @@
 package import Media
 import NIOCore
 
-/// The headers and metadata that a late joiner needs: the newest of each slot, metadata first. Owned by the stream's state; a value.
+/// The headers and metadata for a late joiner: the newest of each slot, metadata first. Owned by the stream's state; a value.
 package struct HeaderTable: Sendable {
     private struct Row: Sendable {
         let slot: HeaderSlot
         let frame: Frame
     }
 
-    /// Byte limit for one stream's headers together; a header beyond it is relayed but not kept.
+    /// Byte limit for one stream's headers together. A header beyond it is relayed but not kept.
     private static let byteLimit = 1 << 20
-    /// Row limit: any set of tracks is a slot of its own, and each header is compared with all rows.
+    /// Row limit. Any set of tracks is a slot of its own, and each header is compared with all rows.
     private static let rowLimit = 256
 
     private var rows: [Row] = []
 
     package init() {}
 
-    /// The frames in the order in which joiners receive them: metadata, then the rest, oldest first.
+    /// The frames in the order for joiners: metadata, then the rest, oldest first.
     package var frames: [Frame] {
         self.rows.filter { $0.slot.kind == .data }.map(\.frame) + self.rows.filter { $0.slot.kind != .data }.map(\.frame)
     }
@@ -35,7 +35,7 @@ package struct HeaderTable: Sendable {
             // The headers that it replaces are outdated all the same.
             return self.rows.count != before
         }
-        // Appended last: of headers that share only some of their tracks, joiners must receive the newest after the others.
+        // Appended last. Of headers that share only some of their tracks, joiners must receive the newest after the others.
         self.rows.append(Row(slot: slot, frame: frame.copied))
         return true
     }
@@ -61,14 +61,14 @@ package struct HeaderTable: Sendable {
         do {
             return try frame.headerSlot()
         } catch {
-            // A header whose tracks cannot be read is relayed as it came, but not kept for joiners.
+            // A header with unreadable tracks is relayed as it came, but not kept for joiners.
             return nil
         }
     }
 }
 
 extension Frame {
-    /// A copy for keeping: a slice would keep the whole read buffer alive for as long as the frame is kept.
+    /// A copy for keeping. A slice would keep the whole read buffer alive for as long as the frame is kept.
     var copied: Frame {
         var copy = self
         copy.payload = ByteBuffer()

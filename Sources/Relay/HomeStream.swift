@@ -13,7 +13,7 @@ final class HomeStream {
     var delegate: (any PublisherDelegate)? {
         didSet { self.overflowsTold = nil }
     }
-    /// Baseline of ``FanoutRing/gopOverflows`` for this publisher: nil until the first sweep, ``Int/max`` once the publisher was notified.
+    /// Baseline of ``FanoutRing/gopOverflows`` for this publisher. Nil until the first sweep, ``Int/max`` once the publisher was notified.
     var overflowsTold: Int?
 
     init(_ stream: Stream, _ registry: StreamRegistry, grace: GracePeriods, rtmp: PackagedStream) {
@@ -38,7 +38,7 @@ final class HomeStream {
     }
 }
 
-/// A stream in one packaging: the home loop's own ring and viewers, and the other loops with viewers. Home loop only.
+/// A stream in one packaging: the home loop's ring and viewers, and the other loops with viewers. Home loop only.
 final class PackagedStream {
     let fanout: LoopFanout
     var allocator: SlabAllocator

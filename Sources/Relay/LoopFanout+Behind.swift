@@ -1,4 +1,4 @@
-/// Finds viewers that are behind, decides how far it is their own fault, and skips video for them.
+/// Finds viewers that are behind, judges whose fault that is, and skips video for them.
 extension LoopFanout {
     /// A viewer over the age limit.
     struct SlowViewer {
@@ -30,10 +30,10 @@ extension LoopFanout {
         return cursor < self.ring.head ? nowMs - self.ring[cursor].arrivalMs : 0
     }
 
-    /// Watermark: bytes that a viewer's kernel may hold unsent; 0 while the stream's rate is unknown.
+    /// Watermark: bytes that a viewer's kernel may hold unsent. 0 while the stream's rate is unknown.
     var lowWater: Int {
         guard self.rate.bytesPerSecond > 0 else { return 0 }
-        // Bytes in the kernel can no longer be skipped, so an age limit for audio lowers the minimum.
+        // Bytes in the kernel cannot be skipped, so an age limit for audio lowers the minimum.
         let least = self.maxQueueMs == nil ? 16 << 10 : 2 << 10
         return min(max(self.rate.bytesPerSecond / 4, least), 128 << 10)
     }
@@ -81,7 +81,7 @@ extension LoopFanout {
         for index in 0..<self.viewers.count {
             let viewer = self.viewers[index]
             guard !viewer.isDetached, !viewer.isPaused else { continue }
-            // The cheaper check first: nearly all are near the live edge, and their own part never exceeds the whole.
+            // The cheaper check first. Nearly all are near live, and the own part never exceeds the whole.
             let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
             guard behindMs > maxBehindMs else { continue }
             let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
@@ -91,10 +91,10 @@ extension LoopFanout {
         return slow.prefix(max(Self.fewestCuts, self.viewers.count / 100))
     }
 
-    /// Viewers that a sweep may cut in any case when so many are too slow: ten times as many in a second.
+    /// Viewers that a sweep may cut in any case. Where so many are too slow, that is ten times as many in a second.
     private static let fewestCuts = 8
 
-    /// All viewers with their delays, for ranking who is served worst: by its own delay, then by its total.
+    /// All viewers with their delays, for ranking who is served worst. By own delay first, then by total.
     func standings(nowMs: Int64) -> [SlowViewer] {
         let rate = self.rate.peak
         let lateMs = self.lateness.ms(nowMs)

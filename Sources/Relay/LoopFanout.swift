@@ -33,7 +33,7 @@ package final class LoopFanout {
     private(set) var rate: RecentRate
     /// The loop's lateness as of its last sweep.
     var lateness = Lateness()
-    /// Longest wait of a message since the last sweep for the loop to reach a viewer whose socket was ready.
+    /// Longest time a message waited for the loop to reach a ready viewer, since the last sweep.
     private var longestWaitMs: Int64 = 0
 
     /// The ledger that the stream's slabs are charged to.
@@ -43,7 +43,7 @@ package final class LoopFanout {
     private var preludeCache: (sequence: Int, timestamp: Int64, messages: [EncodedMessage])?
 
     private let batch = MessageBatch()
-    /// Where the lap around the viewers continues, and how many of them are left in it.
+    /// Where the lap around the viewers continues, and how many are left in it.
     private var nextVisited = 0
     private var unvisited = 0
 
@@ -101,7 +101,7 @@ package final class LoopFanout {
     func encodedPrelude(_ frames: [Frame], at sequence: Int) -> [EncodedMessage] {
         guard !frames.isEmpty else { return [] }
         let timestamp = sequence < self.ring.head ? self.ring[sequence].timestamp : self.ring.lastTimestamp ?? frames[0].timestamp
-        // The timestamp must match too: a viewer that joined at the head before its message came got the previous message's timestamp.
+        // The timestamp must match too. A viewer that joined at the head before its message came got the previous message's timestamp.
         if let cache = self.preludeCache, cache.sequence == sequence, cache.timestamp == timestamp { return cache.messages }
         var allocator = SlabAllocator(ledger: self.ledger)
         let messages = frames.map { frame in
@@ -184,7 +184,7 @@ package final class LoopFanout {
     /// Whether some viewers may not have been sent the newest messages yet.
     var isDue: Bool { self.unvisited > 0 }
 
-    /// Starts a lap over all viewers from where the last one stopped, because there is something new.
+    /// Starts a lap over all viewers, from where the last one stopped, when something is new.
     func beginLap() { self.unvisited = self.viewers.count }
 
     /// Sends viewers their pending messages until all were visited or `sends` is used up. Continues where the last call stopped. Each
@@ -204,7 +204,7 @@ package final class LoopFanout {
         var vectors = UnsafeBufferPointer<IOVector>(start: nil, count: 0)
         var to = 0
         var bytes = 0
-        // By index: a write may close a connection, which marks its viewer but must not touch the list.
+        // By index, because a write may close a connection. That marks its viewer but must not touch the list.
         while left > 0, sends > 0 {
             let index = next < count ? next : 0
             next = index + 1
@@ -243,7 +243,7 @@ package final class LoopFanout {
             if viewer.cursor != cursor || viewer.bytesSent != sent {
                 sends -= Self.sends(Int(truncatingIfNeeded: viewer.bytesSent &- sent))
             }
-            // The slow path gathers its own batch and notifies connections, which may do anything but remove messages from the ring.
+            // The slow path gathers its own batch and notifies connections. Those may do anything but remove messages from the ring.
             from = -1
             lanes = self.lanes.base
             count = self.viewers.count
@@ -253,7 +253,7 @@ package final class LoopFanout {
         if isOutermost { self.endPumping() }
     }
 
-    /// The cost of a write, in sends: about the number of small writes that take the kernel as long.
+    /// The cost of a write, as the number of small writes that take the kernel as long.
     private static func sends(_ bytes: Int) -> Int { 1 + (bytes >> 14) }
 
     /// Returns false inside another pump: a connection being notified may become ready and pump again.
@@ -309,7 +309,7 @@ package final class LoopFanout {
             }
             guard cursor < self.ring.head else { break }
             if cursor < self.ring.base {
-                // The ring reached its bound before the viewer reached its age limit: the messages are gone.
+                // The ring reached its bound before the viewer's age limit: the messages are gone.
                 self.rejoin(viewer, nowMs: nowMs)
                 cursor = viewer.cursor ?? self.ring.head
                 continue
@@ -337,7 +337,7 @@ package final class LoopFanout {
         }
     }
 
-    /// Updates the stall after a send: the viewer has all there is, or its socket is full.
+    /// Updates the stall after a send: the viewer has everything, or its socket is full.
     private func noteStall(of viewer: Viewer, nowMs: Int64) {
         guard !viewer.isDetached else { return }
         if !viewer.sink.isReady { viewer.stall.begin(nowMs: nowMs) } else if !viewer.stall.isClear { viewer.stall.clear() }

@@ -35,12 +35,12 @@ package struct LoopLoad: Sendable, Equatable {
     /// be near the limit, or a spike would keep out viewers whom the loop could carry.
     private static let busyReturns = 0.6
     private static let overloadReturns = 0.9
-    /// Share of `overloadMs` from which refusing newcomers does not suffice: refusing them costs something too, and they may be very many.
+    /// Share of `overloadMs` from which refusing newcomers does not suffice. Refusing costs something too, and they may be very many.
     private static let severe = 1.5
     private static let severeLimitMs: Int64 = 5_000
     private static let shedIntervalMs: Int64 = 1_000
-    /// Connections that a busy loop may have on their way to a stream at a time. Few enough to keep laps short, which the running streams
-    /// pay for, and enough for as many joins a second as the loop can serve. The later the loop, the fewer.
+    /// Connections that a busy loop may have on their way to a stream. Few enough to keep laps short, which the running streams pay for,
+    /// and enough for as many joins a second as the loop can serve. The later the loop, the fewer.
     private static let mostOpening = 128.0
     private static let fewestOpening = 4.0
 
@@ -138,9 +138,9 @@ struct Lateness: Sendable, Equatable {
 
     private func pendingMs(_ nowMs: Int64) -> Int64 { nowMs > self.dueMs ? nowMs - self.dueMs : 0 }
 
-    /// How late the loop may be with current events, for which peers are not to blame.
+    /// How late the loop may be with current events. Peers are not to blame for it.
     func ms(_ nowMs: Int64) -> Int64 { max(self.recentMs - (nowMs - self.sweptMs), self.pendingMs(nowMs), 0) }
 
-    /// The time that has passed for peers: without the time in which the loop could not have answered.
+    /// The time that has passed for peers. Excludes the time in which the loop could not have answered.
     func punctualMs(_ nowMs: Int64) -> Int64 { nowMs - self.totalMs - self.pendingMs(nowMs) }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts the bytes that a process holds for media and for its peers, against one limit.
+/// Counts the bytes a process holds for media and for its peers, against one limit.
 ///
 /// Any thread. Owners of memory whose size a peer decides (a slab, a message under assembly, a mailbox's arena, a playlist's segments)
 /// charge it here when they reserve it and give it back when they free it: once per block, never per message. The ledger does not enforce

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// A run of ring messages gathered for sending, reused by every viewer at the same position. Loop-bound.
+/// A run of ring messages gathered for sending. Reused by every viewer at the same position. Loop-bound.
 final class MessageBatch {
     /// Sequence numbers of the first message, and behind the last.
     private(set) var from = 0
@@ -27,9 +27,9 @@ final class MessageBatch {
     /// Valid until the next ``gather(from:in:)``, and as long as the ring keeps the messages.
     var vectors: UnsafeBufferPointer<IOVector> { UnsafeBufferPointer(rebasing: self.pieces[..<self.count]) }
 
-    /// Gathers messages from `from` on that may be sent unchanged: up to a notice, at most a batch. Does so once per position.
+    /// Gathers messages from `from` on to send unchanged: up to a notice, at most a batch. Does so once per position.
     func gather(from: Int, in ring: FanoutRing) {
-        // Messages never change, so a batch from here is still complete, unless it ended at the head and the ring has grown.
+        // Messages never change: a batch from here is complete unless it ended at the head and the ring grew.
         if self.from == from, self.to < self.head || self.head == ring.head { return }
         self.from = from
         self.head = ring.head

@@ -139,7 +139,7 @@ extension RelayLoop {
         for tap in Array(home.taps) { tap.take(tapped) }
     }
 
-    /// Applies the items to this loop's fanout, and sends one task to each other loop that has viewers.
+    /// Applies the items to this loop's fanout and sends one task per other loop with viewers.
     private func pack(_ items: [StreamState.Item], into packaged: PackagedStream, of stream: Stream, nowMs: Int64) {
         let fanout = packaged.fanout
         let encoder = self.encoder(fanout.packaging)

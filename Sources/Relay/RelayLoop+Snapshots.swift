@@ -12,7 +12,7 @@ extension RelayLoop {
             viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes })
     }
 
-    /// A snapshot of a stream whose home is this loop, and the loops with viewers of it, this one first; nil when the stream is gone.
+    /// A snapshot of a stream whose home is this loop; nil when it is gone. Also returns this loop and the others that have viewers of it.
     package func snapshot(of stream: Stream) -> (stream: StreamSnapshot, loops: [RelayLoop])? {
         self.homes[stream.id].map { (self.snapshot(of: $0, nowMs: self.nowMs), [self] + $0.subscribers) }
     }

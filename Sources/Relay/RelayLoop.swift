@@ -46,7 +46,7 @@ package final class RelayLoop: @unchecked Sendable {
     /// Sends per turn before the loop polls its sockets again, after about 4 ms. Messages read then go to the viewers that are still to
     /// come in the lap, and nobody waits for a whole lap of a large stream. See ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``.
     package static let usualSendsPerTurn = 512
-    /// Delay before the next turn without a ``TurnTaking``: long enough for a little other due work, no more.
+    /// Delay before the next turn without a ``TurnTaking``. Long enough for a little other due work, no more.
     private static let turnPause = TimeAmount.microseconds(50)
     package static let sweepInterval = TimeAmount.milliseconds(LoopLoad.sampleMs)
 
@@ -125,7 +125,7 @@ package final class RelayLoop: @unchecked Sendable {
         return fanout
     }
 
-    /// The home stream in this packaging, made from RTMP's ring when it is first asked for.
+    /// The home stream in this packaging, made from RTMP's ring on first use.
     private func packaged(_ home: HomeStream, _ packaging: Packaging) -> PackagedStream {
         if let there = home.packaged(packaging) { return there }
         var allocator = SlabAllocator(ledger: self.policy.ledger)
@@ -148,7 +148,7 @@ package final class RelayLoop: @unchecked Sendable {
         self.markDirty(fanout)
     }
 
-    /// Adds a viewer that is connected on this loop, and sends it its first messages at once.
+    /// Adds a viewer connected on this loop, and sends it its first messages at once.
     package func attach(_ viewer: Viewer) {
         self.eventLoop.preconditionInEventLoop()
         let stream = viewer.stream
@@ -159,12 +159,12 @@ package final class RelayLoop: @unchecked Sendable {
             self.pump(viewer)
             return
         }
-        // First viewer here of a stream that lives on another loop: subscribe, and copy its ring.
+        // First viewer here of a stream from another loop: subscribe, and copy its ring.
         self.makeFanout(stream, packaging, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer, nowMs: self.nowMs)
         stream.home.eventLoop.execute {
             let packaged = stream.home.homes[stream.id].map { stream.home.packaged($0, packaging) }
             packaged?.subscribers.append(self)
-            // An empty ring when the stream is gone: this loop drops the fanout at its next sweep.
+            // Empty when the stream is gone: this loop drops the fanout at its next sweep.
             let ring = packaged?.fanout.ring.copy() ?? FanoutRing(bounds: FanoutRing.Bounds())
             self.eventLoop.execute {
                 guard let fanout = self.fanouts[FanoutKey(stream, packaging)], !fanout.isSeeded else { return }
@@ -187,7 +187,7 @@ package final class RelayLoop: @unchecked Sendable {
     /// Pumps one viewer: its connection has room again, or its requests have changed.
     package func pump(_ viewer: Viewer) {
         guard let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
-        // A write may complete at once and re-enter here for another viewer of the same connection.
+        // A write may complete at once and re-enter here for another of the connection's viewers.
         guard !self.isPumping else { return self.markDirty(fanout) }
         self.isPumping = true
         fanout.pump(viewer, scratch: self.scratch, policy: self.policy, nowMs: self.nowMs)
@@ -199,7 +199,7 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isPaused = paused
         viewer.isSteady = false
         guard !paused, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
-        // Resumes live: at the newest keyframe, or at the next one when that was seen already.
+        // Resumes live: at the newest keyframe, or at the next one if that was seen.
         fanout.rejoin(viewer, nowMs: self.nowMs)
         viewer.unsentBytes = viewer.sink.unsentBytes()
         viewer.beginBurst(in: fanout, nowMs: self.nowMs)
@@ -233,7 +233,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// Queues the fanout for the loop's next task, not for now: messages read meanwhile go out in the same writes (natural batching).
+    /// Queues the fanout for the loop's next task, not for now. Messages read meanwhile go out in the same writes (natural batching).
     private func makeDue(_ fanout: LoopFanout) {
         fanout.beginLap()
         guard !fanout.isQueued else { return }
@@ -299,7 +299,7 @@ package final class RelayLoop: @unchecked Sendable {
             waitMs = max(waitMs, fanout.takeLongestWaitMs())
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
-            // When all are near the live edge, only the kernel's queues can reveal a slow viewer.
+            // When all are near live, only the kernel's queues can reveal a slow viewer.
             if samplesKernel || fanout.slowestWaitMs(nowMs: nowMs) > self.policy.maxBehindMs {
                 self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
             }
@@ -311,7 +311,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
         if samplesKernel { fanout.sampleKernel(limitMs: self.policy.ring.gopMs, nowMs: nowMs) }
-        // Bytes in the kernel at the last sample may have left since: only a fresh sample counts.
+        // Bytes in the kernel may have left since the last sample: only a fresh one counts.
         let rate = samplesKernel ? fanout.rate.peak : 0
         for slow in fanout.tooSlow(bytesPerSecond: rate, maxBehindMs: self.policy.maxBehindMs, nowMs: nowMs) {
             self.viewersTooSlow += 1
@@ -319,7 +319,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// Judges how late the loop is, and sheds viewers where refusing new ones does not suffice.
+    /// Judges how late the loop is, and sheds viewers when refusing new ones is not enough.
     private func judgeLoad(waitMs: Int64, lateMs: Int64, nowMs: Int64) {
         self.load.sample(lagMs: max(waitMs, lateMs), elapsedMs: LoopLoad.sampleMs + lateMs)
         self.pressure.publish(self.load)

@@ -60,7 +60,7 @@ struct SlabAllocator {
                 self.size = max(self.size / 2, Self.smallest)
             }
         }
-        // A message that fills half a slab by itself gets its own slab, and the current one stays in use.
+        // A message that fills half a slab gets its own, and the current one stays in use.
         if count > self.size / 2, self.current != nil {
             let slab = Slab(capacity: count, ledger: self.ledger)
             return (slab, slab.take(count))

@@ -68,7 +68,7 @@ package struct StreamMeter: Sendable {
         self.keyframeIntervalMs = nil
     }
 
-    // A header that cannot be read is still relayed; only the codec's name is known then.
+    // An unreadable header is still relayed; only the codec's name is known then.
     private mutating func readVideo(_ frame: Frame) {
         do {
             self.video = try VideoFormat.from(sequenceHeader: frame.payload)

@@ -20,7 +20,7 @@ package final class StreamRegistry: Sendable {
 
     package var count: Int { self.rows.withLock { $0.count } }
 
-    /// Returns the stream with this path, made with `loop` as its home if there is none. Call on that loop; pair with ``release(_:)``.
+    /// Returns the stream with this path, made with `loop` as its home if needed. Call on that loop; pair with ``release(_:)``.
     package func acquire(_ path: String, on loop: RelayLoop) -> Stream {
         loop.eventLoop.preconditionInEventLoop()
         let (stream, isNew) = self.rows.withLock { rows -> (Stream, Bool) in
@@ -49,7 +49,7 @@ package final class StreamRegistry: Sendable {
     /// Adds a use to a stream that is in use already.
     func retain(_ stream: Stream) {
         self.rows.withLock { rows in
-            // If the last user went before its claim arrived, the name may belong to a successor, which must not be retained.
+            // The last user may have left before its claim arrived. A successor under the same name must not be retained.
             guard rows[stream.path]?.stream === stream else { return }
             rows[stream.path]?.users += 1
         }

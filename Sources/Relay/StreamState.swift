@@ -4,7 +4,7 @@ import NIOCore
 /// Identifies a publisher in takeovers: its credential, or its address when it has none. Never logged.
 package struct PublisherIdentity: Hashable, Sendable {
     package let rawValue: String
-    /// Orders claims of one identity: the lower one is outdated, such as an older signed URL.
+    /// Orders claims of one identity. The lower one is outdated, such as an older signed URL.
     package let rank: Int64
 
     package init(_ rawValue: String, rank: Int64 = 0) {
@@ -22,7 +22,7 @@ package enum TakeoverRule: Sendable {
 package enum ClaimRefusal: Error, Sendable, Equatable {
     /// Another identity publishes there.
     case nameTaken
-    /// The same identity took the name over too often in a short time: two devices fight for it.
+    /// The same identity took the name over too often in a short time. Two devices fight for it.
     case flapping
 }
 
@@ -43,7 +43,7 @@ package struct GracePeriods: Sendable {
     package init() {}
 }
 
-/// The pure part of a stream: its publisher, its timeline, its headers, and the fate of each frame.
+/// The pure part of a stream: its publisher, timeline and headers, and each frame's fate.
 ///
 /// ```
 /// idle --claim--> live --leave / media idle--> grace --claim--> live
@@ -150,7 +150,7 @@ package struct StreamState: Sendable {
         self.timeline.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
-        // The new encoder's pictures do not refer to the old one's, and the old one's end of sequence no longer counts.
+        // The new encoder's pictures do not refer to the old one's, whose end of sequence is void.
         self.heldEnd = []
         self.awaitsKeyframe = self.hasVideo
         items.append(.dropGOP)
@@ -319,7 +319,7 @@ package struct StreamState: Sendable {
         }
     }
 
-    /// Flushes once per silence, at most every ten seconds: pictures may be seconds apart on purpose.
+    /// Flushes once per silence, at most every ten seconds. Pictures may be seconds apart on purpose.
     private mutating func flush(nowMs: Int64, items: inout [Item]) {
         guard let flushMs = self.grace.flushMs, !self.isFlushed, self.phase != .idle, nowMs - self.lastMediaMs >= flushMs,
             nowMs - self.flushedMs >= Flush.leastIntervalMs, let last = self.timeline.lastTimestamp

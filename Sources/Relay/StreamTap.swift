@@ -1,10 +1,10 @@
 package import Media
 
-/// Receives a stream's frames without being a viewer: a muxer, a recorder, a link to another server.
+/// Receives a stream's frames without being a viewer. For example a muxer, a recorder or a link to another server.
 package protocol StreamTap: AnyObject, Sendable {
     /// Receives items, in order. On the stream's home loop, which waits: store them and return.
     func take(_ items: [TapItem])
-    /// Called ten times a second on the same loop, for work that is due when nothing arrives.
+    /// Called ten times a second on the same loop, for work due when nothing arrives.
     func sweep()
 }
 
@@ -25,8 +25,8 @@ package enum TapItem: Sendable {
 }
 
 extension RelayLoop {
-    /// Gives the tap the pictures that a joiner would get, then all that follows until ``remove(_:from:)``. Any thread. The caller keeps
-    /// the stream in use while the tap is there.
+    /// Gives the tap a joiner's pictures, then all that follows until ``remove(_:from:)``. Any thread. The caller keeps the stream in use
+    /// while the tap is there.
     package static func add(_ tap: any StreamTap, to stream: Stream) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id] else { return tap.take([.ended]) }

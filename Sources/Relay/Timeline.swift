@@ -79,7 +79,7 @@ package struct Timeline: Sendable, Equatable {
         }
         var mapped = timestamp &+ track.offset
         if track.offset != self.offset {
-            // The other kind jumped before: this one follows with the first frame that fits that clock better.
+            // The other kind jumped before: this one follows with the first frame closer to that clock.
             let other = timestamp &+ self.offset
             if track.distance(to: other, nowMs: nowMs) < track.distance(to: mapped, nowMs: nowMs) {
                 mapped = other
@@ -107,7 +107,7 @@ package struct Timeline: Sendable, Equatable {
         return track
     }
 
-    /// A stand-in for a kind's first frame after a publisher's return, which is measured by the kind that came first.
+    /// A stand-in for a kind's first frame after a publisher's return. It is measured by the kind that came first.
     private func laterTrack() -> Track? {
         guard self.floor > .min, let last = self.last else { return nil }
         return Track(offset: self.offset, last: max(last, self.floor) - 1, arrivalMs: self.lastArrivalMs)

@@ -1,18 +1,18 @@
 /// A viewer's way out: one connection, which may carry several viewers. Lives on the connection's event loop.
 package protocol ViewerSink: AnyObject {
-    /// Whether a message may be started: the connection is open, and no earlier message is pending.
+    /// Whether a message may be started. The connection is open then, and no earlier message is pending.
     var isReady: Bool { get }
     /// Direct writes that bypass this protocol for most messages; open only while ``isReady`` holds. `nil` when all goes through a channel.
     var line: DirectLine? { get }
     /// Writes as much as is accepted at once, starting at a message boundary. Returns the bytes accepted.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int
-    /// Finishes a message that `write` cut (or did not begin, when `offset` is 0), then calls `pump` again when there is room. A non-empty
+    /// Finishes a message that `write` cut, or did not begin when `offset` is 0. Calls `pump` again when there is room. A non-empty
     /// `header` replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
     func tell(_ viewer: Viewer, _ notice: StreamNotice)
     /// The viewer is over the age limit; its connection closes.
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64)
-    /// The loop has more viewers than it can carry and sheds this one; its connection closes.
+    /// The overloaded loop sheds this viewer; its connection closes.
     func shed(_ viewer: Viewer)
     /// Bytes that the kernel has accepted but not sent.
     func unsentBytes() -> Int
@@ -40,7 +40,7 @@ package final class Viewer {
     package internal(set) var gate = ViewerGate()
     package internal(set) var isPaused = false
     package private(set) var isDetached = false
-    /// Headers and metadata sent before the ring's messages; shared by all who joined at the same position.
+    /// Headers and metadata sent before the ring's messages. Shared by all who joined at the same position.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
     let joinedMs: Int64
@@ -137,7 +137,7 @@ package final class Viewer {
         self.headStart.moveOn(to: sequence < ring.head ? max(0, nowMs - ring[sequence].arrivalMs) : 0)
     }
 
-    /// Judges, after a sample of the kernel's queue, whether the viewer has read the pictures it started with.
+    /// Judges, after sampling the kernel's queue, whether the viewer has read its first pictures.
     func judgeBurst(in fanout: LoopFanout, limitMs: Int64, nowMs: Int64) {
         guard !self.headStart.isOver, let cursor = self.cursor else { return }
         let ring = fanout.ring
@@ -155,7 +155,7 @@ package final class Viewer {
         return min(behindMs - self.headStart.ms, self.stall.ms(nowMs: nowMs, lateMs: lateMs) + queuedMs)
     }
 
-    /// Age plus the time that the bytes in the kernel last at the stream's bit rate.
+    /// Age plus the play time of the bytes in the kernel, at the stream's bit rate.
     func behindMs(in ring: FanoutRing, bytesPerSecond: Int, nowMs: Int64) -> Int64 {
         let queuedMs = bytesPerSecond > 0 ? Int64(self.unsentBytes) * 1_000 / Int64(bytesPerSecond) : 0
         return self.ageMs(in: ring, nowMs: nowMs) + queuedMs

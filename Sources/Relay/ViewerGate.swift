@@ -1,4 +1,4 @@
-/// Decides which messages a viewer is sent: all, unless it asked for less or fell behind. A pure value.
+/// Decides which messages a viewer is sent. All, unless it asked for less or fell behind. A pure value.
 ///
 /// ```
 /// open --behind / joined without a keyframe / video switched on again--> waiting for a keyframe --keyframe--> open
@@ -28,7 +28,7 @@ package struct ViewerGate: Sendable, Equatable {
         self.wantsVideo = wanted
     }
 
-    /// Skips video up to the next keyframe at or after `sequence`; audio and headers go on.
+    /// Skips video up to the next keyframe at or after `sequence`. Audio and headers go on.
     package mutating func skipVideo(untilKeyframeFrom sequence: Int) {
         self.waitsForKeyframe = true
         self.earliestKeyframe = max(self.earliestKeyframe, sequence)

@@ -1,5 +1,4 @@
-/// Estimates how late a talker's audio arrives, and how long to hold it for even playback. Owned by a ``JitterBuffer``; a plain value. All
-/// in samples.
+/// Estimates how late a talker's audio arrives, and the delay for even playback. Owned by a ``JitterBuffer``; a plain value. All in samples.
 ///
 /// A run's transit is its arrival minus its place on the talker's timeline: the origin is unknown, only changes count. The least transit of
 /// the last 4 s is the ``base``, that of undelayed audio; it follows the drift of the talker's clock. The largest lateness against it in
@@ -10,10 +9,10 @@ struct ArrivalTiming: Sendable {
     private static let shrink: Int64 = 30
     /// Added to the lateness seen. A tick takes its 1,024 samples at once, and the next run may be another 10 ms later.
     private static let margin = Int64(TalkFormat.blockSamples) + 480
-    /// Samples after its start in which a talker is held back by at least ``JitterLimits/startMs``: 2 s.
+    /// Samples (2 s) after its start in which a talker is held for at least ``JitterLimits/startMs``.
     private static let learning: Int64 = 96_000
-    /// A hold-up longer than the largest delay is bad luck once, but a habit when repeated within 5 s. Then the delay is raised to its
-    /// maximum, so that each one loses less.
+    /// A hold-up beyond the largest delay is bad luck once, a habit when repeated within 5 s. Then the delay is raised to its maximum, so
+    /// that each one loses less.
     private static let habit: Int64 = 240_000
 
     private let least: Int64

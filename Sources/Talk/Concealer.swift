@@ -59,7 +59,7 @@ struct Concealer: Sendable {
         return sample
     }
 
-    /// Finds the lag at which the last 15 ms most resemble what came before: every fourth lag first, then all around the best.
+    /// Finds the lag at which the last 15 ms most resemble what came before. Tries every fourth lag, then all around the best.
     private static func period(of past: UnsafeBufferPointer<Float>) -> (period: Int, isVoiced: Bool) {
         var (best, bestValue) = (Self.periods.upperBound, Float(-1))
         for lag in stride(from: Self.periods.lowerBound, through: Self.periods.upperBound, by: 4) {

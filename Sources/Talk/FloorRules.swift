@@ -57,7 +57,7 @@ package struct FloorRules: Sendable {
         return self.events
     }
 
-    /// Discounts a stall up to now, in which nobody could be heard: it counts as nobody's silence.
+    /// Discounts a stall up to now, in which nobody could be heard. It counts as nobody's silence.
     package mutating func stoodStill(ms: Int64) {
         let ms = min(max(ms, 0), TalkFormat.bounded(.max))
         for index in self.holders.indices { self.holders[index].heardMs += ms }
@@ -78,7 +78,7 @@ package struct FloorRules: Sendable {
         return .none
     }
 
-    /// First instant at which ``FloorInput/tick`` has an effect, in milliseconds; nil when time alone changes nothing.
+    /// First instant, in milliseconds, at which ``FloorInput/tick`` has an effect. Nil when time alone changes nothing.
     package var nextDeadlineMs: Int64? { self.holders.compactMap { self.end(of: $0)?.atMs }.min() }
 
     // MARK: Time
@@ -244,7 +244,7 @@ package struct FloorRules: Sendable {
         return true
     }
 
-    /// Queues a holder that lost the floor through no fault of its own at the head of its role.
+    /// Queues a holder that lost the floor blamelessly at the head of its role.
     private mutating func putBack(_ holder: FloorHolder) {
         guard self.waiting.count < self.settings.maxQueue else { return self.tell(.denied, holder.id, .queueFull) }
         let index = self.waiting.firstIndex { $0.role <= holder.role } ?? self.waiting.count

@@ -8,7 +8,7 @@ enum Interpolator {
     private static let taps = 16
     private static let phases = TalkFormat.blockSamples
 
-    /// `input` is ``reach`` samples, the samples to be played, and ``reach`` samples again; `output` is 1,024 samples.
+    /// `input` is ``reach`` samples, the samples to be played, and ``reach`` samples again. `output` is 1,024 samples.
     static func fill(_ output: UnsafeMutableBufferPointer<Float>, from input: UnsafeBufferPointer<Float>) {
         let span = input.count - 2 * Self.reach
         guard output.count == Self.phases, span > 0, let target = output.baseAddress, let source = input.baseAddress else { return }
@@ -20,7 +20,7 @@ enum Interpolator {
                 // The first tap is 7 samples before the place.
                 let x = source + (position >> 10) + 1
                 let w = table + (position & 1_023) &* Self.taps
-                // Plain pointers and no loop: the fastest without optimisation, and a debug build must mix in real time.
+                // Plain pointers and no loop are fastest without optimisation; a debug build must mix in real time.
                 let one = x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3]
                 let two = x[4] * w[4] + x[5] * w[5] + x[6] * w[6] + x[7] * w[7]
                 let three = x[8] * w[8] + x[9] * w[9] + x[10] * w[10] + x[11] * w[11]

@@ -35,7 +35,7 @@ package struct JitterCounters: Sendable, Equatable {
     package var corrected: Int64 = 0
     /// Times that playback ran out of audio: late audio, or a talker's pause.
     package var underruns: Int64 = 0
-    /// Times that a talker's timeline was found anew, after timestamps that jumped or audio that came too late.
+    /// Times that a talker's timeline was found anew. Either timestamps jumped, or audio came too late.
     package var resyncs: Int64 = 0
     /// Runs received.
     package var runs: Int64 = 0
@@ -56,10 +56,10 @@ package struct JitterCounters: Sendable, Equatable {
 /// each tick takes a whole number of samples, 1,024 ± 10, so that at rest every sample is played exactly as it came. Audio over 100 ms
 /// later than the target is skipped.
 package struct JitterBuffer: Sendable {
-    /// Samples by which a tick's input may differ from 1,024: 1 %, or 10 % to lengthen a pause.
+    /// Samples by which a tick's input may differ from 1,024. That is 1 %, or 10 % to lengthen a pause.
     private static let correction: Int64 = 10
     private static let quietCorrection: Int64 = 100
-    /// Largest sample of a pause: 30 dB below the voice's peaks, between −50 and −36 dBFS.
+    /// Largest sample of a pause. It is 30 dB below the voice's peaks, between −50 and −36 dBFS.
     private static let quiet: ClosedRange<Float> = 0.003...0.016
     private static let pauseBelowVoice: Float = 0.03
     /// Share of the voice's peak that is left after a tick: half after 3 s.
@@ -157,7 +157,7 @@ package struct JitterBuffer: Sendable {
         self.queue.forget(before: self.read)
     }
 
-    /// Records audio that arrived but was not decoded, because too much came at once: it is dropped, not lost.
+    /// Records audio that arrived but was not decoded. Too much came at once, so it is dropped, not lost.
     package mutating func leaveOut(_ count: Int, timestampMs: Int64, arrivalUs: Int64) {
         guard count > 0 else { return }
         _ = self.place(count, timestampMs: TalkFormat.bounded(timestampMs), arrivalUs)
@@ -207,7 +207,7 @@ extension JitterBuffer {
             self.skip(to: min(due, self.queue.end))
             guard self.read < self.queue.end else { return nil }
         } else {
-            // Audio that is late for the target, but not too late, is played from its start: playback catches up later.
+            // Audio that is late for the target, but not too late, is played from its start. Playback catches up later.
             self.read = first
         }
         self.isPlaying = true
@@ -235,7 +235,7 @@ extension JitterBuffer {
         var wanted: Int64 = 0
         self.waited = excess > Self.tolerance ? self.waited + 1 : 0
         if isQuiet, excess > Self.tolerance, self.shortenPause(by: excess) { return }
-        // Once it corrects it goes on until little is left; it would start again and again at the edge.
+        // Corrects until little is left, or it would start again and again at the edge.
         if excess > 0 {
             let isEngaged = self.rate > 0 && excess > Self.shortage
             if isEngaged || self.waited > Self.patience || excess > Self.urgent {

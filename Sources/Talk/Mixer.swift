@@ -112,7 +112,7 @@ package struct Mixer: Sendable {
         self.duckers[id] = nil
     }
 
-    /// Fades a voice that stops in the middle of a wave from its last sample to zero, in place of a click.
+    /// Fades a voice that stops in mid-wave from its last sample to zero, to avoid a click.
     private mutating func rest(_ id: ParticipantID) {
         guard let end = self.ends[id], abs(end) > 1e-4 else { return }
         var samples = TalkBlock.silence.samples

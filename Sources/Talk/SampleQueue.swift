@@ -45,7 +45,7 @@ struct SampleQueue: Sendable {
         return first < self.end ? first : nil
     }
 
-    /// The piece at a position, and where it ends: audio or a hole; nil past the end.
+    /// The audio or hole at a position, and where it ends; nil past the end.
     func piece(at position: Int64) -> (isAudio: Bool, end: Int64)? {
         guard position < self.end else { return nil }
         guard position >= self.origin else { return (false, self.origin) }
@@ -67,7 +67,7 @@ struct SampleQueue: Sendable {
         range.lowerBound >= self.origin && range.upperBound <= self.end && !self.holes.contains { $0.overlaps(range) }
     }
 
-    /// Lends the samples of a range that lies within the queue; an empty buffer for any other.
+    /// Lends the samples of a range within the queue; an empty buffer for any other.
     func withSamples<Result>(_ range: Range<Int64>, _ body: (UnsafeBufferPointer<Float>) -> Result) -> Result {
         self.storage.withUnsafeBufferPointer { storage in
             guard range.lowerBound >= self.origin, range.upperBound <= self.end else {

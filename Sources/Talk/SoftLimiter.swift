@@ -13,7 +13,7 @@ package struct SoftLimiter: Sendable {
     private static let ceiling: Float = 0.9
     /// Samples over which a new gain is reached: 0.7 ms.
     private static let step = 32
-    /// Steps of 0.7 ms for which a peak is held, so that the gain does not follow a low voice's waveform.
+    /// Steps of 0.7 ms for which a peak is held. Otherwise the gain would follow a low voice's waveform.
     private static let hold = 24
     /// Share of the peak that is left after a step.
     private static let release: Float = 0.994

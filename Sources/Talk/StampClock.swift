@@ -1,4 +1,4 @@
-/// Lays a talker's runs out on a timeline by sample count, and finds holes from the timestamps.
+/// Lays out a talker's runs by sample count, and finds holes from their timestamps.
 ///
 /// Owned by a ``JitterBuffer``; a plain value. Samples are counted, because timestamps are rounded to milliseconds and some senders take
 /// them from a clock that jitters or drifts against their samples. The offset between stamps and count is followed slowly. A sudden
@@ -12,7 +12,7 @@ struct StampClock: Sendable {
 
     /// Where the next run starts if nothing is missing.
     private(set) var next: Int64 = 0
-    /// How far the stamps are ahead of the count, in sixteenths of a sample; nil before the first.
+    /// How far the stamps are ahead of the count, in sixteenths of a sample. Nil before the first.
     private var offset: Int64?
     /// The usual difference of a stamp, in sixteenths of a sample.
     private var noise: Int64 = 0

@@ -1,4 +1,4 @@
-/// A participant of a talk channel: 1 to 64 letters, digits, `_` and `-`, as in a stream's name.
+/// A participant of a talk channel. The name is 1 to 64 letters, digits, `_` and `-`, as in a stream's name.
 ///
 /// A plain value. `mix` and all names that begin with `mix-` are reserved for the mixes.
 package struct ParticipantID: Sendable, Hashable, Comparable, CustomStringConvertible {

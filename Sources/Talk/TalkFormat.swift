@@ -1,4 +1,4 @@
-/// The audio format of a talk channel: 48 kHz, mono, in ticks of 1,024 samples, the size of an AAC frame.
+/// The audio format of a talk channel. It is 48 kHz, mono, in ticks of 1,024 samples, the size of an AAC frame.
 package enum TalkFormat {
     /// Hz.
     package static let sampleRate = 48_000
@@ -24,7 +24,7 @@ package enum TalkFormat {
     /// A clock's microseconds as samples.
     static func samples(us: Int64) -> Int64 { Self.bounded(us) * 6 / 125 }
 
-    /// Clamps values of peers and clocks to 35 years of microseconds either way, so that arithmetic cannot overflow.
+    /// Clamps values of peers and clocks so that arithmetic cannot overflow. The range is 35 years of microseconds either way.
     static func bounded(_ value: Int64) -> Int64 { max(-(1 << 50), min(1 << 50, value)) }
 }
 

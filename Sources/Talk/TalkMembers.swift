@@ -99,12 +99,12 @@ package struct TalkMembers: Sendable {
         }
     }
 
-    /// Limit of participants with settings; beyond it the oldest setting of an absent one is dropped.
+    /// Limit of participants with settings. Beyond it the oldest setting of an absent one is dropped.
     private static let maxSettings = 512
     /// Takeovers within ``flappingMs`` after which the next is refused.
     private static let maxTakeovers = 3
     private static let flappingMs: Int64 = 30_000
-    /// Beginnings within ``flappingMs`` after which the next is refused: each is an event or two of the audit trail.
+    /// Beginnings within ``flappingMs`` after which the next is refused. Each is an event or two of the audit trail.
     private static let maxBeginnings = 30
 
     package init(limits: TalkLimits = TalkLimits()) {
@@ -203,14 +203,14 @@ package struct TalkMembers: Sendable {
     /// Sessions that play an address.
     package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value.address == address }.keys.sorted() }
 
-    /// The sessions to end when a participant is thrown out: its publishes, on air or about to be, the plays of its own mix, and all plays
-    /// by its credential.
+    /// The sessions to end when a participant is thrown out. These are its publishes, on air or about to be, the plays of its own mix, and
+    /// all plays by its credential.
     package func sessions(of id: ParticipantID) -> [Int64] {
         let plays = self.listening.filter { $0.value.address == .mixWithout(id) || $0.value.user == id }
         return (self.speaking[id]?.sessions ?? []) + plays.keys.sorted()
     }
 
-    /// Banned participants by name, each with the end of its ban in milliseconds of the caller's clock.
+    /// Banned participants by name, with the end of each ban. Milliseconds of the caller's clock.
     package func forbidden(nowMs: Int64) -> [(id: ParticipantID, untilMs: Int64)] {
         self.settings.keys.compactMap { id in self.forbiddenUntil(id, nowMs: nowMs).map { (id, $0) } }.sorted {
             $0.id.rawValue < $1.id.rawValue
@@ -230,7 +230,7 @@ package struct TalkMembers: Sendable {
     /// Overrides the credential's role.
     package mutating func setRole(_ id: ParticipantID, _ role: TalkRole) { self.set(id) { $0.role = role } }
 
-    /// Bans a participant until a time, in milliseconds of the caller's clock; nil lifts the ban. Ends no session.
+    /// Bans a participant until a time in milliseconds of the caller's clock; nil lifts the ban. Ends no session.
     package mutating func forbid(_ id: ParticipantID, untilMs: Int64?) { self.set(id) { $0.forbiddenUntilMs = untilMs } }
 
     package func isMuted(_ id: ParticipantID) -> Bool { self.settings[id]?.isMuted ?? false }
