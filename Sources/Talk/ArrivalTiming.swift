@@ -1,4 +1,5 @@
-/// Estimates how late a talker's audio arrives, and the delay for even playback. Owned by a ``JitterBuffer``; a plain value. All in samples.
+/// Estimates how late a talker's audio arrives, and the delay for even playback. Owned by a ``JitterBuffer``; a plain value. All in
+/// samples.
 ///
 /// A run's transit is its arrival minus its place on the talker's timeline: the origin is unknown, only changes count. The least transit of
 /// the last 4 s is the ``base``, that of undelayed audio; it follows the drift of the talker's clock. The largest lateness against it in
