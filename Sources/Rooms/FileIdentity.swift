@@ -5,19 +5,19 @@ import Musl
 #else
 import Darwin
 #endif
-// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `stat`.
+// CoreFoundation, not the C library, defines `stat` if the compiler has already read Foundation.
 #if canImport(CoreFoundation)
 import CoreFoundation
 #endif
 
-/// Which file a path names: its device and inode. A value.
+/// The device and inode of the file at a path; both decide equality. A value.
 struct FileIdentity: Equatable, Sendable {
     private let device: UInt64
     private let inode: UInt64
     /// Bytes.
     let size: Int64
 
-    /// Nil when there is no such file.
+    /// Nil if the file does not exist or `stat` fails.
     init?(path: String) {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }

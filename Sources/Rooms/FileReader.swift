@@ -6,12 +6,12 @@ import Musl
 import Darwin
 #endif
 
-/// Reads a file from its beginning; closes it when it goes. Blocks.
+/// Reads a file from its beginning and closes it on deinit. Blocks.
 final class FileReader {
     private let path: String
     private let descriptor: Int32
 
-    /// Nil: it cannot be opened.
+    /// Nil if the file cannot be opened.
     init?(path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -21,7 +21,7 @@ final class FileReader {
 
     deinit { close(self.descriptor) }
 
-    /// As many bytes; fewer at the end of the file.
+    /// Reads `count` bytes, or fewer at the end of the file.
     func read(_ count: Int) throws(FileFailure) -> [UInt8] {
         var failure: FileFailure?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
@@ -43,7 +43,7 @@ final class FileReader {
     }
 }
 
-/// The system's, whose name the method hides.
+/// Calls the system's `read`, which the method of the same name hides.
 private func readBytes(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     read(descriptor, buffer.baseAddress, buffer.count)
 }

@@ -1,6 +1,6 @@
 import GRDB
 
-/// Who got or lost the right to speak in a room's talk channel: what its audit trail is made of.
+/// One decision about the floor, the right to speak in a room's talk channel. Its event goes to the audit trail.
 package struct FloorRecord: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case granted, denied, revoked, released
@@ -17,15 +17,15 @@ package struct FloorRecord: Sendable, Equatable {
 
     package var kind: Kind
     package var user: String
-    /// A word of the floor's rules: why.
+    /// The reason, as a word of the floor's rules.
     package var reason: String
     /// "open" or "ptt".
     package var mode: String
-    /// How long it was held, when it is given back.
+    /// How long the floor was held; nil unless it was released or revoked.
     package var heldMs: Int64?
-    /// Whoever took it away or gave it: another participant or an API token; nil for rules alone.
+    /// The other participant or the API token that caused this; nil for rules alone.
     package var by: String?
-    /// The API token whose call did this; nil when none did.
+    /// The API token whose call caused this; nil if none did.
     package var caller: String?
 
     package init(
@@ -42,7 +42,7 @@ package struct FloorRecord: Sendable, Equatable {
 }
 
 extension RoomRegistry {
-    /// Makes an event of each. Ordered as called, from any thread; does not wait. Of rooms that are gone, nothing is kept.
+    /// Stores an event per record, in submission order, or none if the room is gone. Any thread; does not wait.
     package nonisolated func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) {
         guard !records.isEmpty else { return }
         self.submit(trail: 512 * records.count) { try $0.floorChanged(roomID, records) }
@@ -50,7 +50,7 @@ extension RoomRegistry {
 }
 
 extension StoreAccess {
-    /// Whose last word in the room's audit trail is that they got the floor.
+    /// Users whose last floor event in the room's audit trail is a grant.
     fileprivate func floorHolders(of id: RoomID) throws -> [(user: String, mode: String, sinceMs: Int64)] {
         let kinds = [FloorRecord.Kind.granted, .released, .revoked].map(\.event.rawValue)
         return try self.all(
@@ -66,7 +66,7 @@ extension StoreAccess {
 }
 
 extension RoomWork {
-    /// The last run ended without its word: who had the floor then has it no more. Each grant in the trail has its end.
+    /// Releases floors that the last run left granted. Each grant in the trail gets its end.
     func closeFloor(of room: inout Room) throws {
         let holders = try self.store.floorHolders(of: room.id)
         guard !holders.isEmpty else { return }

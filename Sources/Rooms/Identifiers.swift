@@ -1,10 +1,10 @@
-/// A value that a caller gave and that breaks a rule: what API and command line show.
+/// A caller's invalid value. The API and the command line show it.
 package struct FieldError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// As the caller named it: "title", "policy.grace".
+    /// The field's name as the caller uses it: "title", "policy.grace".
     package let field: String
-    /// What was given, shortened; empty when nothing was.
+    /// The given value, shortened; empty if there was none.
     package let value: String
-    /// What is expected, in words: "at most 200 bytes".
+    /// The expected value in plain language: "at most 200 bytes".
     package let rule: String
 
     package init(_ field: String, _ value: String, _ rule: String) {
@@ -18,7 +18,7 @@ package struct FieldError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Names a room, for good: an ended room's id is free again after its retention. 1–64 of `A–Z a–z 0–9 _ -`.
+/// The id of a room, which never changes: 1–64 of `A–Z a–z 0–9 _ -`. After an ended room's retention it is free again.
 package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let rawValue: String
 
@@ -27,10 +27,10 @@ package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
         self.rawValue = text
     }
 
-    /// From the store, where it has been checked.
+    /// Makes an id from the store, where it was already checked.
     init(stored text: String) { self.rawValue = text }
 
-    /// "r" and 59 random bits, in letters and digits of which none look alike.
+    /// Returns "r" and 12 random letters and digits (59 bits), none of which look alike.
     package static func random() -> RoomID {
         let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789")
         return RoomID(stored: "r" + String((0..<12).map { _ in alphabet[Int.random(in: alphabet.indices)] }))
@@ -63,7 +63,7 @@ package struct StreamPath: Hashable, Sendable, CustomStringConvertible {
         self.name = name
     }
 
-    /// "app/name"; nil without both parts.
+    /// Splits "app/name"; nil without both parts.
     package init?(_ path: String) {
         guard let slash = path.firstIndex(of: "/"), slash != path.startIndex, path.index(after: slash) != path.endIndex else { return nil }
         self.app = String(path[..<slash])
@@ -73,7 +73,7 @@ package struct StreamPath: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(self.app)/\(self.name)" }
 }
 
-/// One push: from admission to its end. Begin and end of it share this number; it grows with every push and is never used twice.
+/// The number of one push, from admission to end. Its begin and end share it; it grows with every push and is never reused.
 package struct PushSequence: Hashable, Sendable, Comparable {
     package let rawValue: Int64
     package init(_ rawValue: Int64) { self.rawValue = rawValue }

@@ -1,45 +1,45 @@
 import Synchronization
 
-/// One thing to be done to the store, with whoever waits for it.
+/// A unit of work on the store, with its caller's completion.
 struct Operation {
     enum Kind {
-        /// A call; refused when too many wait.
+        /// A call; rejected when too many are queued.
         case call
-        /// What happened already: tried again until the store takes it, unless there is no place to wait.
+        /// A report of something that already happened. Retried until the store accepts it, unless the queue has no room.
         case fact
-        /// The same, of an audit trail, on which nothing else rests: the first to go when too much waits.
+        /// A fact of an audit trail. Nothing depends on it, so a full queue drops it first.
         case trail
 
         var isFact: Bool { self != .call }
     }
     let kind: Kind
-    /// Roughly what it takes in memory while it waits.
+    /// Approximate memory use while queued.
     var bytes = 512
     /// When it was submitted, by the registry's clock.
     let now: Int64
-    /// Runs inside the batch's transaction; returns what is to be done once it is committed.
+    /// Runs inside the batch's transaction; returns a closure to run after the commit.
     let run: @Sendable (RoomWork) throws -> @Sendable () -> Void
     let fail: @Sendable (any Error) -> Void
 }
 
-/// What waits for the registry's queue, in the order of submission. Any thread.
+/// The registry's queue of operations, in submission order. Any thread.
 ///
-/// While the store takes nothing (a full disk) facts wait, up to a number and to a size. Past either the oldest of the trail's go, and when
-/// there are none the oldest of all, an eighth of the bound at once; they are counted.
+/// Facts stay queued while the store accepts no writes (a full disk). Their count and bytes are limited. Above either limit the queue drops
+/// an eighth of the limit at once: the oldest of the trail, then the oldest facts. It counts them.
 final class Intake: Sendable {
     struct Limits: Sendable {
-        /// Calls that may wait.
+        /// Maximum queued calls.
         var calls = 100_000
-        /// Facts that may wait, and their bytes.
+        /// Maximum queued facts, and their bytes.
         var facts = 50_000
         var factBytes = 32 << 20
     }
 
     fileprivate struct State {
         var operations: [Operation] = []
-        /// Of `operations`, in front, that were taken.
+        /// Operations at the front of `operations` that were already taken.
         var head = 0
-        /// Taken, not done yet.
+        /// Operations taken but not done yet.
         var taken = 0
         var facts = 0
         var factBytes = 0
@@ -54,13 +54,13 @@ final class Intake: Sendable {
 
     enum Answer { case accepted(schedule: Bool), full, stopped }
 
-    /// Operations that wait, and those being carried out.
+    /// The number of operations queued or running.
     var waiting: Int { self.state.withLock { $0.operations.count - $0.head + $0.taken } }
 
-    /// Facts that wait, their bytes, and how many were dropped since the start.
+    /// Queued facts, their bytes, and how many were dropped since the start.
     var facts: (waiting: Int, bytes: Int, dropped: Int) { self.state.withLock { ($0.facts, $0.factBytes, $0.dropped) } }
 
-    /// The clock is read while the order is fixed, so that times never go back from one operation to the next.
+    /// Queues an operation. Reads the clock under the lock, so that times never decrease from one operation to the next.
     func submit(_ kind: Operation.Kind, clock: RoomClock, _ make: (Int64) -> Operation) -> Answer {
         var surplus: [Operation] = []
         let answer = self.state.withLock { state -> Answer in
@@ -77,7 +77,7 @@ final class Intake: Sendable {
         return answer
     }
 
-    /// At most so many, oldest first. The drain stays scheduled.
+    /// Removes and returns at most `limit` operations, oldest first. The drain stays scheduled.
     func take(_ limit: Int) -> [Operation] {
         self.state.withLock { state in
             let batch = Array(state.operations[state.head...].prefix(limit))
@@ -92,7 +92,7 @@ final class Intake: Sendable {
         }
     }
 
-    /// What was taken is done. True: there is more to do now, and the drain runs again.
+    /// Marks the taken operations as done. True if more are queued; the drain then runs again.
     func done() -> Bool {
         self.state.withLock { state in
             state.taken = 0
@@ -101,8 +101,8 @@ final class Intake: Sendable {
         }
     }
 
-    /// The store took nothing: these wait again, in front. Returns the calls that wait too, which are to be told. The drain is to run again in
-    /// a while, and counts as scheduled.
+    /// Puts facts that the store did not accept back in front. Returns the queued calls, which the caller fails. The drain counts as
+    /// scheduled; the caller runs it again after a while.
     func putBack(_ facts: [Operation]) -> [Operation] {
         var surplus: [Operation] = []
         let calls = self.state.withLock { state -> [Operation] in
@@ -118,7 +118,7 @@ final class Intake: Sendable {
         return calls
     }
 
-    /// Nothing is accepted from now on; `last` goes behind everything. False: stopped before.
+    /// Stops accepting operations and queues `last` behind all others. `first` is false if already stopped.
     func stop(_ last: Operation) -> (first: Bool, schedule: Bool) {
         self.state.withLock { state in
             guard !state.isStopped else { return (false, false) }
@@ -131,7 +131,7 @@ final class Intake: Sendable {
 
     private func takeSurplus(_ state: inout State) -> [Operation] {
         guard state.facts > self.limits.facts || state.factBytes > self.limits.factBytes else { return [] }
-        // Of what is too much, an eighth at once.
+        // Drops down to seven eighths of an exceeded limit.
         let facts = state.facts > self.limits.facts ? self.limits.facts / 8 * 7 : self.limits.facts
         let bytes = state.factBytes > self.limits.factBytes ? self.limits.factBytes / 8 * 7 : self.limits.factBytes
         var surplus: [Operation] = []

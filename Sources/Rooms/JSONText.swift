@@ -53,7 +53,7 @@ struct JSONText {
     }
 }
 
-/// Tells whether text is one JSON value, strictly by RFC 8259, nested no deeper than a limit.
+/// Checks that text is one JSON value, strictly by RFC 8259, within a nesting limit.
 struct JSONChecker {
     private let bytes: [UInt8]
     private var at = 0
@@ -64,7 +64,7 @@ struct JSONChecker {
         self.maxDepth = maxDepth
     }
 
-    /// True for a JSON object and nothing after it. Depth of the object itself is 1.
+    /// True for a JSON object with nothing after it. The object itself has depth 1.
     static func isObject(_ text: String, maxDepth: Int) -> Bool {
         var checker = JSONChecker(text, maxDepth: maxDepth)
         checker.space()

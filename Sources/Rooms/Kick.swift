@@ -1,24 +1,24 @@
 import GRDB
 import Synchronization
 
-/// A user who was thrown out of a room and may not come back before its time. A value.
+/// A kicked user, barred from a room until a given time. A value.
 package struct Kick: Sendable, Equatable {
     package let roomID: RoomID
     package let user: String
     /// Milliseconds since 1970.
     package let until: Int64
 
-    /// Of a call that says nothing else: longer than a client that tries again by itself takes.
+    /// The default for calls without a duration: longer than a client's automatic retry takes.
     package static let defaultMs: Int64 = 10_000
     package static let longestMs: Int64 = 7 * 86_400_000
-    /// Of a room; above it those that end first go.
+    /// The limit per room. Above it, the kicks that end first are dropped.
     static let mostPerRoom = 512
 }
 
-/// Who may not play in which room now, in memory: asked at every join, on event loops. Any thread.
+/// The kicked users of each room, in memory. Any thread; event loops query it at every join.
 final class KickTable: Sendable {
     private struct Rows {
-        /// By "app/name" of the room's streams.
+        /// Keyed by "app/name" of the rooms' streams.
         var rooms: [String: RoomID] = [:]
         var kicks: [RoomID: [String: Int64]] = [:]
     }
@@ -44,7 +44,7 @@ final class KickTable: Sendable {
         }
     }
 
-    /// Instead of all that there is.
+    /// Replaces the whole table.
     func replace(with kicks: [(kick: Kick, paths: [StreamPath])], now: Int64) {
         self.rows.withLock { $0 = Rows() }
         self.apply(kicks, now: now)
@@ -58,7 +58,7 @@ final class KickTable: Sendable {
         }
     }
 
-    /// Until when, in milliseconds since 1970.
+    /// The kick's end, in milliseconds since 1970.
     func until(_ user: String, room: RoomID, now: Int64) -> Int64? {
         self.rows.withLock { rows in rows.kicks[room]?[user].flatMap { $0 > now ? $0 : nil } }
     }
@@ -75,7 +75,7 @@ extension StoreAccess {
         }
     }
 
-    /// A longer one that is there already stays.
+    /// Stores a kick; an existing longer one stays.
     func setKick(_ kick: Kick, now: Int64) throws {
         try self.run("DELETE FROM kicks WHERE until <= ?", [now])
         try self.run(
@@ -90,7 +90,7 @@ extension StoreAccess {
             """, [kick.roomID.rawValue, Kick.mostPerRoom])
     }
 
-    /// Those that are not over, with a stream of their room each.
+    /// Kicks that are not over, one entry for each stream of the room.
     func kicks(now: Int64) throws -> [(kick: Kick, paths: [StreamPath])] {
         try self.all(
             """
@@ -104,7 +104,7 @@ extension StoreAccess {
 }
 
 extension RoomRegistry {
-    /// Until when this user may not play the stream, having been thrown out of its room; nil: it may. From memory, for every join.
+    /// The end of this user's kick from the stream's room; nil if the user may play. Reads memory, for use at every join.
     package nonisolated func keptOut(_ user: String, of path: String) -> Int64? {
         self.kickTable.until(user, path: path, now: self.clock.now())
     }

@@ -2,20 +2,20 @@ import GRDB
 
 /// The schema's history: each step is final once released.
 enum Migrations {
-    /// Of the newest schema: the number that its steps' names begin with.
+    /// The newest schema version: the number at the start of its steps' names.
     static let version = 9
 
-    /// The schema that the store has; 0: none yet.
+    /// The store's schema version; 0 if it has none yet.
     static func version(_ db: Database) throws -> Int {
         try self.all.appliedIdentifiers(db).compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }.max() ?? 0
     }
 
     private static let first = "1 rooms"
 
-    /// Whether the tables are another program's.
+    /// Whether the tables belong to another program.
     static func areForeign(_ db: Database) throws -> Bool {
         guard try !self.all.appliedIdentifiers(db).contains(self.first) else { return false }
-        // A process that was killed as it made the store may have left the table of migrations alone.
+        // A process killed while creating the store may have left only the migrations table.
         let sql =
             #"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'grdb_migrations' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"#
         return try Int.fetchOne(db, sql: sql) ?? 0 > 0
@@ -54,7 +54,7 @@ enum Migrations {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// What calls have set for participants of talk channels.
+    /// API settings for participants of talk channels.
     private static let talkMembers = """
         CREATE TABLE talk_members (
             room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
@@ -67,8 +67,8 @@ enum Migrations {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Where room time stood; what the age of pending notices counts from, where the clock has moved it; indexes that find what is old in
-    /// whatever order it came. What a deleted room has left behind goes.
+    /// Adds the clock's mark and `kept_from`, where pending notices' age starts after a clock move. Adds indexes that find old rows in any
+    /// order of arrival, and deletes what removed rooms left behind.
     private static let clock = """
         CREATE TABLE clock (
             id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
@@ -83,7 +83,7 @@ enum Migrations {
         \(orphans)
         """
 
-    /// What belongs to rooms that are not there.
+    /// Deletes rows of rooms that no longer exist.
     static let orphans = """
         DELETE FROM talk_settings WHERE room_id NOT IN (SELECT id FROM rooms);
         DELETE FROM talk_members WHERE room_id NOT IN (SELECT id FROM rooms);
@@ -93,7 +93,7 @@ enum Migrations {
         DELETE FROM room_words WHERE rowid NOT IN (SELECT row FROM rooms);
         """
 
-    /// Who was thrown out of a room and may not come back yet.
+    /// Kicked users who may not return yet.
     private static let kicks = """
         CREATE TABLE kicks (
             room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
@@ -103,7 +103,7 @@ enum Migrations {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Recordings that a call began, while they are not over.
+    /// Unfinished recordings that calls began.
     private static let recordingOrders = """
         ALTER TABLE rooms ADD COLUMN policy_record INTEGER NOT NULL DEFAULT 0;
         CREATE TABLE recording_orders (
@@ -136,7 +136,7 @@ enum Migrations {
         CREATE INDEX snapshots_taken ON snapshots(taken_at, row);
         """
 
-    /// The URL holds the other server's credential: as secret as the keys beside this file.
+    /// The URL holds the other server's credential. It is as secret as the keys beside this file.
     private static let relayTasks = """
         CREATE TABLE relay_tasks (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -149,8 +149,8 @@ enum Migrations {
         ) STRICT;
         """
 
-    /// Every list order has an index behind each filter, so that a page costs the same wherever it lies. Lists that leave state or
-    /// public open read one range per value and merge them.
+    /// Every list order and filter has an index, so that all pages cost the same. Lists without a filter on state or visibility read one
+    /// range per value and merge them.
     private static let rooms = """
         CREATE TABLE rooms (
             row INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -366,7 +366,7 @@ enum Migrations {
         CREATE INDEX answers_created ON answers(created_at);
         """
 
-    /// Of a task the files that it has so far, by part.
+    /// The files of each task so far, numbered by part.
     private static let recordings = """
         CREATE TABLE recordings (
             row INTEGER PRIMARY KEY AUTOINCREMENT,

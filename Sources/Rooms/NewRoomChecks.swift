@@ -1,8 +1,8 @@
-/// Text for people, as titles are: what may not stand in it. Pure; any thread.
+/// The characters that text for people, such as titles, must not contain. Pure; any thread.
 ///
-/// Control characters, line separators, bidi controls, and what is there and cannot be seen (Unicode's Default_Ignorable_Code_Point). Left in
-/// is what text is written with: joiners, of Persian, Indic scripts and emoji; variation selectors; tags, of which flags are made. It does
-/// no harm where nothing is found by its name.
+/// These are control characters, line separators, bidi controls and invisible characters (Unicode's Default_Ignorable_Code_Point). Those
+/// that writing needs are allowed: joiners (Persian, Indic scripts, emoji), variation selectors, and tags (flags). They do no harm where
+/// nothing is looked up by the text.
 package enum PlainText {
     package static let refused: [ClosedRange<UInt32>] = [
         0...0x1F, 0x7F...0x9F, 0xAD...0xAD, 0x34F...0x34F, 0x61C...0x61C, 0x115F...0x1160, 0x17B4...0x17B5, 0x200B...0x200B,
@@ -18,13 +18,13 @@ package enum PlainText {
     }
 }
 
-/// The limits of what callers may say about rooms. Lengths are in Unicode code points, as JSON Schema counts them.
+/// Limits on callers' input about rooms. Lengths are in Unicode code points, as JSON Schema counts them.
 package enum RoomLimits {
     package static let titleLength = 200
     package static let nickLength = 100
     package static let tokenNameLength = 64
     package static let searchLength = 200
-    /// Of app and name each, in calls. RTMP allows 256 bytes for both: a longer name can be asked for and is never there.
+    /// The limit for app and name each, in calls. RTMP allows 256 bytes each, so a call may name a stream that cannot exist.
     package static let streamNameLength = 255
     package static let customBytes = 4_096
     static let customDepth = 32

@@ -1,6 +1,6 @@
 import Crypto
 
-/// A webhook target: where a kind of notice goes. From the configuration.
+/// A configured webhook target and the format of its notices.
 package struct WebhookTarget: Sendable, Equatable {
     package enum Format: String, Sendable, CaseIterable {
         /// Event, numbered and signed with HMAC-SHA256.
@@ -10,7 +10,7 @@ package struct WebhookTarget: Sendable, Equatable {
     }
     package let url: String
     package let format: Format
-    /// What log, API and command line call it: its URL is often a secret. The same for the same URL after every restart.
+    /// The target's name in logs, API and command line, as its URL is often secret. Depends only on URL and format.
     package let id: String
     package init(url: String, format: Format) {
         self.url = url
@@ -20,7 +20,7 @@ package struct WebhookTarget: Sendable, Equatable {
     }
 }
 
-/// A notice on its way to a webhook: stored with its event, gone from the queue only when delivered or given up.
+/// A notice for a webhook. Stored with its event; leaves the queue only when delivered or given up.
 package struct OutboxEntry: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable { case pending, delivered, failed }
     package let id: Int64
@@ -30,14 +30,14 @@ package struct OutboxEntry: Sendable, Equatable {
     package let attempts: Int
     /// When the next attempt is due.
     package let dueAt: Int64
-    /// HTTP status of the last attempt; nil without an answer.
+    /// HTTP status of the last attempt; nil if there was no answer.
     package let lastStatus: Int?
     package let lastError: String?
     package let lastAttemptAt: Int64?
-    /// Of the last attempt.
+    /// Duration of the last attempt.
     package let durationMs: Int64?
     package let deliveredAt: Int64?
 
-    /// Any 2xx: what a target answers besides is its own affair.
+    /// Whether the status is 2xx; the rest of the answer does not matter.
     package static func isDelivered(_ status: Int?) -> Bool { status.map { (200...299).contains($0) } ?? false }
 }

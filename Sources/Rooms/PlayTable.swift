@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The streams that nobody may play now, in memory: asked at every join, on event loops. Any thread.
+/// The streams that nobody may play now, in memory. Any thread; event loops query it at every join.
 final class PlayTable: Sendable {
     enum Change {
         case closed(StreamPath, Bool)

@@ -1,24 +1,24 @@
-/// How far a recording's file has come.
+/// The state of a recording's file.
 package enum RecordingState: String, Sendable, CaseIterable {
     /// Being written, fragment by fragment.
     case recording
-    /// Complete; its index is being put in front.
+    /// Complete; its index is being moved to the front.
     case finishing
     case finished
-    /// It ended before its time; what had come until then is in the file.
+    /// Ended early; the file holds the media received until then.
     case failed
-    /// The file is gone; the row stays for the length of the history.
+    /// The file was removed; the row stays for the length of the history.
     case deleted
 }
 
 /// Why a recording's file ended.
 package enum RecordingEnd: String, Sendable, CaseIterable {
-    /// By the API.
+    /// Stopped by the API.
     case stopped
     case streamEnded = "stream_ended"
-    /// The next file goes on where it ends.
+    /// The next file continues where this one ends.
     case split
-    /// Other codecs or formats came, which go to a file of their own.
+    /// The codecs or formats changed, which requires a new file.
     case mediaChanged = "media_changed"
     case serverShutdown = "server_shutdown"
     case serverRestart = "server_restart"
@@ -27,15 +27,15 @@ package enum RecordingEnd: String, Sendable, CaseIterable {
     case diskFull = "disk_full"
     /// The folder or the file cannot be written.
     case unwritable
-    /// The process may open hardly any file more.
+    /// The process is near its limit of open files.
     case noDescriptors = "no_descriptors"
-    /// The index of recordings took nothing for too long.
+    /// The index of recordings accepted no writes for too long.
     case storeFailed = "store_failed"
-    /// Nothing of the stream can be put into MP4.
+    /// None of the stream's media can be put into MP4.
     case unsupportedMedia = "unsupported_media"
-    /// It ended before its first fragment was whole.
+    /// Ended before its first fragment was complete.
     case empty
-    /// The file is not there any more.
+    /// The file no longer exists.
     case fileMissing = "file_missing"
 
     package var isFailure: Bool {
@@ -46,7 +46,7 @@ package enum RecordingEnd: String, Sendable, CaseIterable {
     }
 }
 
-/// Which stream is recorded, from a start to an end: one file, or several one after the other.
+/// A stream's recording from start to end, in one or more consecutive files.
 package struct RecordingTask: Sendable, Equatable {
     /// 16 hexadecimal digits.
     package let id: String
@@ -63,15 +63,15 @@ package struct RecordingTask: Sendable, Equatable {
     }
 }
 
-/// A recording that a call began. It stays until the recording ends by anything but the server's own end: then it goes on, with another file,
-/// when its stream is back. A value.
+/// A recording started by a call. It survives the server's own end and continues in another file when its stream is back; any other end
+/// removes it. A value.
 package struct RecordingOrder: Sendable, Equatable {
     package let task: RecordingTask
     /// Milliseconds since 1970.
     package let startedAt: Int64
-    /// Files so far.
+    /// Number of files so far.
     package let parts: Int
-    /// There are frames in one of them.
+    /// Whether any of the files has frames.
     package let isStarted: Bool
 
     package init(task: RecordingTask, startedAt: Int64, parts: Int = 0, isStarted: Bool = false) {
@@ -82,7 +82,7 @@ package struct RecordingOrder: Sendable, Equatable {
     }
 }
 
-/// What is in a recording's file.
+/// The codecs and picture size of a recording's file.
 package struct RecordingMedia: Sendable, Equatable {
     package var videoCodec: String?
     package var audioCodec: String?
@@ -103,29 +103,29 @@ package struct Recording: Sendable, Equatable {
     /// 16 hexadecimal digits.
     package let id: String
     package let task: RecordingTask
-    /// Counts the task's files, from 1.
+    /// The file's number within its task, from 1.
     package let part: Int
     package var state: RecordingState
-    /// Nil while it is being written.
+    /// Nil while the file is being written.
     package var reason: RecordingEnd?
-    /// Below the recordings' folder.
+    /// Path below the recordings' folder.
     package let file: String
-    /// Milliseconds since 1970, of its first frame.
+    /// Time of the first frame, in milliseconds since 1970.
     package let startedAt: Int64
-    /// Milliseconds since 1970, of its last frame.
+    /// Time of the last frame, in milliseconds since 1970.
     package var endedAt: Int64?
     package var durationMs: Int64
-    /// Of the file; 0 while it is being written.
+    /// Size of the file; 0 while it is being written.
     package var bytes: Int64
     package let media: RecordingMedia
-    /// Frames left out because the disk was too slow.
+    /// Frames dropped because the disk was too slow.
     package var droppedFrames: Int64
-    /// The index stands in front of the media.
+    /// Whether the index precedes the media.
     package var isSeekable: Bool
-    /// Its place in lists; grows, and is never used twice.
+    /// Position in lists; grows and is never reused.
     package let row: Int64
 
-    /// A new one, being written.
+    /// Makes a recording whose file is being written.
     package init(
         id: String, task: RecordingTask, part: Int, file: String, startedAt: Int64, media: RecordingMedia, row: Int64 = 0
     ) {
@@ -144,7 +144,7 @@ package struct Recording: Sendable, Equatable {
     }
 }
 
-/// How a recording's file ended, as its writer knows.
+/// The end of a recording's file, as its writer reports it.
 package struct RecordingOutcome: Sendable, Equatable {
     package let end: RecordingEnd
     /// Milliseconds since 1970.
@@ -167,9 +167,9 @@ package struct RecordingQuery: Sendable, Equatable {
     package var room: String?
     package var app: String?
     package var name: String?
-    /// Nil: all but deleted ones.
+    /// Nil selects all but deleted ones.
     package var state: RecordingState?
-    /// The `row` of the last one of the page before.
+    /// The `row` of the previous page's last recording.
     package var after: Int64?
     package var limit = 100
     package init() {}

@@ -1,4 +1,4 @@
-/// What became of a relay task. A value.
+/// A change of a relay task's link. A value.
 package struct RelayChange: Sendable, Equatable {
     package enum Kind: Sendable, Equatable { case started, connected, interrupted, stopped }
 
@@ -28,14 +28,14 @@ package struct RelayChange: Sendable, Equatable {
 }
 
 extension RoomRegistry {
-    /// A link to another server has changed. Ordered as called, from any thread; does not wait.
+    /// Stores an event for a change of a link, in submission order. Any thread; does not wait.
     package nonisolated func relayChanged(_ change: RelayChange) {
         self.submit(trail: 2_048) { try $0.relayChanged(change) }
     }
 }
 
 extension RoomWork {
-    /// In the order of the stream's room, when there is one.
+    /// Adds the event to the stream's room if there is one.
     func relayChanged(_ change: RelayChange) throws {
         var data = JSONText()
         data.add("app", change.path.app)

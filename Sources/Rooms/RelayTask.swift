@@ -1,21 +1,21 @@
 import GRDB
 
-/// A link to another server that was asked for: it is kept up until it is deleted, across restarts. A value.
+/// A requested link to another server, kept up across restarts until it is deleted. A value.
 package struct RelayTask: Sendable, Equatable {
     package enum Direction: String, Sendable, CaseIterable, Codable {
-        /// The stream goes on to the other server.
+        /// Sends the stream to the other server.
         case push
-        /// The stream comes from there.
+        /// Fetches the stream from the other server.
         case pull
     }
 
     package let id: Int64
     package let direction: Direction
-    /// The stream here.
+    /// The local stream.
     package let path: StreamPath
-    /// The other server's address of it, with its credential: never logged, never listed. As the store has it, or as it is.
+    /// The stream's address on the other server, with its credential; never logged or listed. Sealed as stored, or plain.
     package let url: String
-    /// A pull that runs only while somebody plays.
+    /// Whether a pull runs only while somebody plays.
     package let onDemand: Bool
     /// Milliseconds since 1970.
     package let createdAt: Int64
@@ -29,7 +29,7 @@ package struct RelayTask: Sendable, Equatable {
         self.createdAt = createdAt
     }
 
-    /// The same with the address as it is, or as the store is to have it.
+    /// A copy with the sealed or the plain form of the address.
     package func with(url: String) -> RelayTask {
         RelayTask(
             id: self.id, direction: self.direction, path: self.path, url: url, onDemand: self.onDemand, createdAt: self.createdAt)
@@ -37,7 +37,7 @@ package struct RelayTask: Sendable, Equatable {
 }
 
 extension RoomLimits {
-    /// Links to other servers at a time; each has a thread.
+    /// Maximum links to other servers; each has a thread.
     package static let relayTasks = 200
 }
 
@@ -64,7 +64,7 @@ extension StoreAccess {
     }
 
     func setRelayTask(_ id: Int64, url: String) throws {
-        // What stood there goes from the file, too.
+        // Overwrites the former text in the file, too.
         try self.db.execute(sql: "PRAGMA secure_delete = ON")
         try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
     }
@@ -85,19 +85,19 @@ extension RoomRegistry {
         try await self.store.read { try $0.relayTasks() }
     }
 
-    /// Another text for the same address.
+    /// Replaces the stored form of the same address.
     package nonisolated func setRelayTask(_ id: Int64, url: String) async throws(RegistryError) {
         try await self.perform { try $0.store.setRelayTask(id, url: url) }
         await self.emptyLog()
     }
 
-    /// What was overwritten goes from all files, as soon as nobody reads them.
+    /// Removes overwritten data from all files, unless somebody is reading them.
     private func emptyLog() {
-        // In use just now: the next restart empties it.
+        // If the log is in use now, the next restart empties it.
         try? self.store.emptyLog()
     }
 
-    /// False: there is none with this id.
+    /// False if there is no task with this id.
     package nonisolated func deleteRelayTask(_ id: Int64) async throws(RegistryError) -> Bool {
         try await self.perform { try $0.store.deleteRelayTask(id) }
     }

@@ -1,22 +1,21 @@
-/// How much of what is kept may be deleted for its age within an hour, so that a clock that is wrong for a while destroys a part of it and
-/// not all. A value; its clock is a steady one.
+/// Limits how much may be deleted for its age per hour. A clock that is wrong for a while destroys only a part. A value; on a steady clock.
 ///
-/// A tenth of what is held, or twice what the age's own limit takes in an hour when that is more: what is kept for two hours or less is
-/// not held back.
+/// The limit is a tenth of what is held. It is twice what the retention expires in an hour if that is more, so a retention of two hours or
+/// less is never held back.
 package struct RetentionShare: Sendable {
     private static let hourMs: Int64 = 3_600_000
 
-    /// At least so many an hour.
+    /// Minimum allowance per hour.
     private let least: Int
     private var hourFrom: Int64?
     private var spent = 0
 
     package init(least: Int = 1) { self.least = least }
 
-    /// How many may be deleted now, of `held` that are kept for `retentionMs` each.
+    /// How many of `held`, kept for `retentionMs` each, may be deleted now.
     package mutating func allowance(held: Int, retentionMs: Int64, steadyMs: Int64) -> Int {
         if let from = self.hourFrom, steadyMs >= from, steadyMs - from < Self.hourMs {
-            // The hour that has begun goes on.
+            // The current hour continues.
         } else {
             self.hourFrom = steadyMs
             self.spent = 0

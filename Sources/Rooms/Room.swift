@@ -1,4 +1,4 @@
-/// Where a room stands.
+/// The states of a room and their transitions.
 ///
 /// ```
 /// created --first media--> live --streams end / media idle / pause--> interrupted --media--> live
@@ -13,20 +13,20 @@ package enum RoomState: String, Sendable, Codable, CaseIterable {
     package var isTerminal: Bool { self == .expired || self == .closed }
 }
 
-/// Why a room is in its state: one word for API, events and logs.
+/// The reason for a room's state: one word for API, events and logs.
 package enum StateReason: String, Sendable, Codable, CaseIterable {
     // created
     case created, reopened
     /// A forbidden room was resumed by a call.
     case resumed
-    /// A forbidden room's resume time came.
+    /// A forbidden room reached its resume time.
     case resumeTime
     // live
     case media
     // interrupted
     /// The publisher's connection broke.
     case publisherLost
-    /// The publisher said that it was done.
+    /// The publisher ended its stream.
     case stopped
     /// Connected, but silent.
     case mediaIdle
@@ -46,10 +46,10 @@ package enum StateReason: String, Sendable, Codable, CaseIterable {
     case closed
 }
 
-/// How a push ended: what the room does next depends on it.
+/// The reason a push ended, which decides what the room does next.
 package enum PushEnd: String, Sendable, Codable, CaseIterable {
     case clientStopped, connectionLost, mediaIdle, takenOver, dropped, forbidden, roomEnded, protocolError, serverShutdown, serverRestart
-    /// The relay refused it after the room had let it in.
+    /// The relay rejected the push after the room had admitted it.
     case refused
 
     /// Tencent's errcode of the end callback: class of interruption.
@@ -65,7 +65,7 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// What refines ``tencentCode`` 21: ended by a call, forbidden by a call, replaced by a new push.
+    /// Refines ``tencentCode`` 21: ended by a call, forbidden by a call, replaced by a new push.
     package var tencentSubcode: Int? {
         switch self {
         case .dropped, .roomEnded: 100
@@ -76,7 +76,7 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
     }
 }
 
-/// A room: its streams, their push and viewers, its policy and its end. A value; the registry owns the stored one.
+/// A room: its streams, pushes, viewers, policy and end. A value; the registry owns the stored one.
 ///
 /// All times are milliseconds since 1970 by the registry's clock.
 package struct Room: Sendable, Equatable {
@@ -85,18 +85,18 @@ package struct Room: Sendable, Equatable {
         package let number: Int
         package let app: String
         package let name: String
-        /// The newest push that was let in, from admission to end.
+        /// The newest admitted push, from admission to end.
         package var sequence: Int64?
-        /// Pushes let in before it and not ended yet, oldest first, at most ``mostEarlier``: ghosts about to be taken over, or the holder
-        /// while the relay turns the newest away.
+        /// Earlier pushes that have not ended, oldest first, at most ``mostEarlier``. These are ghosts about to be taken over, or the
+        /// holder while the relay rejects the newest.
         package var earlier: [Int64] = []
-        /// Its stream runs: media has arrived and neither went silent nor was paused. A takeover does not interrupt it.
+        /// Whether the stream runs: it has media and is neither silent nor paused. A takeover does not interrupt it.
         package var isActive = false
-        /// Why its stream is away, once it has run.
+        /// The reason for the stream's absence after it has run.
         package var awayReason: StateReason?
-        /// How long the room waits for the stream to return.
+        /// When the room stops waiting for the stream to return.
         package var awayUntil: Int64?
-        /// Nobody may push there before this time.
+        /// Nobody may push to this slot before this time.
         package var forbiddenUntil: Int64?
         package var forbidReason: String?
         package var isForbidden: Bool { self.forbiddenUntil != nil }
@@ -112,7 +112,7 @@ package struct Room: Sendable, Equatable {
     }
 
     package let id: RoomID
-    /// Counts the lives of this id, from 1: a push to an expired room's name opens the next one.
+    /// Counts the lives of this id, from 1. A push to an expired room's name begins the next one.
     package var instance = 1
     package var state = RoomState.created
     package var reason = StateReason.created
@@ -124,7 +124,7 @@ package struct Room: Sendable, Equatable {
     package var isPublic = true
     /// The device that pushes slot 1.
     package var deviceUid: String?
-    /// Made by a push without a room.
+    /// Whether a push without a room created this one.
     package var isAdHoc = false
     package var slots: [Slot]
     package var policy = RoomPolicy()
@@ -134,30 +134,30 @@ package struct Room: Sendable, Equatable {
     package var waitingSince: Int64
     /// First media of this instance; renewals move it.
     package var durationFrom: Int64?
-    /// Since when it is live, or was before the present interruption.
+    /// When the room went live; an interruption does not reset it.
     package var liveSince: Int64?
     package var interruptedAt: Int64?
     /// When the interruption ends the room.
     package var interruptionEnds: Int64?
-    /// The present interruption does not end the room before, whatever its streams do: a renewal's promise. Of a closed room: the end of its
-    /// retention, when the clock was set since.
+    /// The earliest end of the current interruption, whatever the streams do: a renewal's promise. For a closed room, the end of its
+    /// retention if the clock was set since.
     package var keptUntil: Int64?
     package var endedAt: Int64?
-    /// Last heartbeat of anyone, of this instance.
+    /// Last heartbeat from anyone in this instance.
     package var heartbeatAt: Int64?
-    /// Last heartbeat of the owner while it is present; nil when it is away or known by joining only.
+    /// Last heartbeat of the owner while present; nil if away or present only by joining.
     package var ownerSeenAt: Int64?
-    /// Set while the owner, once seen, is away.
+    /// When the owner, once seen, went away; nil while present.
     package var ownerAwaySince: Int64?
-    /// Of a forbidden room: when its first stream is free again.
+    /// For a forbidden room, when its first ban ends.
     package var forbiddenUntil: Int64?
     package var forbidReason: String?
-    /// Most viewers at a time, in this instance.
+    /// Peak concurrent viewers in this instance.
     package var peak = 0
     package var likes = 0
-    /// Joined through the API, now.
+    /// Members currently joined through the API.
     package var members = 0
-    /// The room's newest event.
+    /// The number of the room's newest event.
     package var lastEvent: Int64 = 0
 
     package init(id: RoomID, slots: [Slot], at now: Int64) {
@@ -172,17 +172,17 @@ package struct Room: Sendable, Equatable {
         (1...max(1, count)).map { Slot(number: $0, app: app, name: $0 == 1 ? id.rawValue : "\(id.rawValue)-\($0)") }
     }
 
-    /// Until when the slot's viewers stay, should its publisher not come back before; nil when it is not away.
+    /// How long the slot's viewers stay if its publisher does not return; nil if it is not away.
     func waits(for slot: Slot) -> Int64? {
         switch self.state {
-        // The end of the room is what ends them: the relay acts by itself only when word of that does not come.
+        // The room's end removes the viewers. The relay acts by itself, 2 s later, only if it does not hear of that end.
         case .interrupted: self.interruptionEnds?.later(by: 2_000)
         case .live: slot.isActive ? nil : slot.awayUntil
         case .created, .forbidden, .expired, .closed: nil
         }
     }
     package var hasActiveStream: Bool { self.slots.contains(where: \.isActive) }
-    /// Another owner, whose presence is not known yet.
+    /// Sets the owner and forgets the former owner's presence.
     package mutating func changeOwner(to owner: String?) {
         guard owner != self.owner else { return }
         self.owner = owner
@@ -191,7 +191,7 @@ package struct Room: Sendable, Equatable {
     }
     package func slot(_ path: StreamPath) -> Slot? { self.slots.first { $0.path == path } }
 
-    /// 0 idle, 1 live, 2 disabled, 3 live and recording: what lists for apps show.
+    /// The status in lists for apps: 0 idle, 1 live, 2 disabled, 3 live and recording.
     package func liveStatus(isRecording: Bool) -> Int {
         switch self.state {
         case .live: isRecording ? 3 : 1

@@ -13,29 +13,29 @@ import Musl
 #else
 import Darwin
 #endif
-// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `timespec`.
+// CoreFoundation, not the C library, defines `timespec` if the compiler has already read Foundation.
 #if canImport(CoreFoundation)
 import CoreFoundation
 #endif
 
-/// Milliseconds since 1970 for all that the store keeps: the machine's steady clock and an offset, so that a leap of the wall clock moves
-/// no deadline. Any thread.
+/// Room time: milliseconds since 1970 for everything the store keeps. Any thread. It is the machine's steady clock plus an offset, so that
+/// a leap of the wall clock moves no deadline.
 ///
 /// ```
 /// apart = wall − room time
-/// |apart| ≤ leapMs    followed by slewing, at most a tenth faster or slower: room time never stands still or goes back
-/// |apart| > leapMs    a leap: room time goes on as before; followed at once by ``adopt()`` when it has held for holdMs
+/// |apart| ≤ leapMs    slews, at most a tenth faster or slower: room time never stands still or goes back
+/// |apart| > leapMs    a leap: room time goes on as before; ``adopt()`` follows it at once when it has held for holdMs
 /// ```
 ///
-/// Credentials are no business of this clock: their times are the wall clock's.
+/// Credentials do not use this clock; their times follow the wall clock.
 package final class RoomClock: Sendable {
     /// The clocks of a machine.
     package struct Sources: Sendable {
         /// Milliseconds since the machine's start, time asleep included.
         let steadyMs: @Sendable () -> Int64
-        /// Milliseconds since 1970 that anybody may set.
+        /// Milliseconds since 1970; may be set at any time.
         let wallMs: @Sendable () -> Int64
-        /// The same for as long as the machine runs; nil when the system does not say.
+        /// Identifies this boot of the machine; nil if the system does not provide it.
         let bootID: String?
 
         package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64, bootID: String?) {
@@ -45,16 +45,16 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// What a look at the wall clock has found.
+    /// The result of comparing the wall clock with room time.
     enum Finding: Equatable {
-        /// It has leapt by so many milliseconds, and is followed at that room time if it stays so. Found once for each leap.
+        /// A leap by `byMs`. If it holds, room time follows when it reaches `adoptsAt`. Found once for each leap.
         case leapt(byMs: Int64, adoptsAt: Int64)
         /// The leap has held long enough for ``RoomClock/adopt()``.
         case held
     }
 
     private struct Leap {
-        /// What the room time's offset is to be.
+        /// Room time's offset after the leap is adopted.
         var offsetMs: Int64
         /// Steady clock.
         let sinceMs: Int64
@@ -62,33 +62,33 @@ package final class RoomClock: Sendable {
     }
 
     private struct State {
-        /// Room time less steady time.
+        /// Room time minus steady time.
         var offsetMs: Int64
-        /// Steady clock, of the last look.
+        /// Steady clock at the last comparison.
         var seenMs: Int64
-        /// Steady milliseconds that slewing may still use.
+        /// Steady milliseconds still available for slewing.
         var slewMs: Int64 = 0
         var leap: Leap?
     }
 
-    /// A difference from there on is a leap; a smaller one is slewed.
+    /// Larger differences are leaps; others are slewed.
     package static let leapMs: Int64 = 60_000
     package static let defaultHoldMs: Int64 = 600_000
-    /// One millisecond of correction takes so many.
+    /// Steady milliseconds per millisecond of correction.
     private static let slewCost: Int64 = 10
-    /// A look after a long pause corrects no more than this pays for.
+    /// Limits the correction after a long pause between comparisons.
     private static let mostSlewMs: Int64 = 10_000
 
     private let sources: Sources
-    /// How long a leap must hold.
+    /// How long a leap must hold before room time follows.
     let holdMs: Int64
-    /// Of tests: the clock says what they say.
+    /// Replaces the clock in tests.
     private let fixed: (@Sendable () -> Int64)?
     private let state: Mutex<State>
 
     package convenience init(holdMs: Int64 = RoomClock.defaultHoldMs) { self.init(.system, holdMs: holdMs) }
 
-    /// Begins at the wall clock's time.
+    /// Starts room time at the wall clock's time.
     package init(_ sources: Sources, holdMs: Int64 = RoomClock.defaultHoldMs) {
         self.sources = sources
         self.holdMs = holdMs
@@ -105,8 +105,9 @@ package final class RoomClock: Sendable {
         self.state = Mutex(State(offsetMs: 0, seenMs: 0))
     }
 
-    /// Goes on where an earlier run of the server was: by the time that the machine has run since, when it is the same run of the machine, and
-    /// otherwise by the wall clock; never before what the store has seen. Before the clock is used.
+    /// Continues room time from an earlier run of the server. Within the same boot it adds the steady time since then; otherwise it uses
+    /// the wall clock. It never starts before the store's newest instant, unless that is more than ``leapMs`` ahead within the same boot.
+    /// Call before the clock is used.
     func resume(from mark: ClockMark?, newestMs: Int64?) {
         guard self.fixed == nil else { return }
         self.state.withLock { state in
@@ -114,7 +115,7 @@ package final class RoomClock: Sendable {
             var now = self.sources.wallMs()
             if let mark, let boot = self.sources.bootID, mark.bootID == boot, mark.steadyMs <= steady {
                 now = mark.roomMs + (steady - mark.steadyMs)
-                // What is stored may be a little ahead of that, by slewing. What is far ahead is of a time when the clock was wrong.
+                // Slewing may put stored times slightly ahead. Times far ahead are from when the clock was wrong.
                 if let newestMs, newestMs - now <= Self.leapMs { now = max(now, newestMs) }
             } else if let newestMs {
                 now = max(now, newestMs)
@@ -123,7 +124,7 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// Never goes back, but by ``adopt()``.
+    /// Current room time. Goes back only through ``adopt()``.
     package func now() -> Int64 {
         if let fixed { return fixed() }
         return self.state.withLock { state in
@@ -132,7 +133,7 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// What there is to be said of the wall clock; to be asked every second or so.
+    /// Reports a leap of the wall clock, or that it has held. Call every second or so.
     func finding() -> Finding? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in
@@ -147,7 +148,7 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// Follows a leap that has held: by how many milliseconds room time moves. Nil: there is none (any more).
+    /// Follows a leap that has held and returns the milliseconds moved. Nil if there is none (any more).
     func adopt() -> Int64? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in
@@ -160,10 +161,10 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// Milliseconds that never leap.
+    /// Milliseconds of the steady clock, which never leaps.
     package var steadyMs: Int64 { self.fixed?() ?? self.sources.steadyMs() }
 
-    /// Where the clock stands, for the next start.
+    /// The clock's position, stored for the next start.
     func mark() -> ClockMark {
         if let fixed { return ClockMark(bootID: nil, steadyMs: 0, roomMs: fixed()) }
         return self.state.withLock { state in
@@ -172,7 +173,7 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// Compares the clocks. Returns the steady one.
+    /// Compares the clocks and corrects the offset. Returns steady time.
     private func look(_ state: inout State) -> Int64 {
         let steady = max(self.sources.steadyMs(), state.seenMs)
         state.slewMs = min(Self.mostSlewMs, state.slewMs + (steady - state.seenMs))
@@ -189,14 +190,14 @@ package final class RoomClock: Sendable {
         if let leap = state.leap, (offset - leap.offsetMs).magnitude <= UInt64(Self.leapMs) {
             state.leap?.offsetMs = offset
         } else {
-            // Another leap: it has to hold anew.
+            // A different leap must hold from its own start.
             state.leap = Leap(offsetMs: offset, sinceMs: steady)
         }
         return steady
     }
 }
 
-/// Room time at a moment of the machine's run. A value, kept in the store.
+/// Room time at an instant of the steady clock. A value, kept in the store.
 struct ClockMark: Equatable {
     let bootID: String?
     /// Milliseconds since the machine's start.
@@ -205,13 +206,13 @@ struct ClockMark: Equatable {
 }
 
 extension RoomClock.Sources {
-    /// This machine's.
+    /// The clocks of this machine.
     package static let system = RoomClock.Sources(
         steadyMs: { Self.read(Self.steadyClock) }, wallMs: { Int64(Date().timeIntervalSince1970 * 1_000) },
         bootID: Self.readBootID())
 
     #if os(Linux)
-    /// Unlike CLOCK_MONOTONIC it counts the time for which the machine sleeps, as the wall clock does.
+    /// Unlike CLOCK_MONOTONIC, it counts time asleep, as the wall clock does.
     private static let steadyClock = CLOCK_BOOTTIME
     #else
     private static let steadyClock = CLOCK_MONOTONIC
@@ -223,7 +224,7 @@ extension RoomClock.Sources {
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Random, made by the kernel at its start.
+    /// The kernel's random id for this boot.
     private static func readBootID() -> String? {
         guard let bytes = FileManager.default.contents(atPath: "/proc/sys/kernel/random/boot_id") else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }

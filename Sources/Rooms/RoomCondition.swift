@@ -1,14 +1,14 @@
-/// The versions of a room that a change is meant for: the API's If-Match and If-None-Match. A value.
+/// The room versions that a change applies to: the API's If-Match and If-None-Match. A value.
 package struct RoomCondition: Sendable, Equatable {
-    /// The versions that it is not meant for.
+    /// The versions to which the change does not apply.
     package enum Excluded: Sendable, Equatable {
         case none
         case versions(Set<String>)
-        /// It is meant for a room that is not there.
+        /// Excludes every existing room.
         case all
     }
 
-    /// Nil: any.
+    /// Nil allows any version.
     package let versions: Set<String>?
     package let excluded: Excluded
 
@@ -17,7 +17,7 @@ package struct RoomCondition: Sendable, Equatable {
         self.excluded = excluded
     }
 
-    /// Throws ``RegistryError/versionChanged(_:version:)`` or ``RegistryError/versionExcluded(_:version:)`` for a room of another version.
+    /// Throws ``RegistryError/versionChanged(_:version:)`` or ``RegistryError/versionExcluded(_:version:)`` if `room` does not match.
     func check(_ room: Room) throws(RegistryError) {
         if let versions, !versions.contains(room.version) { throw .versionChanged(room.id, version: room.version) }
         let isExcluded =
@@ -31,7 +31,7 @@ package struct RoomCondition: Sendable, Equatable {
 }
 
 extension Room {
-    /// Another one after each event of the room and when its times move with the clock, and never the same again for its id. Likes,
-    /// heartbeats and viewers come and go without.
+    /// Changes with each event of the room and when its times move with the clock; never repeats for its id. Likes, heartbeats and viewers
+    /// do not change it.
     package var version: String { "\(String(self.createdAt, radix: 36)).\(self.lastEvent)" }
 }

@@ -1,8 +1,8 @@
 import GRDB
 
-/// Counters of the store beside what they count, all from one moment.
+/// The store's counters and the rows they count, from one snapshot.
 package struct RoomCounts: Sendable, Equatable {
-    /// Rows, and the sum of the maintained counters.
+    /// Room rows, and the sum of the maintained counters.
     package let rooms: Int64
     package let counters: Int64
     /// Rows of live rooms, and the maintained counter of that state.
@@ -25,6 +25,6 @@ extension StoreAccess {
 }
 
 extension RoomRegistry {
-    /// For the self-check: counts every room, so not for every call.
+    /// Counts every room: for the self-check, too slow for regular calls.
     package nonisolated func counts() async throws(RegistryError) -> RoomCounts { try await self.store.read { try $0.counts() } }
 }

@@ -1,10 +1,10 @@
-/// The place after a room in an ordered list, as text for callers: opaque to them, checked when it comes back.
+/// A position after a room in an ordered list. Opaque text to callers; checked when they return it.
 struct RoomCursor: Equatable {
-    /// What the list is ordered by.
+    /// The room's sort key in the list.
     enum Key: Equatable {
         case number(Int64)
         case text(String)
-        /// The order is that of ids alone.
+        /// The list is ordered by id alone.
         case none
     }
     let order: RoomQuery.Order
@@ -30,7 +30,7 @@ struct RoomCursor: Equatable {
         self.id = id
     }
 
-    /// Throws unless `text` is one of ours, for this order.
+    /// Throws unless `text` is a cursor made for this order.
     init(_ text: String, order: RoomQuery.Order) throws(FieldError) {
         let parts =
             text.utf8.count <= RoomQuery.longestCursor ? Base64URL.bytes(text).flatMap { String(validating: $0, as: UTF8.self) } : nil
@@ -69,7 +69,7 @@ enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for what `text` would not have made.
+    /// Decodes `text`; nil if ``text(_:)`` cannot have made it.
     static func bytes(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0

@@ -1,11 +1,11 @@
-/// What time will do to a room next, if nothing happens before.
+/// A room's next timed change if nothing happens before it.
 package struct RoomDeadline: Sendable, Equatable {
     package enum Reason: String, Sendable, CaseIterable {
         /// These end the room, for the reason of the same name.
         case neverStarted, graceOver, maxDuration, heartbeatLost, ownerOffline
         /// The owner's heartbeats have stopped: the owner counts as away from then on.
         case ownerAway
-        /// A stream is free again, and a forbidden room with it.
+        /// A stream's ban ends, and with it a forbidden room's.
         case resumeTime
         /// An ended room is forgotten.
         case retention
@@ -16,14 +16,14 @@ package struct RoomDeadline: Sendable, Equatable {
     package let reason: Reason
 }
 
-/// What time does to a room.
+/// Timed changes of a room.
 extension RoomRules {
-    /// The earliest of ``RoomDeadline``s; nil while nothing will ever happen by itself.
+    /// The earliest ``RoomDeadline`` of the room; nil if it has none.
     package static func deadline(of room: Room) -> RoomDeadline? {
         self.deadlines(of: room).min { $0.at < $1.at }.map { RoomDeadline(at: $0.at, reason: $0.what.reason) }
     }
 
-    /// When the countdown ends that a renewal lengthens, whatever else may end the room before; nil for states that have none.
+    /// When the countdown that renewals extend ends; nil in states without one. Other deadlines may end the room earlier.
     package static func countdownEnd(of room: Room) -> Int64? {
         switch room.state {
         case .created: room.waitingSince.later(by: room.policy.neverStartedMs)
@@ -39,10 +39,10 @@ extension RoomRules {
         return (room.endedAt ?? room.createdAt).later(by: room.policy.retentionMs)
     }
 
-    /// The earliest instant at which ``RoomInput/tick`` does something, in milliseconds since 1970; nil while nothing will ever happen by itself.
+    /// The instant of the earliest deadline, in milliseconds since 1970; nil if the room has none. No ``RoomInput/tick`` acts earlier.
     package static func nextDeadline(of room: Room) -> Int64? { self.deadlines(of: room).map(\.at).min() }
 
-    /// Applies what is due in the order in which it became so, up to the first change of state: tick again until there is nothing more.
+    /// Applies due deadlines in order, up to the first change of state. Tick again until none is left.
     static func tick(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
         var effects: [RoomEffect] = []
         let state = room.state
@@ -63,7 +63,7 @@ extension RoomRules {
         case end(StateReason)
         /// The owner's heartbeats have stopped.
         case ownerAway
-        /// A slot's ban ends; the whole room's with its first slot's.
+        /// A slot's ban ends. The first such end also frees a forbidden room.
         case bansEnd
         case forget
 
@@ -81,7 +81,7 @@ extension RoomRules {
         }
     }
 
-    /// In order of precedence when several fall on the same instant.
+    /// All deadlines, in order of precedence for the same instant.
     private static func deadlines(of room: Room) -> [(at: Int64, what: What)] {
         let policy = room.policy
         let (window, overflow) = policy.heartbeatMs.multipliedReportingOverflow(by: Int64(policy.heartbeatMisses))
@@ -104,7 +104,7 @@ extension RoomRules {
             let since = room.interruptedAt ?? room.waitingSince
             earliest = since.later(by: policy.graceMs)
             deadlines.append((room.interruptionEnds ?? earliest, .end(.graceOver)))
-        // An active stream outlasts every other absence.
+        // While a stream is active, no other absence ends the room.
         case .live, .forbidden, .expired, .closed: return deadlines
         }
         if let beat = room.heartbeatAt { deadlines.append((max(beat.later(by: silence), earliest), .end(.heartbeatLost))) }

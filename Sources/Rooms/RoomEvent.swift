@@ -1,4 +1,4 @@
-/// What happened, once: numbered in its room and over all rooms, stored before it is told.
+/// A single event, numbered in its room and across all rooms. Stored before it is published.
 package struct RoomEvent: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case roomCreated = "room.created"
@@ -29,29 +29,29 @@ package struct RoomEvent: Sendable, Equatable {
         /// A recording's file is complete.
         case recordFinished = "record.finished"
         case recordFailed = "record.failed"
-        /// Nothing more is recorded of the stream.
+        /// Recording of the stream has ended.
         case recordEnded = "record.ended"
-        /// A picture of a stream was taken by itself.
+        /// A picture of a stream was taken automatically.
         case snapshotTaken = "snapshot.taken"
-        /// A link to another server begins to be kept up.
+        /// The server starts to keep up a link to another server.
         case relayStarted = "relay.started"
-        /// Media goes over it.
+        /// Media flows over the link.
         case relayConnected = "relay.connected"
-        /// It does not any more, or did not get so far; it is tried again.
+        /// Media stopped, or never flowed; the link is retried.
         case relayInterrupted = "relay.interrupted"
-        /// It is not kept up any more.
+        /// The link is no longer kept up.
         case relayStopped = "relay.stopped"
         /// The right to speak in the talk channel: given, refused, taken away, given back.
         case floorGranted = "talk.floor.granted"
         case floorDenied = "talk.floor.denied"
         case floorRevoked = "talk.floor.revoked"
         case floorReleased = "talk.floor.released"
-        /// The machine's clock was set by more than a minute: room time goes on as it was until that has held, and follows at `adoptsAt`.
+        /// The machine's clock was set by more than a minute. Room time goes on unchanged and follows at `adoptsAt` if the leap holds.
         case clockLeapt = "clock.leapt"
-        /// Never made: only stores of earlier versions hold it.
+        /// No longer created; only stores of earlier versions hold it.
         case clockAdopted = "clock.adopted"
 
-        /// Exactly one of these belongs to each change of a room's state.
+        /// Each change of a room's state has exactly one event of these kinds.
         package var isTransition: Bool {
             switch self {
             case .roomCreated, .roomLive, .roomInterrupted, .roomResumed, .roomForbidden, .roomUnforbidden, .roomExpired, .roomClosed: true
@@ -59,7 +59,7 @@ package struct RoomEvent: Sendable, Equatable {
             }
         }
 
-        /// Those that have a counterpart among Tencent's callbacks.
+        /// Whether one of Tencent's callbacks corresponds.
         var isTencents: Bool {
             switch self {
             case .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
@@ -70,7 +70,7 @@ package struct RoomEvent: Sendable, Equatable {
         }
     }
 
-    /// Grows over all rooms and is never used twice: the place to resume from.
+    /// Grows across all rooms and is never reused; the cursor to resume from.
     package let id: Int64
     /// Grows by one per event of the room, from 1.
     package let number: Int64

@@ -1,13 +1,13 @@
 import GRDB
 
-/// A picture of a stream that was taken by itself and lies in a file. A value.
+/// An automatically taken picture of a stream, stored in a file. A value.
 package struct RoomPicture: Sendable, Equatable {
     /// 16 hexadecimal digits.
     package let id: String
     package let path: StreamPath
     package let roomID: RoomID
     package let slot: Int
-    /// Below the pictures' folder.
+    /// Path below the pictures' folder.
     package let file: String
     /// Milliseconds since 1970.
     package let takenAt: Int64
@@ -15,7 +15,7 @@ package struct RoomPicture: Sendable, Equatable {
     /// Pixels.
     package let width: Int
     package let height: Int
-    /// Its place in lists; grows, and is never used twice.
+    /// Position in lists; grows and is never reused.
     package let row: Int64
 
     package init(
@@ -35,11 +35,11 @@ package struct RoomPicture: Sendable, Equatable {
     }
 }
 
-/// How many pictures are kept. A value.
+/// Limits on the pictures kept. A value.
 package struct SnapshotBounds: Sendable, Equatable {
-    /// Of one stream, the newest.
+    /// Newest pictures kept of each stream.
     package let perStream: Int
-    /// Bytes of all files; 0: no limit.
+    /// Bytes of all files; 0 for no limit.
     package let bytes: Int64
 
     package init(perStream: Int, bytes: Int64) {
@@ -49,7 +49,7 @@ package struct SnapshotBounds: Sendable, Equatable {
 }
 
 extension RoomWork {
-    /// A picture is in its file. Returns those that go for it.
+    /// Records a picture that is in its file. Returns the pictures dropped for it.
     func snapshotTaken(_ snapshot: RoomPicture, _ bounds: SnapshotBounds) throws -> [RoomPicture] {
         try self.store.insert(snapshot)
         var data = JSONText()
@@ -73,7 +73,7 @@ extension RoomWork {
         for old in gone { try self.store.deleteSnapshot(old.id) }
         if bounds.bytes > 0 {
             var over = try self.store.snapshotBytes() - bounds.bytes
-            // Of all streams the oldest, but not what has just been taken.
+            // Drops the oldest of all streams, but not the one just taken.
             while over > 0 {
                 let oldest = try self.store.snapshots(takenBefore: .max, limit: 64).filter { $0.id != snapshot.id }
                 guard !oldest.isEmpty else { break }
@@ -89,14 +89,14 @@ extension RoomWork {
 }
 
 extension RoomRegistry {
-    /// A picture is in its file: tells of it, and returns those whose files are to be removed for it.
+    /// Records a picture that is in its file and publishes its event. The caller removes the files of the returned pictures.
     package nonisolated func snapshotTaken(
         _ snapshot: RoomPicture, _ bounds: SnapshotBounds
     ) async throws(RegistryError) -> [RoomPicture] {
         try await self.perform { try $0.snapshotTaken(snapshot, bounds) }
     }
 
-    /// Forgets pictures taken before this time (milliseconds since 1970); their files are to be removed.
+    /// Forgets pictures taken before this time (milliseconds since 1970). The caller removes their files.
     package nonisolated func forgetSnapshots(takenBefore ms: Int64, limit: Int) async throws(RegistryError) -> [RoomPicture] {
         guard try await !self.store.read({ try $0.snapshots(takenBefore: ms, limit: 1) }).isEmpty else { return [] }
         return try await self.perform { work in
@@ -114,7 +114,7 @@ extension RoomRegistry {
         try await self.store.read { try $0.snapshot(id) }
     }
 
-    /// Of a room, newest first. `after` is the `row` of the last one of the page before.
+    /// A room's pictures, newest first. `after` is the `row` of the previous page's last one.
     package nonisolated func snapshots(
         ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int
     ) async throws(RegistryError) -> [RoomPicture] {
@@ -151,7 +151,7 @@ extension StoreAccess {
         try self.first("SELECT \(Self.snapshotColumns) FROM snapshots WHERE id = ?", [id]) { row in Self.snapshot(&row) }
     }
 
-    /// All but the newest `count` of a stream.
+    /// All pictures of a stream but the newest `count`; at most 1,000.
     func snapshots(of path: StreamPath, behind count: Int) throws -> [RoomPicture] {
         try self.all(
             "SELECT \(Self.snapshotColumns) FROM snapshots WHERE app = ? AND name = ? ORDER BY row DESC LIMIT 1000 OFFSET ?",

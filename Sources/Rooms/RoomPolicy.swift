@@ -1,34 +1,34 @@
-/// How a room's time runs out, and what is kept of its streams. Milliseconds; every room has its own, begun from the server's.
+/// A room's timeouts, and whether its streams are recorded. Milliseconds. Every room has its own, copied from the server's.
 package struct RoomPolicy: Sendable, Equatable, Codable {
     /// From creation to first media.
     package var neverStartedMs: Int64 = 300_000
     /// How long the room waits for a publisher whose connection broke (or that was dropped).
     package var graceMs: Int64 = 30_000
-    /// How long it waits for one that said it was done.
+    /// How long the room waits for a publisher that ended its stream.
     package var cleanStopMs: Int64 = 3_000
-    /// Silence of a connected publisher that makes the room interrupted.
+    /// Silence of a connected publisher after which the room is interrupted.
     package var mediaIdleMs: Int64 = 15_000
-    /// How long it waits for a publisher that is connected but silent.
+    /// How long the room waits for a publisher that is connected but silent.
     package var idleGraceMs: Int64 = 120_000
-    /// How long it waits for one that announced a pause.
+    /// How long the room waits for a publisher that announced a pause.
     package var pauseGraceMs: Int64 = 120_000
     package var heartbeatMs: Int64 = 15_000
     /// Heartbeats missed until the sender counts as gone.
     package var heartbeatMisses = 3
     /// How long a room without an active stream outlives its owner's leaving.
     package var ownerOfflineMs: Int64 = 300_000
-    /// From first media to the end, whatever happens.
+    /// Maximum time from first media to the end.
     package var maxDurationMs: Int64 = 12 * 3_600_000
     /// How long an ended room can still be looked up and its id stays taken.
     package var retentionMs: Int64 = 24 * 3_600_000
-    /// Life of a signed URL unless the request says otherwise.
+    /// Default lifetime of a signed URL.
     package var urlLifetimeMs: Int64 = 24 * 3_600_000
 
-    /// Whether its streams are recorded whenever they are live.
+    /// Whether its streams are recorded while live.
     package var record = Record.apps
 
     package enum Record: String, Sendable, Codable, CaseIterable {
-        /// As the server records the streams' app.
+        /// Follows the server's setting for the streams' app.
         case apps
         case always
         case never
@@ -38,23 +38,23 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
 
     /// One setting of the policy: its name in API and configuration, and the values it may have.
     package struct Field: Sendable {
-        /// As the API names it, in seconds: "neverStarted".
+        /// The name in the API, which uses seconds: "neverStarted".
         package let name: String
         package let get: @Sendable (RoomPolicy) -> Int64
         package let set: @Sendable (inout RoomPolicy, Int64) -> Void
         /// In the unit of `get` and `set`.
         package let range: ClosedRange<Int64>
         package let kind: Kind
-        /// False for plain counts and words.
+        /// False for counts and enumerations.
         package var isDuration: Bool { self.kind == .duration }
 
         package enum Kind: Sendable, Equatable {
             case duration, count
-            /// The value is a place in this list.
+            /// The value is an index into this list.
             case words([String])
         }
 
-        /// The word that stands for a value, of words; nil for what is none of them.
+        /// The list's entry for a value; nil if there is none.
         package func word(_ value: Int64) -> String? {
             guard case .words(let words) = self.kind, let place = Int(exactly: value), words.indices.contains(place) else { return nil }
             return words[place]

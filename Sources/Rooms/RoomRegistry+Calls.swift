@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What callers ask of the registry. Any thread.
+/// Calls and facts that change the registry. Any thread.
 extension RoomRegistry {
     // MARK: - Rooms
 
@@ -16,7 +16,7 @@ extension RoomRegistry {
         try await self.perform { try $0.update(id, patch, if: condition, by: actor) }
     }
 
-    /// close, expire, forbid, resume, renew, heartbeat, pauseAnnounced. `action` names it in errors.
+    /// Applies close, expire, forbid, resume, renew, heartbeat or pauseAnnounced. `action` names it in errors.
     package nonisolated func apply(
         _ input: RoomInput, to id: String, action: String, if condition: RoomCondition? = nil, by actor: Actor,
         keeping: KeptAnswer<Room>? = nil
@@ -33,7 +33,7 @@ extension RoomRegistry {
         try await self.perform(keeping: keeping) { try $0.like(id, count: count) }
     }
 
-    /// A member that joins again is the same member, seen now.
+    /// Adds a member, or updates the one that joins again.
     package nonisolated func join(
         _ id: String, user: String, nick: String, keeping: KeptAnswer<Member>? = nil
     ) async throws(RegistryError) -> Member {
@@ -44,14 +44,14 @@ extension RoomRegistry {
         try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberLeft, by: Actor(user)) }
     }
 
-    /// The user's sessions end, and it may not come back for so long.
+    /// Ends the user's sessions and bars the user for `forMs`.
     package nonisolated func kick(
         _ id: String, user: String, forMs: Int64 = Kick.defaultMs, by actor: Actor, keeping: KeptAnswer<Void>? = nil
     ) async throws(RegistryError) {
         try await self.perform(keeping: keeping) { try $0.leave(id, user: user, as: .memberKicked, keepOutMs: forMs, by: actor) }
     }
 
-    /// The largest number of viewers seen since the last call, by room. False: the last report waits for the store still.
+    /// Reports peak viewers since the last call, by room. False if the last report still waits for the store.
     @discardableResult
     package nonisolated func reportViewers(_ peaks: [RoomID: Int]) -> Bool {
         guard !peaks.isEmpty else { return true }
@@ -62,7 +62,8 @@ extension RoomRegistry {
 
     // MARK: - Streams
 
-    /// `mayMakeRoom`: asked on the registry's queue before a room is made for the push; after how many seconds one may be, nil: now.
+    /// Admits or refuses a push. `mayMakeRoom` runs on the registry's queue before a room is created for it. It returns the seconds to
+    /// wait; nil allows it now.
     package nonisolated func admitPush(
         _ request: PushRequest, mayMakeRoom: @escaping @Sendable () -> Double? = { nil }
     ) async -> Result<PushGrant, PushRefusal> {
@@ -73,7 +74,7 @@ extension RoomRegistry {
         }
     }
 
-    // Facts: ordered as called, from any thread, never waiting.
+    // Facts: any thread, in submission order, without waiting.
 
     package nonisolated func mediaArrived(_ sequence: PushSequence, _ media: PushMedia) {
         self.submit { try $0.mediaArrived(sequence.rawValue, media) }
@@ -91,14 +92,14 @@ extension RoomRegistry {
         self.submit { try $0.pushEnded(sequence.rawValue, end) }
     }
 
-    /// Also for names without a room.
+    /// Forbids a stream, with or without a room.
     package nonisolated func forbid(
         _ path: StreamPath, untilMs: Int64, reason: String, by actor: Actor, keeping: KeptAnswer<StreamBan>? = nil
     ) async throws(RegistryError) -> StreamBan {
         try await self.perform(keeping: keeping) { try $0.forbid(path, until: untilMs, reason: reason, by: actor) }
     }
 
-    /// Returns the stream's room.
+    /// Lifts a stream's ban. Returns its room, if any.
     @discardableResult
     package nonisolated func resume(
         _ path: StreamPath, by actor: Actor, keeping: KeptAnswer<Room?>? = nil
@@ -111,10 +112,10 @@ extension RoomRegistry {
 
     // MARK: - Tokens
 
-    /// For a token to be made with it.
+    /// A secret for ``createToken(name:role:secret:keeping:)``.
     package static func randomTokenSecret() -> String { TokenSecret.random() }
 
-    /// The secret (a random one without) is known to the caller alone: what is stored is its hash.
+    /// Creates a token with `secret` or a random one. Only the hash is stored; only the caller knows the secret.
     package nonisolated func createToken(
         name: String, role: TokenRole, secret: String? = nil, keeping: KeptAnswer<APIToken>? = nil
     ) async throws(RegistryError) -> (token: APIToken, secret: String) {
@@ -125,21 +126,21 @@ extension RoomRegistry {
         return (token, secret)
     }
 
-    /// The token as it is then; nil when there is none with this id.
+    /// Revokes a token and returns it; nil if there is none with this id.
     package nonisolated func revokeToken(_ id: Int64) async throws(RegistryError) -> APIToken? {
         try await self.perform { try $0.store.revokeToken(id, now: $0.now) }
     }
 
     // MARK: - Idempotency
 
-    /// Keeps the answer to a request whose effect is outside of the store.
+    /// Stores the answer to a request whose effect is outside the store.
     package nonisolated func keep(_ answer: StoredAnswer, for key: IdempotencyKey) async throws(RegistryError) {
         try await self.perform { try $0.store.keep(answer, for: key, now: $0.now) }
     }
 
     // MARK: - Outbox
 
-    /// Records an attempt. `retryAt` nil: delivered when the status is 2xx, otherwise given up.
+    /// Records an attempt. Without a 2xx the notice is retried at `retryAt`, or given up if that is nil.
     package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
         async throws(RegistryError)
     {
@@ -148,7 +149,7 @@ extension RoomRegistry {
         }.asRegistryResult.get()
     }
 
-    /// Queues a copy of a notice; nil when there is none with this id.
+    /// Queues a copy of a notice; nil if there is none with this id.
     package nonisolated func redeliver(
         _ id: Int64, keeping: KeptAnswer<OutboxEntry?>? = nil
     ) async throws(RegistryError) -> OutboxEntry? {

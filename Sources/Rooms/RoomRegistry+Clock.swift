@@ -1,7 +1,7 @@
-/// Leaps of the wall clock.
+/// Handles leaps of the wall clock.
 extension RoomRegistry {
-    /// Looks at the wall clock; to be called every second or two. A leap is told once; one that has held is followed: what room time has
-    /// measured moves with it, in one transaction, between any two other changes, without an event of its own: the leap's names the instant.
+    /// Compares room time with the wall clock. Call every second or two. A leap is reported once. When it has held, all room times follow
+    /// it in one transaction, between any two other changes. That has no event of its own; the leap's event names the instant.
     package nonisolated func watchClock() {
         switch self.clock.finding() {
         case nil: break
@@ -15,7 +15,7 @@ extension RoomRegistry {
     private nonisolated func followClock() {
         let clock = self.clock
         self.submitFact { _ in
-            // While the order of operations is fixed: those before have the former time, those behind the new one.
+            // Runs under the queue's lock: operations before it have the former time, those after it the new one.
             let byMs = clock.adopt()
             return Operation(
                 kind: .fact, now: clock.now(),

@@ -1,6 +1,6 @@
-/// What callers read: any thread, concurrent with writes. Whatever was answered before is seen.
+/// Reads, from any thread and concurrent with writes. They see everything answered before.
 extension RoomRegistry {
-    /// The registry's clock: milliseconds since 1970, never stepping.
+    /// Room time in milliseconds since 1970. It steps only to follow a leap of the wall clock that has held.
     package nonisolated var now: Int64 { self.clock.now() }
 
     package nonisolated func room(_ id: String) async throws(RegistryError) -> Room {
@@ -21,12 +21,12 @@ extension RoomRegistry {
         try await self.store.read { try $0.rooms(query) }
     }
 
-    /// Of each state, from maintained counters.
+    /// Rooms per state, from maintained counters.
     package nonisolated func roomCounts() async throws(RegistryError) -> [RoomState: Int] {
         try await self.store.read { try $0.roomCounts() }
     }
 
-    /// By user; `after` is the last one of the page before.
+    /// Members ordered by user. `after` is the previous page's last user.
     package nonisolated func members(_ id: String, after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [Member]) {
         try await self.store.read { store in
             guard let room = try store.room(id) else { throw RegistryError.noSuchRoom(id) }
@@ -39,14 +39,14 @@ extension RoomRegistry {
         try await self.store.read { try $0.events(after: id, room: room, limit: Self.pageLimit(limit)) }
     }
 
-    /// The newest event's id; 0 before the first.
+    /// The newest event's id, forgotten ones included; 0 before the first.
     package nonisolated func lastEventID() async throws(RegistryError) -> Int64 { try await self.store.read { try $0.lastEventID() } }
 
     package nonisolated func ban(of path: StreamPath) async throws(RegistryError) -> StreamBan? {
         try await self.store.read { try $0.ban(of: path) }
     }
 
-    /// By app and name; `after` is the `next` of the page before.
+    /// Bans ordered by app and name. `after` is the previous page's `next`.
     package nonisolated func bans(after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?)
     {
         var place: StreamPath?
@@ -64,7 +64,7 @@ extension RoomRegistry {
         }
     }
 
-    /// Newest first; `before` is a sequence.
+    /// Pushes before sequence `before`, newest first.
     package nonisolated func published(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int)
         async throws(RegistryError) -> [PublishedPush]
     {
@@ -81,13 +81,13 @@ extension RoomRegistry {
         return try await self.store.read { try $0.token(hash: hash) }
     }
 
-    /// Nil when the key is new. Throws `keyReused` for another request with it.
+    /// The answer stored under the key; nil if the key is new. Throws `keyReused` if another request used it.
     package nonisolated func storedAnswer(_ key: IdempotencyKey) async throws(RegistryError) -> StoredAnswer? {
         try await self.store.read { try $0.answer(to: key) }
     }
 
-    /// For each target and room, its oldest pending notice, if due by now; at most `limit` per target. And when the next is due.
-    /// A notice stays due until ``recordAttempt(_:status:error:durationMs:retryAt:)``.
+    /// The oldest pending notice per target and room if due, and the next due time. Returns at most `limit` per target. A notice stays due
+    /// until ``recordAttempt(_:status:error:durationMs:retryAt:)``.
     package nonisolated func dueNotices(limit: Int) async throws(RegistryError) -> (due: [OutboxEntry], nextAt: Int64?) {
         let now = self.clock.now()
         return try await self.store.read { try $0.dueNotices(now: now, limit: Self.pageLimit(limit)) }
@@ -102,6 +102,6 @@ extension RoomRegistry {
         }
     }
 
-    /// Pages are bounded whatever is asked for.
+    /// Clamps page sizes to 1...10,000.
     private static func pageLimit(_ limit: Int) -> Int { min(max(1, limit), 10_000) }
 }

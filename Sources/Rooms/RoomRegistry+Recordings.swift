@@ -1,11 +1,11 @@
-/// The index of recordings. Facts are ordered as called, from any thread, and never wait; reads see what was answered before.
+/// The index of recordings. Facts: any thread, in submission order, without waiting. Reads see everything answered before.
 extension RoomRegistry {
     // MARK: Facts
 
-    /// A call has begun a recording: it goes on after a restart of the server until it is told as ended.
+    /// Records that a call began a recording. It continues after a server restart until it is reported as ended.
     package nonisolated func recordingOrdered(_ order: RecordingOrder) { self.submit { try $0.store.insert(order) } }
 
-    /// The same for a call with an Idempotency-Key. `isNew` false: it goes on with an order that the store has.
+    /// The same for a call with an Idempotency-Key. If `isNew` is false, the store already has the order.
     package nonisolated func order(
         _ order: RecordingOrder, isNew: Bool, keeping: KeptAnswer<RecordingOrder>
     ) async throws(RegistryError) {
@@ -15,7 +15,7 @@ extension RoomRegistry {
         }
     }
 
-    /// A call with an Idempotency-Key ends what goes on by this order, if there is one in the store. `isRunning`: what ends it says so.
+    /// Ends the order's recording for a call with an Idempotency-Key. If `isRunning`, its recorder reports the end.
     package nonisolated func endOrder(
         _ order: RecordingOrder, isRunning: Bool, keeping: KeptAnswer<RecordingOrder>
     ) async throws(RegistryError) {
@@ -29,7 +29,7 @@ extension RoomRegistry {
         }
     }
 
-    /// A file is about to be written; `done` when its row is on disk (true), or never will be.
+    /// Adds the row of a file about to be written. Calls `done` with true once the row is on disk, with false if it never will be.
     package nonisolated func recordingBegan(_ recording: Recording, done: @escaping @Sendable (_ isStored: Bool) -> Void) {
         self.submit(told: done) { try $0.store.insert(recording) }
     }
@@ -37,44 +37,44 @@ extension RoomRegistry {
     /// The first frames of a task are in the file with this id.
     package nonisolated func recordingStarted(_ id: String) { self.submit { try $0.recordingStarted(id) } }
 
-    /// The file has its last frame: it is to be finished, or has failed.
+    /// The file has its last frame and is to be finished, or it has failed.
     package nonisolated func recordingEnded(_ id: String, _ outcome: RecordingOutcome, done: @escaping @Sendable () -> Void = {}) {
         self.submit(done: done) { try $0.recordingEnded(id, outcome) }
     }
 
-    /// The file is as it will stay.
+    /// The file has its final form.
     package nonisolated func recordingFinished(
         _ id: String, bytes: Int64, durationMs: Int64?, isSeekable: Bool, done: @escaping @Sendable () -> Void = {}
     ) {
         self.submit(done: done) { try $0.recordingFinished(id, bytes: bytes, durationMs: durationMs, isSeekable: isSeekable) }
     }
 
-    /// What was to be finished is not there, or not readable.
+    /// The file to be finished is missing or unreadable.
     package nonisolated func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) {
         self.submit { try $0.recordingLost(id, end, bytes: bytes) }
     }
 
-    /// `wasStarted`: it has a file with something in it. Without one only a failure is told.
+    /// Ends a task. `wasStarted` means that it has a file with frames; without one only a failure is published.
     package nonisolated func recordingTaskEnded(
         _ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool, done: @escaping @Sendable () -> Void = {}
     ) {
         self.submit(done: done) { try $0.recordingTaskEnded(task, end, wasStarted: wasStarted) }
     }
 
-    /// Ends what the last run was recording. To be called once, before anything is recorded.
+    /// Ends recordings that the last run left open. Call once, before anything is recorded.
     package nonisolated func closeLeftRecordings() async throws(RegistryError) {
         var last: Int64 = 0
         while let next = try await self.perform({ [last] in try $0.closeLeftRecordings(after: last, limit: Self.batch) }) { last = next }
     }
 
-    /// Its file is gone. Nil: there is no such recording, or it is not finished.
+    /// Marks a recording's file as removed. Nil if there is no such recording, or it is not finished or failed.
     package nonisolated func recordingDeleted(_ id: String) async throws(RegistryError) -> Recording? {
         try await self.perform { try $0.recordingDeleted(id) }
     }
 
     // MARK: Reads
 
-    /// Recordings that calls have begun and that are not over, oldest first.
+    /// Unfinished recordings that calls began, oldest first.
     package nonisolated func recordingOrders() async throws(RegistryError) -> [RecordingOrder] {
         try await self.store.read { try $0.recordingOrders() }
     }
@@ -83,26 +83,26 @@ extension RoomRegistry {
         try await self.store.read { try $0.recording(id) }
     }
 
-    /// Newest first.
+    /// Recordings, newest first.
     package nonisolated func recordings(_ query: RecordingQuery) async throws(RegistryError) -> [Recording] {
         var query = query
         query.limit = min(max(1, query.limit), 10_000)
         return try await self.store.read { [query] in try $0.recordings(query) }
     }
 
-    /// Those that wait for their index, oldest first.
+    /// Recordings waiting for their index, oldest first.
     package nonisolated func unfinishedRecordings(after row: Int64, limit: Int) async throws(RegistryError) -> [Recording] {
         try await self.store.read { try $0.recordings(in: [.finishing], after: row, limit: limit) }
     }
 
-    /// Oldest first.
+    /// Finished and failed recordings that ended before this time, oldest first.
     package nonisolated func recordings(endedBefore ms: Int64, limit: Int) async throws(RegistryError) -> [Recording] {
         try await self.store.read { try $0.recordings(endedBefore: ms, limit: limit) }
     }
 
-    /// Finished and failed files.
+    /// The number of finished and failed files.
     package nonisolated func recordingCount() async throws(RegistryError) -> Int { try await self.store.read { try $0.recordingCount() } }
 
-    /// Of all finished and failed files.
+    /// Bytes of all files that are not removed; files being written count as 0.
     package nonisolated func recordingBytes() async throws(RegistryError) -> Int64 { try await self.store.read { try $0.recordingBytes() } }
 }

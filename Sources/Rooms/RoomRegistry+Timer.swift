@@ -1,13 +1,13 @@
 import Dispatch
 
-/// Deadlines and housekeeping: one timer, set to what is due next.
+/// Deadlines and housekeeping, run by one timer set to the next due instant.
 extension RoomRegistry {
-    /// Sets the timer to the next deadline. There is one; an earlier deadline sets it anew.
+    /// Sets the only timer to the next deadline. An earlier deadline replaces it.
     func armTimer() {
         let now = self.clock.now()
         if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
         let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
-        // A store that takes nothing now is not asked again and again.
+        // A failing store is retried at intervals only.
         let next = max(min(deadline ?? .max, self.housekeepingAt), self.isFailing ? now + Int64(Self.retrySeconds * 1_000) : .min)
         if let armed = self.armedFor, armed <= next { return }
         self.armedFor = next
@@ -18,7 +18,7 @@ extension RoomRegistry {
     private func timerFired(_ instant: Int64) {
         guard self.isRunning, self.armedFor == instant else { return }
         let now = self.clock.now()
-        // The dispatch clock and the registry's need not agree to the millisecond; an injected one stands still.
+        // The dispatch clock may differ from the registry's by milliseconds; an injected clock stands still.
         guard now >= instant else {
             self.armedFor = nil
             self.executor.queue.asyncAfter(deadline: .now() + 0.05) { [weak self] in
@@ -32,10 +32,10 @@ extension RoomRegistry {
         }
     }
 
-    /// Room time has followed the wall clock.
+    /// Adjusts what depends on room time after it followed the wall clock.
     func clockMoved(by ms: Int64, _ kicks: [(kick: Kick, paths: [StreamPath])]) {
         self.housekeepingAt += ms
-        // The timer counts on by the former time; it fires early or is set anew.
+        // The pending timer counts by the former time and is ignored; the next `armTimer()` sets another.
         self.armedFor = nil
         self.kickTable.replace(with: kicks, now: self.clock.now())
     }
@@ -45,8 +45,7 @@ extension RoomRegistry {
         if self.isRunning { self.armTimer() }
     }
 
-    /// Applies all deadlines that have passed by now, and forgets what is old. The timer does this; tests with a clock of their own do
-    /// it by hand.
+    /// Applies all deadlines passed by now and forgets old history. The timer calls this; tests with their own clock call it themselves.
     package nonisolated func runDue() async {
         while let more = try? await self.result({ try $0.runDue(limit: Self.batch) }).get(), more {}
         await self.keepHouse()
@@ -62,7 +61,7 @@ extension RoomRegistry {
             return try work.store.forget(
                 now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
         }.get()
-        // In small steps: others must get their turn.
+        // Works in small steps, so that other operations get their turn.
         self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
     }
 }

@@ -1,57 +1,57 @@
 import Dispatch
 import Synchronization
 
-/// The rooms of this server: rules, store and one timer. Everything that changes goes through one queue of its own, many operations
-/// to a transaction (group commit); an operation is answered, and what follows from it told, only when it is on disk.
+/// The rooms of this server: rules, store and one timer. All changes run on one queue, many operations per transaction (group commit). An
+/// operation is answered, and its outcomes published, only once it is on disk.
 ///
-/// Reads run beside it on the store's readers. No method blocks its caller.
+/// Reads run concurrently on the store's readers. After start-up no method blocks its caller.
 package actor RoomRegistry {
     package struct Settings: Sendable {
         package var policy = RoomPolicy()
         package var webhooks: [WebhookTarget] = []
         /// How long events, pushes and delivered notices are kept.
         package var historyMs: Int64 = 7 * 86_400_000
-        /// Refuse a directory that another registry works on. Tests that stand in for a killed server turn it off.
+        /// Rejects a directory that another registry uses. Tests that simulate a killed server turn it off.
         package var isExclusive = true
-        /// With less of the disk free, no room is made and no push begins.
+        /// Below this much free disk, no room is created and no push begins.
         package var disk = DiskFloor()
-        /// What may wait for the store.
+        /// Limits of the queue in front of the store.
         var intake = Intake.Limits()
         package init() {}
     }
 
-    /// What others must do or hear of, after the commit and in its order.
+    /// A consequence for other components, published after the commit and in its order.
     package enum Outcome: Sendable {
         case event(RoomEvent)
-        /// End the push with this sequence (nil: whatever is there) on this path.
+        /// End the push with this sequence (nil: any push) on this path.
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
-        /// The room waits for this stream's publisher until then, in milliseconds since 1970: what its viewers see goes on as long.
+        /// The room waits for this stream's publisher until then, in milliseconds since 1970. Its viewers' stream continues as long.
         case waits(StreamPath, untilMs: Int64)
-        /// A room has another policy.
+        /// A room's policy has changed.
         case policyChanged([StreamPath], RoomPolicy)
-        /// The paused push counts as resumed only by media that comes later than now.
+        /// Only media that arrives after now resumes the paused push.
         case pauseAnnounced(StreamPath)
-        /// A member was thrown out: end its sessions.
+        /// A member was kicked; end its sessions.
         case kick(roomID: RoomID, user: String, by: Actor)
-        /// Room time has followed a leap that held; the times of so many rooms moved with it.
+        /// Room time followed a leap that held, and moved the times of `rooms` rooms.
         case clockAdopted(byMs: Int64, rooms: Int)
     }
 
-    /// Since the start.
+    /// Counts since the start.
     package struct Counters: Sendable, Equatable {
         package var commits = 0
         package var operations = 0
         /// Commits that failed: disk full, file damaged, in use elsewhere.
         package var failedCommits = 0
-        /// Facts and deadlines that the store will not take, whatever is tried.
+        /// Facts and deadlines that failed on their own in a batch that was committed.
         package var lostFacts = 0
-        /// What the store said at the last failure.
+        /// The store's message at the last failure.
         package var lastFailure: String?
     }
 
-    /// Operations in one transaction.
+    /// Maximum operations in one transaction.
     static let batch = 256
-    /// Between attempts to write facts that the store did not take.
+    /// Pause before facts are retried after a failed commit.
     static let retrySeconds = 1.0
     static let housekeepingMs: Int64 = 60_000
 
@@ -67,13 +67,13 @@ package actor RoomRegistry {
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
     private let counted = Mutex(Counters())
     private let problemAtEnd = Mutex<String?>(nil)
-    /// A report of viewers is on its way to the store: another one would say the same a little later.
+    /// Whether a report of viewers waits for the store; another would only repeat it a little later.
     let isReporting = Atomic<Bool>(false)
 
     var isRunning = false
     private var isStopping = false
     private let failing = Atomic<Bool>(false)
-    /// Of the last commit that failed.
+    /// The error of the last failed commit.
     private var failure = RegistryError.storeFailed("")
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
@@ -83,7 +83,7 @@ package actor RoomRegistry {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Opens (or makes) the store in this folder. Blocks: for start-up. Throws ``StoreError``.
+    /// Opens or creates the store in this folder. Blocks: for start-up. Throws ``StoreError``.
     package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws {
         let path = RoomStore.path(in: directory)
         self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
@@ -102,18 +102,18 @@ package actor RoomRegistry {
         self.kickTable.apply(try self.store.readNow { try $0.kicks(now: now) }, now: now)
     }
 
-    /// Called with the outcomes of each commit, in order, on the registry's queue; must not block. Set once, before `start`.
+    /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
     package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0 = body } }
 
-    /// What was amiss with the store's files, or done to them, at the start: a line each for the log.
+    /// Problems with the store's files at the start and their remedies, one log line each.
     package nonisolated var notices: [String] { self.store.notices }
 
-    /// Why the store's changes could not be brought into its own file at the end; nil: they are in it, or there was no end yet.
+    /// Why the store's changes could not be moved into its own file at shutdown; nil if they were, or before shutdown.
     package nonisolated var endProblem: String? { self.problemAtEnd.withLock { $0 } }
 
     package nonisolated var counters: Counters { self.counted.withLock { $0 } }
 
-    /// Asks the file system.
+    /// The store's current state. Queries the file system.
     package nonisolated var storeStatus: StoreStatus {
         var status = StoreStatus()
         status.isFailing = self.failing.load(ordering: .relaxed)
@@ -124,7 +124,7 @@ package actor RoomRegistry {
         return status
     }
 
-    /// Why nobody may play this stream now (forbidden, room closed); from memory, for every join.
+    /// Why nobody may play this stream now (forbidden, room closed). Reads memory, for use at every join.
     package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
 
     // MARK: - Start and stop
@@ -149,7 +149,7 @@ package actor RoomRegistry {
         self.armTimer()
     }
 
-    /// Transactions of their own until there is nothing more to do.
+    /// Runs `body` in transactions of its own until it returns nil.
     private func inBatches(_ now: Int64, _ body: (RoomWork, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
         while true {
@@ -163,7 +163,7 @@ package actor RoomRegistry {
         }
     }
 
-    /// Ends the timer and waits for what was submitted. Rooms stay as they are: a restart interrupts them.
+    /// Stops the timer, waits for submitted operations and closes the store. Rooms keep their state; a restart interrupts them.
     package func stop() async {
         self.isRunning = false
         self.isStopping = true
@@ -184,8 +184,8 @@ package actor RoomRegistry {
 
     // MARK: - Submission
 
-    /// Runs a call in its turn and returns its result when it is on disk. `keeping`: stored in the same transaction. `stored` hears of the
-    /// result when it is on disk, on the registry's queue and in its order; it must not block.
+    /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the
+    /// result once on disk, on the registry's queue and in its order; it must not block.
     nonisolated func perform<T: Sendable>(
         keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
         _ body: @escaping @Sendable (RoomWork) throws -> T
@@ -223,22 +223,22 @@ package actor RoomRegistry {
         }
     }
 
-    /// Runs a fact that is made while the order of operations is fixed.
+    /// Queues a fact that `make` builds under the queue's lock.
     nonisolated func submitFact(_ make: (Int64) -> Operation) {
         if case .accepted(schedule: true) = self.intake.submit(.fact, clock: self.clock, make) { self.scheduleDrain() }
     }
 
-    /// Runs a fact in its turn; `done` when it is on disk, or never will be.
+    /// Queues a fact. Calls `done` when it is on disk, or never will be.
     nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
         self.submit(told: { _ in done() }, body)
     }
 
-    /// Runs a fact of an audit trail in its turn. `bytes`: roughly what it takes in memory.
+    /// Queues a fact of an audit trail. `bytes` is its approximate memory use.
     nonisolated func submit(trail bytes: Int, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
         self.submit(.trail, bytes: bytes, told: { _ in }, body)
     }
 
-    /// The same; `told` hears which of the two.
+    /// Queues a fact. Calls `told` with true when it is on disk, with false if it never will be.
     nonisolated func submit(told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
         self.submit(.fact, bytes: 512, told: told, body)
     }
@@ -276,14 +276,14 @@ package actor RoomRegistry {
         if kept.isEmpty || self.isStopping {
             if self.intake.done() { self.scheduleDrain() }
         } else {
-            // Calls do not wait behind facts that may wait for long.
+            // Fails the queued calls, which would otherwise wait behind these facts for long.
             for call in self.intake.putBack(kept) { call.fail(self.failure) }
             self.scheduleDrain(after: Self.retrySeconds)
         }
         if self.isRunning { self.armTimer() }
     }
 
-    /// Carries out a batch in one transaction. Returns the facts to be tried again, when nothing could be written.
+    /// Runs a batch in one transaction. Returns the facts to retry if nothing could be written.
     private func commit(_ batch: [Operation]) -> [Operation] {
         guard !batch.isEmpty else { return [] }
         var completions: [@Sendable () -> Void] = []
@@ -301,7 +301,7 @@ package actor RoomRegistry {
                         throw lost.cause
                     } catch {
                         if operation.kind.isFact { self.note(error) { $0.lostFacts += 1 } }
-                        // Refusals too are answered after the commit: they may rest on what the batch wrote.
+                        // Refusals are also answered after the commit: they may depend on what the batch wrote.
                         completions.append { operation.fail(error) }
                         if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
                     }

@@ -1,6 +1,6 @@
-/// What a new room is to be. Checked on creation; a ``FieldError`` names what is wrong.
+/// The settings of a new room. Checked on creation; a ``FieldError`` names an invalid one.
 package struct NewRoom: Sendable, Equatable {
-    /// Nil: a random one (or the device's last, when `deviceUid` has a room).
+    /// Nil: a random id, or the id of the device's last room.
     package var id: RoomID?
     package var app = "live"
     /// 1–8 streams.
@@ -15,19 +15,19 @@ package struct NewRoom: Sendable, Equatable {
     package init(policy: RoomPolicy) { self.policy = policy }
 }
 
-/// Changes to a room; what is nil stays. An inner nil clears.
+/// Changes to a room. A nil field stays unchanged; an inner nil clears it.
 package struct RoomPatch: Sendable, Equatable {
     package var owner: String??
     package var title: String?
     package var custom: String?
     package var isPublic: Bool?
     package var deviceUid: String??
-    /// By ``RoomPolicy/Field/name``, in the unit of its `get`.
+    /// Keyed by ``RoomPolicy/Field/name``, in the unit of its `get`.
     package var policy: [String: Int64] = [:]
     package init() {}
 }
 
-/// A page of rooms. Cost does not depend on how many there are, nor on which page.
+/// A page of rooms. By `after`, its cost depends neither on the number of rooms nor on the page; by `page`, it grows with the offset.
 package struct RoomQuery: Sendable, Equatable {
     package enum Order: String, Sendable, CaseIterable {
         /// Newest first.
@@ -37,22 +37,22 @@ package struct RoomQuery: Sendable, Equatable {
         case titleDescending = "-title"
         case id
     }
-    /// Rooms in one of these; none named: in any.
+    /// Rooms in one of these states; empty for all.
     package var states: Set<RoomState> = []
     package var owner: String?
-    /// True: public rooms only, false: the others only.
+    /// True selects public rooms, false the others, nil both.
     package var isPublic: Bool?
-    /// Words of title, id or owner; the last may be the beginning of one.
+    /// Searches words of title, id or owner; the last may be a prefix.
     package var text: String?
     package var order = Order.newest
-    /// The `next` of the page before.
+    /// The previous page's `next`.
     package var after: String?
-    /// From 1; in place of `after`, for the first ``deepest`` rooms.
+    /// From 1; an alternative to `after` for the first ``deepest`` rooms.
     package var page = 1
     package var size = 20
     package static let sizes = 1...200
     package static let deepest = 10_000
-    /// Bytes of an `after`: base64 of a title, of at most four bytes a character, and of an id.
+    /// Maximum bytes of `after`: base64 of a title (at most four bytes a character) and an id.
     package static let longestCursor = 2_000
     package init() {}
 }
@@ -60,9 +60,9 @@ package struct RoomQuery: Sendable, Equatable {
 package struct RoomPage: Sendable {
     package let rooms: [Room]
     package let total: Int
-    /// The total of a text search stops at 1,000.
+    /// Whether a text search may have more matches than `total`, which stops at 1,000.
     package let totalIsCapped: Bool
-    /// For `after`; nil on the last page.
+    /// The cursor for `after`; nil on the last page.
     package let next: String?
 }
 
@@ -73,21 +73,21 @@ package struct Member: Sendable, Equatable {
     package let seenAt: Int64
 }
 
-/// A publisher at the door, its credential checked already.
+/// A publisher's request to push, its credential already checked.
 package struct PushRequest: Sendable, Equatable {
     package var path: StreamPath
     package var clientAddress: String
-    /// The connection, as `GET /sessions` numbers it.
+    /// The connection's number in `GET /sessions`.
     package var session: UInt64
-    /// The URL's query with credentials taken out; its beginning when it is long.
+    /// The URL's query without credentials, cut to ``mostParameters`` bytes.
     package let parameters: String
-    /// May make an ad-hoc room.
+    /// Whether it may create an ad-hoc room.
     package var mayCreateRoom: Bool
-    /// The only room that its credential is for; nil when that names none.
+    /// The only room the credential is for; nil if it names none.
     package var room: String?
-    /// Whose credential it is, if that names one.
+    /// The user that the credential names, if any.
     package var user: String?
-    /// Pushes by device: `live/<deviceUid>` stands for slot 1 of the device's room.
+    /// In pushes by device, `live/<deviceUid>` stands for slot 1 of the device's room.
     package init(
         path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool, room: String? = nil,
         user: String? = nil
@@ -101,7 +101,7 @@ package struct PushRequest: Sendable, Equatable {
         self.user = user
     }
 
-    /// Bytes of the query that are kept.
+    /// Maximum bytes kept of the query.
     package static let mostParameters = 512
 
     private static func shortened(_ text: String) -> String {
@@ -116,29 +116,29 @@ package struct PushGrant: Sendable, Equatable {
     package let sequence: PushSequence
     package let roomID: RoomID
     package let slot: Int
-    /// Where it really goes: differs from the asked path when that was a device UID.
+    /// The stream's actual path; differs from the requested one if that was a device UID.
     package let path: StreamPath
     package let policy: RoomPolicy
 }
 
 package enum PushRefusal: Error, Sendable, Equatable {
-    /// No room, and none is made for this address.
+    /// There is no room, and this push may not create one.
     case noRoom
     case forbidden(untilMs: Int64, reason: String)
     case roomClosed
-    /// The stream is not of the room that the credential is for.
+    /// The credential is for another room.
     case otherRoom
-    /// The user was thrown out of the room and may not come back yet.
+    /// The user was kicked from the room and may not return yet.
     case keptOut(String, forMs: Int64)
-    /// Pushes have made too many rooms of late.
+    /// Pushes have created too many rooms recently.
     case tooManyRooms(waitSeconds: Double)
-    /// The disk has less room than it is to keep: nothing new begins.
+    /// Too little free disk space; nothing new begins.
     case diskFull(freeBytes: Int64, minFreeBytes: Int64)
     /// The store cannot be written; nothing was changed.
     case unavailable(String)
 }
 
-/// What a push carries, as known when its first media arrives.
+/// The media of a push, as known when the first of it arrives.
 package struct PushMedia: Sendable, Equatable {
     package var width: Int?
     package var height: Int?
@@ -169,46 +169,46 @@ package struct StreamBan: Sendable, Equatable {
     package let reason: String
     package static let defaultMs: Int64 = 7 * 86_400_000
     package static let longestMs: Int64 = 90 * 86_400_000
-    /// Characters, as many as bytes in Tencent's ForbidLiveStream.
+    /// Maximum characters; Tencent's ForbidLiveStream allows as many bytes.
     package static let longestReason = 2_048
-    /// Bytes of an `after`: base64 of app and name, of at most four bytes a character.
+    /// Maximum bytes of `after`: base64 of app and name (at most four bytes a character).
     package static let longestCursor = 3_000
 }
 
-/// Why a call did not succeed. The API maps each to a status.
+/// The failure of a call. The API maps each case to a status.
 package enum RegistryError: Error, Sendable, Equatable {
     case invalid(FieldError)
     case noSuchRoom(String)
     case noSuchMember(String)
-    /// The user was thrown out of the room and may not come back yet.
+    /// The user was kicked from the room and may not return yet.
     case keptOut(String, of: RoomID, forMs: Int64)
-    /// The stream is not forbidden / has no push.
+    /// The stream is not forbidden.
     case notForbidden(StreamPath)
-    /// `allowed` are the states in which it would have been possible.
+    /// `allowed` lists the states in which the action is possible.
     case wrongState(RoomID, state: RoomState, action: String, allowed: [RoomState])
-    /// The room is not of a version that the change was meant for, but of this one.
+    /// The room has this version, which is not among those the change requires.
     case versionChanged(RoomID, version: String)
-    /// It is of a version that the change is not meant for.
+    /// The room has this version, which the change excludes.
     case versionExcluded(RoomID, version: String)
-    /// An id that an open or retained room has; `freeAt` when it will be free, nil for open rooms.
+    /// An open or retained room has the id. `freeAt` is when it becomes free; nil for open rooms.
     case idTaken(RoomID, state: RoomState, freeAt: Int64?)
-    /// A device that another open room has.
+    /// Another open room has the device.
     case deviceTaken(String, by: RoomID)
     /// The idempotency key was used for another request.
     case keyReused(String)
-    /// Another request with the idempotency key is being carried out.
+    /// Another request with the idempotency key is in progress.
     case keyBusy(String)
-    /// The request with the idempotency key was carried out by an earlier version of the server, which did not keep the answer.
+    /// An earlier server version ran the request with this idempotency key and kept no answer.
     case keyOutcomeUnknown(String)
-    /// The disk has less room than it is to keep: nothing new is made.
+    /// Too little free disk space; nothing new is created.
     case diskFull(freeBytes: Int64, minFreeBytes: Int64)
     case storeFailed(String)
-    /// The data directory was deleted or replaced under the server: what is written would be lost.
+    /// The data directory was deleted or replaced under the server, so writes would be lost.
     case storeGone
     case tooMany(what: String, limit: Int)
 }
 
-/// Who asks, for the audit trail in events: "token:ops-laptop", "deadline", "publisher", "cli".
+/// The originator of a change, for the audit trail in events: "token:ops-laptop", "deadline", "publisher", "cli".
 package struct Actor: Sendable, Equatable {
     package let name: String
     package init(_ name: String) { self.name = name }
@@ -230,10 +230,9 @@ package struct IdempotencyKey: Sendable, Equatable {
     }
 }
 
-/// What an operation stores for a repetition of its request: the key, and the answer as made of the operation's result.
+/// The answer an operation stores for repeats of its request: the key, and a closure that makes it from the result.
 ///
-/// A value. `answer` runs inside the operation's transaction, on the registry's queue: it must not block. When it throws, the operation is
-/// undone.
+/// A value. `answer` runs in the operation's transaction, on the registry's queue: it must not block. A throw undoes the operation.
 package struct KeptAnswer<Result>: Sendable {
     package let key: IdempotencyKey
     package let answer: @Sendable (Result) throws -> StoredAnswer

@@ -1,6 +1,6 @@
-/// What calls of the API, and time in their place, do to a room.
+/// API calls, and the same changes made by time.
 extension RoomRules {
-    /// Begins the countdown of the state anew, or lengthens it by `byMs`; negative lengths count as none.
+    /// Restarts the countdown of the state, or extends it by `byMs`; negative lengths count as none.
     static func renew(byMs: Int64?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.open, room)
         let longer = byMs.map { max(0, $0) }
@@ -37,20 +37,20 @@ extension RoomRules {
         return self.end(&room, .expired, .expired, now)
     }
 
-    /// Ends the room, its pushes and what its viewers see. Bans stay: the caller keeps them when the room is forgotten.
+    /// Ends the room, its pushes and its viewers' streams. Bans stay; the caller keeps them when it deletes the room.
     static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
         let event = room.enter(state, reason, telling: state == .closed ? .roomClosed : .roomExpired)
         room.endedAt = now
         var effects = [event]
         for (index, slot) in room.slots.enumerated() {
-            // A room that waited in vain for a connected publisher is over because of that one's silence.
+            // A room that waited in vain for a connected publisher ends because of its silence.
             let isSilent = reason == .graceOver && (slot.awayReason == .mediaIdle || slot.awayReason == .paused)
             effects += room.cutPushes(at: index, isSilent ? .mediaIdle : .roomEnded)
         }
         return effects
     }
 
-    /// Forbids all streams; a longer ban that one of them has already is kept. An expired room begins its next life as a forbidden one.
+    /// Forbids all streams; a longer ban of one of them is kept. An expired room begins its next life as forbidden.
     static func forbid(untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.forbiddable, room)
         if room.state == .expired { self.beginNextLife(&room, now) }
@@ -66,9 +66,9 @@ extension RoomRules {
         return effects + room.cutAllPushes(.forbidden)
     }
 
-    /// A stream that is forbidden already gets the new time and reason.
+    /// Forbids a stream, or updates the time and reason of its ban.
     static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
-        // An ended room's stream too: a push would open an expired one again, and the name of a closed one will be free.
+        // Also for ended rooms: a push would reopen an expired one, and a closed one's name becomes free.
         let slot = room.slots[index]
         room.slots[index].forbiddenUntil = untilMs
         room.slots[index].forbidReason = reason
@@ -91,7 +91,7 @@ extension RoomRules {
         return effects + cuts
     }
 
-    /// The other cameras have as long as after a drop, at least.
+    /// The other cameras get at least as long as after a drop.
     private static func interruptAfterCut(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let effects = self.interrupt(.dropped, &room, now)
         if let ends = room.interruptionEnds {
@@ -119,7 +119,7 @@ extension RoomRules {
         return self.free([index], .resumed, &room, now)
     }
 
-    /// Lifts these slots' bans. A forbidden room waits for a push then, as if it were new.
+    /// Lifts these slots' bans. A forbidden room then waits for a push as if it were new.
     static func free(_ indices: [Int], _ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         var effects: [RoomEffect] = []
         for index in indices where room.slots[index].isForbidden {
@@ -130,7 +130,7 @@ extension RoomRules {
         guard room.state == .forbidden else { return effects }
         effects.append(room.enter(.created, reason, telling: .roomUnforbidden))
         self.beginWaiting(&room, now)
-        // An owner who left long ago gets as long as one who leaves now.
+        // An owner who left long ago gets as much time as one who leaves now.
         if room.ownerAwaySince != nil { room.ownerAwaySince = now }
         return effects
     }
@@ -145,7 +145,7 @@ extension RoomRules {
         return [event]
     }
 
-    /// Forgets what an expired room's last life left.
+    /// Begins an expired room's next life without remains of the last.
     private static func beginNextLife(_ room: inout Room, _ now: Int64) {
         room.instance += 1
         self.beginWaiting(&room, now)
@@ -156,7 +156,7 @@ extension RoomRules {
         room.likes = 0
     }
 
-    /// What a room is that has never been live.
+    /// Resets the room to one that has never been live.
     private static func beginWaiting(_ room: inout Room, _ now: Int64) {
         room.waitingSince = now
         room.durationFrom = nil

@@ -1,4 +1,4 @@
-/// Heartbeats, and whether the owner is there.
+/// Heartbeats and the owner's presence.
 extension RoomRules {
     static func heartbeat(from sender: String?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.notEnded, room)

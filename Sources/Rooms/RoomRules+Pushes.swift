@@ -1,13 +1,13 @@
-/// What the room's streams do to it.
+/// Inputs from the room's streams.
 extension RoomRules {
-    /// A push is let in. The stream it takes over, if any, goes on until one of the two has ended.
+    /// Admits a push. A push that it takes over continues until one of the two ends.
     static func pushAdmitted(_ sequence: Int64, at index: Int, _ room: inout Room) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.open, room)
         let slot = room.slots[index]
         if let until = slot.forbiddenUntil { throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "") }
         if let holder = slot.sequence, holder != sequence {
             room.slots[index].earlier.append(holder)
-            // The oldest is the likeliest to hold the stream: whoever knocks again and again only pushes out others like itself.
+            // The oldest most likely holds the stream; repeated attempts only displace each other.
             if room.slots[index].earlier.count > Room.Slot.mostEarlier { room.slots[index].earlier.remove(at: 1) }
         }
         room.slots[index].sequence = sequence
@@ -16,7 +16,7 @@ extension RoomRules {
 
     static func mediaArrived(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let slot = room.slots[index]
-        // A push that slipped past its cut (let in before, attached after).
+        // The push slipped past its cut (admitted before, attached after).
         if room.state.isTerminal { return [.cut(slot: slot.number, sequence: sequence, .roomEnded, endsViewers: false)] }
         if room.state == .forbidden || slot.isForbidden {
             return [.cut(slot: slot.number, sequence: sequence, .forbidden, endsViewers: false)]
@@ -41,21 +41,21 @@ extension RoomRules {
         return self.streamWent(.mediaIdle, until: now.later(by: room.policy.idleGraceMs), at: index, &room, now)
     }
 
-    /// The publisher's client says that it pauses.
+    /// The publisher's client announces a pause.
     static func pauseAnnounced(at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let slot = room.slots[index]
         guard slot.sequence != nil, slot.isActive || slot.awayReason == .mediaIdle else { return [] }
         return self.streamWent(.paused, until: self.pauseEnd(of: slot, room, now), at: index, &room, now)
     }
 
-    /// The API says that the room pauses. Also right after the connection broke: the notice may come over another one, and later.
+    /// The API announces a pause. Also valid right after the connection broke: the notice may arrive later, over another one.
     static func pause(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require([.live, .interrupted], room)
         var effects: [RoomEffect] = []
         var paused = false
         let wasInterrupted = room.state == .interrupted
         for (index, slot) in room.slots.enumerated() where slot.isActive || (slot.awayReason != nil && slot.awayReason != .paused) {
-            // A stream that went while others ran on is nothing that this pause is about.
+            // The pause does not concern a stream that left while others ran on.
             guard slot.isActive || wasInterrupted || slot.awayReason == .mediaIdle else { continue }
             effects += self.streamWent(.paused, until: self.pauseEnd(of: slot, room, now), at: index, &room, now)
             paused = true
@@ -74,7 +74,7 @@ extension RoomRules {
             return []
         }
         guard room.slots[index].sequence == sequence else { return [] }
-        // It never brought media (that would have cleared the earlier ones): turned away by the relay, or gone before it took over.
+        // It never had media, which would have cleared `earlier`: the relay rejected it, or it left before taking over.
         if let holder = room.slots[index].earlier.popLast() {
             room.slots[index].sequence = holder
             return []
@@ -88,12 +88,12 @@ extension RoomRules {
         case .mediaIdle: return self.streamWent(reason, until: until, at: index, &room, now)
         case .paused where reason == .stopped || reason == .dropped: return self.streamWent(reason, until: until, at: index, &room, now)
         case .paused: return self.streamWent(.paused, until: max(slot.awayUntil ?? until, until), at: index, &room, now)
-        // A push that came back without media: knocking does not keep a room from ending.
+        // A push that returned without media does not keep a room from ending.
         default: return []
         }
     }
 
-    /// What an end says about the publisher, and how long to wait for it.
+    /// The reason that an end implies, and how long to wait for the publisher.
     private static func wait(after end: PushEnd, _ policy: RoomPolicy) -> (StateReason, ms: Int64) {
         switch end {
         case .clientStopped: (.stopped, policy.cleanStopMs)
@@ -103,7 +103,7 @@ extension RoomRules {
         }
     }
 
-    /// The slot's stream is away, or away for another reason; the room is interrupted when no other runs.
+    /// Marks the slot's stream as away, or changes the reason. Interrupts the room if no other stream runs.
     static func streamWent(_ reason: StateReason, until: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         room.slots[index].isActive = false
         room.slots[index].awayReason = reason
@@ -111,7 +111,7 @@ extension RoomRules {
         return self.interrupt(reason, &room, now)
     }
 
-    /// Interrupts a live room without a stream, or gives an interruption another reason and end.
+    /// Interrupts a live room without an active stream, or updates an interruption's reason and end.
     static func interrupt(_ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         guard !room.hasActiveStream else { return [] }
         var effects: [RoomEffect] = []
@@ -128,7 +128,7 @@ extension RoomRules {
         return effects
     }
 
-    /// The server starts: whoever pushed has lost the connection through no fault of its own, and gets time to come back.
+    /// The server starts. Publishers lost their connections through no fault of their own and get time to return.
     static func serverStarted(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let fresh = now.later(by: room.policy.graceMs)
         // Nobody could send heartbeats meanwhile.
@@ -157,6 +157,6 @@ extension RoomRules {
 }
 
 extension Room.Slot {
-    /// Its newest push, or one that it may yet fall back to.
+    /// Whether this is the newest push, or one it may still fall back to.
     func holds(_ sequence: Int64) -> Bool { self.sequence == sequence || self.earlier.contains(sequence) }
 }

@@ -1,15 +1,15 @@
-/// What is done to a room. Facts of its streams, calls of its users, and time.
+/// An input to a room: a fact about its streams, a user's call, or time.
 package enum RoomInput: Sendable, Equatable {
-    /// A publisher was let in; nothing has arrived yet.
+    /// A publisher was admitted; nothing has arrived yet.
     case pushAdmitted(slot: Int, sequence: Int64)
     /// First audio or video of the push, or the first after a silence or pause.
     case mediaArrived(slot: Int, sequence: Int64)
-    /// Nothing for `mediaIdle`; the connection lives.
+    /// No media for `mediaIdle`; the connection is still open.
     case mediaIdle(slot: Int, sequence: Int64)
-    /// Announced by the publisher's client (its slot; the caller checks that the push is its newest) or the API (nil: all slots).
+    /// A pause announced by the publisher's client (its slot; the caller checks that the push is its newest) or the API (nil: all slots).
     case pauseAnnounced(slot: Int?)
     case pushEnded(slot: Int, sequence: Int64, PushEnd)
-    /// By `sender`: a user or device; nil when it did not say.
+    /// `sender` is a user or device; nil if not given.
     case heartbeat(sender: String?)
     case memberJoined(user: String)
     case memberLeft(user: String)
@@ -18,32 +18,32 @@ package enum RoomInput: Sendable, Equatable {
     case expire
     case forbid(untilMs: Int64, reason: String)
     case resume
-    /// One camera of several: the room goes on with the others, and is forbidden when none is left.
+    /// Forbids one camera of several. The room continues with the others; it is forbidden when none is left.
     case forbidSlot(Int, untilMs: Int64, reason: String)
     case resumeSlot(Int)
     /// A valid push to an expired room's stream.
     case reopen
-    /// The server starts: no stream lives any more.
+    /// The server starts; no stream is left.
     case serverStarted
-    /// The clock: apply deadlines that have passed.
+    /// The clock: applies deadlines that have passed.
     case tick
 }
 
-/// What the caller of ``RoomRules/apply(_:to:now:)`` does next, in order.
+/// The effects that the caller of ``RoomRules/apply(_:to:now:)`` carries out, in order.
 package enum RoomEffect: Sendable, Equatable {
-    /// Store and tell an event with the room's new state; `from` is the state before.
+    /// Store and publish an event with the room's new state; `from` is the former one.
     case event(RoomEvent.Kind, from: RoomState)
-    /// The same for one of its streams: forbidden or free again. (Begin and end of pushes and the members' comings and goings are the caller's.)
+    /// The same for a stream that was forbidden or freed. (The caller handles begin and end of pushes, and members' joins and leaves.)
     case streamEvent(RoomEvent.Kind, slot: Int)
-    /// End this slot's push (nil: whatever is there, perhaps nothing), telling its publisher why, and (when `endsViewers`) its viewers' stream.
+    /// End this slot's push (nil: any, perhaps none) and give its publisher the reason. `endsViewers` also ends its viewers' stream.
     case cut(slot: Int, sequence: Int64?, PushEnd, endsViewers: Bool)
-    /// The room's time is over: forget it.
+    /// Retention is over: delete the room.
     case delete
 }
 
-/// Why an input does not fit the room's state.
+/// Why an input is invalid in the room's state.
 package enum RoomRefusal: Error, Equatable, Sendable {
-    /// `allowed` are the states in which it would have.
+    /// `allowed` lists the states in which it is valid.
     case wrongState(RoomState, allowed: [RoomState])
     /// No slot with this number.
     case noSlot(Int)
@@ -51,15 +51,14 @@ package enum RoomRefusal: Error, Equatable, Sendable {
     case slotNotForbidden(Int)
 }
 
-/// The rooms' state machine: see ``RoomState`` for its picture. No clock: `now` comes in as milliseconds since 1970 and may step back,
-/// which ends nothing early.
+/// The rooms' state machine, drawn in ``RoomState``. It has no clock: `now` is given in milliseconds since 1970 and may step back, which
+/// ends nothing early.
 ///
-/// Whatever changes ``Room/state`` goes through ``Room/enter(_:_:telling:)``: one change, one transition event.
+/// Every change of ``Room/state`` goes through ``Room/enter(_:_:telling:)``: one change, one transition event.
 package enum RoomRules {
-    /// Does `input` to the room and says what follows from it. Facts about pushes that have ended or been replaced do nothing.
+    /// Applies `input` to the room and returns the effects. Facts about pushes that have ended or been replaced do nothing.
     ///
-    /// Deadlines that have passed are applied by ``RoomInput/tick`` alone: tick first where it matters.
-    /// On a throw the room is as it was.
+    /// Only ``RoomInput/tick`` applies passed deadlines: tick first where it matters. If this throws, the room is unchanged.
     package static func apply(_ input: RoomInput, to room: inout Room, now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         var changed = room
         let effects = try self.effects(of: input, on: &changed, now)
@@ -97,7 +96,7 @@ package enum RoomRules {
         return index
     }
 
-    /// Refuses states in which the input makes no sense.
+    /// Throws if the input is invalid in the room's state.
     static func require(_ allowed: [RoomState], _ room: Room) throws(RoomRefusal) {
         guard allowed.contains(room.state) else { throw .wrongState(room.state, allowed: allowed) }
     }
@@ -105,13 +104,13 @@ package enum RoomRules {
     /// The states in which streams may run.
     static let open: [RoomState] = [.created, .live, .interrupted]
     static let notEnded: [RoomState] = [.created, .live, .interrupted, .forbidden]
-    /// The states from which a room may be forbidden or closed. An expired one too: its device's URL would open it again.
+    /// The states from which a room may be forbidden or closed. They include expired, as its device's URL would reopen the room.
     static let forbiddable = Self.open + [.expired]
     static let closable = Self.notEnded + [.expired]
 }
 
 extension Room {
-    /// The only way to another state; the fields that belong to the old one alone go with it.
+    /// The only way to another state; clears the fields of the former one.
     mutating func enter(_ state: RoomState, _ reason: StateReason, telling kind: RoomEvent.Kind) -> RoomEffect {
         let from = self.state
         self.state = state
@@ -128,7 +127,7 @@ extension Room {
         return .event(kind, from: from)
     }
 
-    /// Forgets the slot's pushes and tells the relay to end them; what they report from now on is stale.
+    /// Forgets the slot's pushes and returns the effects that end them. Their later reports are stale.
     mutating func cutPushes(at index: Int, _ end: PushEnd) -> [RoomEffect] {
         let slot = self.slots[index]
         self.slots[index].sequence = nil
@@ -148,7 +147,7 @@ extension Room {
 }
 
 extension Int64 {
-    /// This instant and so many milliseconds; stops at the ends of the range, which wire numbers may reach.
+    /// This instant plus `milliseconds`. Saturates at the ends of the range, which wire numbers may reach.
     func later(by milliseconds: Int64) -> Int64 {
         let (sum, overflow) = self.addingReportingOverflow(milliseconds)
         return overflow ? (milliseconds < 0 ? .min : .max) : sum

@@ -5,42 +5,41 @@ import Foundation
 #endif
 import GRDB
 
-/// Why the store cannot be used at all: which file, what is wrong and what to do.
+/// An unusable store: which file, what is wrong and what to do.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     package let problem: String
     package let advice: String
-    /// Nothing is wrong with the store: somebody else uses it, or the place is taken.
+    /// The store itself is fine, but used by another process, or the place is taken.
     package var isConflict = false
     package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
 }
 
-/// The database's files are not where they were opened any more: deleted, moved or replaced.
+/// The open database files were deleted, moved or replaced.
 struct StoreGone: Error {}
 
-/// The database of rooms, streams, events, tokens and notices: the only place with SQL. One writer, at the registry's queue; readers run
-/// on queues of their own.
+/// The database of rooms, streams, events, tokens and notices: the only place with SQL. One writer on the registry's queue; readers on
+/// queues of their own.
 final class RoomStore: Sendable {
     static let fileName = "earshot.db"
     /// How long a write waits for one of another process (the command line's token commands).
     private static let busySeconds = 5.0
 
-    /// Checked whole at each start up to this size. Bytes: a fraction of a second.
+    /// Maximum bytes of a store checked fully at each start: a fraction of a second.
     private static let quickCheckBytes: Int64 = 64 << 20
 
     let path: String
     private let pool: DatabasePool
-    /// What was amiss with the files, or done to them, at the start: a line each for the log.
+    /// Problems with the files at the start and their remedies, one log line each.
     let notices: [String]
-    /// The files that are open, by their names.
+    /// Paths and identities of the open files.
     private let files: [(path: String, identity: FileIdentity?)]
 
     static func path(in directory: String) -> String {
         directory.hasSuffix("/") ? directory + self.fileName : "\(directory)/\(self.fileName)"
     }
 
-    /// Opens the store, makes it if there is none, and brings its schema up to date. `isAlone`: no other process has it open, and its files
-    /// are looked at first. Blocks.
+    /// Opens or creates the store and migrates its schema. `isAlone`: no other process has it open; its files are inspected first. Blocks.
     init(directory: String, isAlone: Bool = false) throws(StoreError) {
         let path = Self.path(in: directory)
         self.path = path
@@ -62,7 +61,7 @@ final class RoomStore: Sendable {
             configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000") }
             let pool = try DatabasePool(path: path, configuration: configuration)
             try pool.writeWithoutTransaction { db in
-                // What is acknowledged survives a power cut; group commit pays for it.
+                // Acknowledged writes survive a power cut; group commit pays for it.
                 try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864")
             }
             guard try !pool.read({ db in try Migrations.all.hasBeenSuperseded(db) }) else {
@@ -71,8 +70,7 @@ final class RoomStore: Sendable {
             if let copy = try Self.keepFormer(pool, path: path) { notices.append(copy) }
             try Migrations.all.migrate(pool)
             if isAlone {
-                // From the start on, the file alone has the schema, and the id by which a log of another store is told.
-                // As far as it goes: somebody may be reading.
+                // The file itself gets the schema, and the id that reveals a foreign log. Best effort: somebody may be reading.
                 _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }
             self.pool = pool
@@ -83,7 +81,7 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Refuses what is not to be opened, before anything is written. `wholly`: also what is damaged.
+    /// Throws for a file that must not be opened, before anything is written. `wholly` also checks for damage.
     private static func look(at path: String, wholly: Bool) throws {
         let view = StoreView.isNeeded(for: path) ? try StoreView(of: path) : nil
         defer { view?.remove() }
@@ -97,14 +95,14 @@ final class RoomStore: Sendable {
             if try Migrations.areForeign(db) { throw Self.foreign(path) }
             if try Migrations.all.hasBeenSuperseded(db) { throw Self.newer(path) }
             if wholly, size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
-                // Of several lines; the log has one.
+                // SQLite's message may have several lines; a log entry has one.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem.split(separator: "\n").joined(separator: " "))
             }
         }
         try queue.close()
     }
 
-    /// Copies a store with an older schema before that is changed. Returns what is to be said of it.
+    /// Copies a store with an older schema before it is migrated. Returns a notice for the log.
     private static func keepFormer(_ pool: DatabasePool, path: String) throws -> String? {
         let version = try pool.read { try Migrations.version($0) }
         guard (1..<Migrations.version).contains(version) else { return nil }
@@ -113,12 +111,12 @@ final class RoomStore: Sendable {
         return "the store's schema is brought from \(version) to \(Migrations.version); the store as it was is kept as \(copy)"
     }
 
-    /// Throws ``StoreGone`` when what is written would reach no file that anybody finds again.
+    /// Throws ``StoreGone`` if the open files have left their paths, as writes would be lost.
     private func checkFiles() throws {
         for (path, identity) in self.files where identity != nil && FileIdentity(path: path) != identity { throw StoreGone() }
     }
 
-    /// What an operator is told when the store cannot be used.
+    /// Converts an error into an explanation for the operator.
     func explain(_ error: any Error) -> StoreError { Self.explain(error, path: self.path) }
 
     static func foreign(_ path: String) -> StoreError {
@@ -164,15 +162,15 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Brings all changes into the store's own file, then closes all connections; reads and writes fail from then on. What went wrong, if
-    /// anything did: the next start does it then.
+    /// Moves all changes into the store's own file, then closes all connections. Later reads and writes fail. Returns any problem; the next
+    /// start then moves them.
     @discardableResult
     func close(emptiesLog: Bool = true) -> String? {
         var problem: String?
         do {
             if emptiesLog {
                 try self.pool.barrierWriteWithoutTransaction { db in
-                    // The server has few seconds for its end; a reader of another process may hold the log.
+                    // Shutdown has few seconds; a reader of another process may hold the log.
                     try db.execute(sql: "PRAGMA busy_timeout = 500")
                     _ = try db.checkpoint(.truncate)
                 }
@@ -184,7 +182,7 @@ final class RoomStore: Sendable {
         return problem
     }
 
-    /// A transaction: committed and on disk when this returns. At most one at a time; blocks.
+    /// Runs a transaction, committed and on disk when this returns. At most one at a time; blocks.
     func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T {
         try self.pool.writeWithoutTransaction { db in
             try self.checkFiles()
@@ -200,10 +198,10 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Empties the log of changes into the store: what was overwritten is in no file any more. Not while it is being read; blocks.
+    /// Empties the write-ahead log into the store, so that no file holds overwritten data. Throws while it is being read; blocks.
     func emptyLog() throws { try self.pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
 
-    /// Reads what is committed, on a reader's own queue.
+    /// Reads committed data on a reader's own queue.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
             return try await self.pool.read { db in try body(StoreAccess(db)) }
@@ -212,7 +210,7 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Reads what is committed; blocks. For start-up and the command line.
+    /// Reads committed data; blocks. For start-up and the command line.
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
         try self.pool.read { db in try body(StoreAccess(db)) }
     }
@@ -222,7 +220,7 @@ final class RoomStore: Sendable {
         try self.pool.writeWithoutTransaction { try body(StoreAccess($0)) }
     }
 
-    /// What a caller of the registry is told of an error inside.
+    /// Converts an internal error into one for the registry's callers.
     static func registryError(_ error: any Error) -> RegistryError {
         switch error {
         case let error as RegistryError: error
@@ -234,22 +232,21 @@ final class RoomStore: Sendable {
         }
     }
 
-    /// Without the statement and its values: they may hold what must not be logged.
+    /// Leaves out the statement and its values, which may hold secrets.
     private static func describe(_ error: DatabaseError) -> String {
         "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")"
     }
 }
 
-/// One connection at work: the store's statements, for use inside a transaction or a read.
+/// The statements of one connection, for use inside a transaction or a read.
 struct StoreAccess {
     let db: Database
     init(_ db: Database) { self.db = db }
 
-    /// The error took the whole transaction with it.
+    /// An error after which nothing of the transaction can be kept.
     struct TransactionLost: Error { let cause: any Error }
 
-    /// Runs one operation of a batch: what it wrote is undone when it throws. Throws ``TransactionLost`` when nothing of the batch can
-    /// be kept.
+    /// Runs one operation of a batch and undoes its writes if it throws. Throws ``TransactionLost`` if nothing of the batch can be kept.
     func savepoint<T>(_ body: () throws -> T) throws -> T {
         do {
             try self.run("SAVEPOINT operation")
@@ -284,7 +281,7 @@ struct StoreAccess {
         try self.db.cachedStatement(sql: sql).execute(arguments: arguments)
     }
 
-    /// Runs a statement and says how many rows it changed.
+    /// Runs a statement and returns the number of rows changed.
     func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
         try self.run(sql, arguments)
         return self.db.changesCount
@@ -314,8 +311,7 @@ struct StoreAccess {
     }
 }
 
-/// Takes a row's columns from left to right. The tables are STRICT, so that a column holds its type or NULL, and NULL only where the
-/// schema allows it.
+/// Reads a row's columns from left to right. The tables are STRICT: a column holds its type, or NULL only where the schema allows it.
 struct RowReader {
     let row: Row
     private var column = 0
@@ -332,7 +328,7 @@ struct RowReader {
         return self.row[self.column]
     }
 
-    /// A word of an enumeration, which a row written by another version may not have.
+    /// Reads an enumeration's value. Throws ``UnknownWord`` if another version wrote one unknown here.
     mutating func word<T: RawRepresentable>(_ type: T.Type = T.self) throws -> T where T.RawValue == String {
         let text: String = self.next()
         guard let value = T(rawValue: text) else { throw UnknownWord(word: text) }

@@ -1,6 +1,6 @@
 import GRDB
 
-/// The clock's mark, and what moves with the clock, as rows.
+/// The clock's mark, and times that move with the clock, as rows.
 extension StoreAccess {
     func clockMark() throws -> ClockMark? {
         try self.first("SELECT boot_id, steady_ms, room_ms FROM clock WHERE id = 1") { row in
@@ -8,7 +8,7 @@ extension StoreAccess {
         }
     }
 
-    /// Also writes the first page, which holds the store's id: a log that is not this store's can be told by it.
+    /// Saves the mark. Also writes the first page with the store's id, which shows that a log belongs to this store.
     func save(_ mark: ClockMark) throws {
         try self.run(
             """
@@ -18,10 +18,10 @@ extension StoreAccess {
         if let id = try self.storeID(), id != 0 { try self.db.execute(sql: "PRAGMA user_version = \(id)") }
     }
 
-    /// A random number of this store, made with its schema; 0: it has none.
+    /// The store's random id, made with its schema; 0 if it has none.
     func storeID() throws -> Int64? { try self.number("PRAGMA user_version") }
 
-    /// Room time has been there. By the order in which things were stored: what was stored while the clock was wrong may lie ahead.
+    /// The latest instant that room time has reached. Goes by storage order, as times stored while the clock was wrong may lie ahead.
     func newestInstant() throws -> Int64? {
         let event = try self.number("SELECT at FROM events ORDER BY id DESC LIMIT 1")
         let mark = try self.clockMark()?.roomMs
@@ -29,9 +29,10 @@ extension StoreAccess {
         return max(event, mark)
     }
 
-    /// Moves what room time has measured of rooms that are open or may be opened again, so that every deadline is as far away as it was.
-    /// What callers gave stays: until when streams are forbidden. So does history, and closed rooms are history: of them only the end of
-    /// their retention moves, since otherwise a clock set right after years would forget them all at once. How many rooms.
+    /// Moves room times by `ms`, so that every deadline stays as far away. Applies to rooms that are open or may be opened again. Times
+    /// that callers gave (until when streams are forbidden) and history stay. Closed rooms are history: only the end of their retention
+    /// moves, as otherwise a clock set right after years would forget them all at once. Returns the number of rooms moved, except closed
+    /// ones.
     func moveTimes(by ms: Int64) throws -> Int {
         try self.run(
             """
@@ -49,7 +50,7 @@ extension StoreAccess {
             WHERE state <> 'closed'
             """, [ms])
         try self.run("UPDATE slots SET away_until = away_until + ? WHERE away_until IS NOT NULL", [ms])
-        // Of rooms with a ban the earliest deadline may be the ban's end, which stays.
+        // In rooms with a ban the earliest deadline may be the ban's end, which stays.
         let banned = try self.all("SELECT DISTINCT room_id FROM slots WHERE forbidden_until IS NOT NULL") {
             (row: inout RowReader) -> String in row.next()
         }

@@ -33,10 +33,10 @@ extension StoreAccess {
         }
     }
 
-    /// The newest id ever given, forgotten events included; 0 before the first.
+    /// The newest id ever given, including forgotten events; 0 before the first.
     func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
 
-    /// Of the id's former life: the number and instance to count on from.
+    /// The event number and instance of the id's former life, to count on from.
     func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
         try self.first("SELECT number, instance FROM events WHERE room_id = ? ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
             (number: row.next(), instance: row.next())
@@ -60,7 +60,7 @@ extension StoreAccess {
             deliveredAt: row.optional())
     }
 
-    /// Queues the event for a target, behind what waits in its lane.
+    /// Queues the event for a target, at the end of its lane.
     func insertNotice(of event: RoomEvent, lane: String, to target: WebhookTarget, now: Int64) throws {
         try self.run(
             """
@@ -83,11 +83,11 @@ extension StoreAccess {
         try self.first("SELECT lane FROM outbox WHERE id = ?", [id]) { (row: inout RowReader) -> String in row.next() }
     }
 
-    /// The targets with something to send.
+    /// Targets with pending notices.
     private func waitingTargets() throws -> [(url: String, format: String)] {
         var targets: [(url: String, format: String)] = []
         var after = ("", "")
-        // One step in the index per target: there are few, with many notices each.
+        // Takes one index step per target: there are few, with many notices each.
         while let next = try self.first(
             "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > (?, ?) ORDER BY url, format LIMIT 1", [after.0, after.1],
             { (row: inout RowReader) -> (String, String) in (row.next(), row.next()) })
@@ -111,7 +111,7 @@ extension StoreAccess {
         return (due, next)
     }
 
-    /// False: no such notice is pending.
+    /// False if no such notice is pending.
     func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
         guard let notice = try self.notice(id), notice.state == .pending else { return false }
         let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
@@ -128,7 +128,7 @@ extension StoreAccess {
         return true
     }
 
-    /// The oldest pending notice of this one's lane is the next to go.
+    /// Makes the lane's oldest pending notice the next to be sent.
     private func promote(_ id: Int64, _ target: WebhookTarget) throws {
         guard let lane = try self.lane(of: id) else { return }
         try self.run(
@@ -148,7 +148,7 @@ extension StoreAccess {
             arguments.append(room)
         }
         if let state {
-            // A room's notices are few: its index goes first.
+            // The `+` keeps SQLite on the room's index, as a room has few notices.
             conditions.append(room == nil ? "state = ?" : "+state = ?")
             arguments.append(state.rawValue)
         }
@@ -162,7 +162,7 @@ extension StoreAccess {
         ) { row in try Self.notice(&row) }
     }
 
-    /// A copy of the notice, to be sent as soon as its lane lets it. Nil: there is no such notice.
+    /// Queues a copy of the notice at the end of its lane. Nil if there is no such notice.
     func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
         guard let old = try self.notice(id), let lane = try self.lane(of: id) else { return nil }
         try self.insertNotice(of: old.event, lane: lane, to: old.target, now: now)

@@ -1,11 +1,11 @@
 import GRDB
 import Synchronization
 
-/// How much of the history may be forgotten now, by kind. Any thread.
+/// The hourly deletion quota of each kind of history. Any thread.
 final class HistoryShares: Sendable {
     enum Kind { case events, pushes, notices }
 
-    /// Rows: what little history there is takes no disk worth saving.
+    /// Minimum rows that may be deleted per hour, also of a small history.
     private static let least = 256
     private let shares = Mutex<[Kind: RetentionShare]>([:])
 
@@ -25,17 +25,17 @@ extension Int {
     fileprivate func clamped(to limit: Int) -> Int { Swift.min(self, limit) }
 }
 
-/// Forgetting what is old, a little at a time.
+/// Deletes old history in small steps.
 extension StoreAccess {
     /// How long answers to idempotent requests are kept.
     static let answersMs: Int64 = 24 * 3_600_000
 
-    /// Deletes at most about `limit` rows of each kind that are older than `historyMs`, and no more of the history than its share of this
-    /// hour. True: there may be more.
+    /// Deletes rows older than `historyMs`: about `limit` of each kind at most, and history only within its quota for this hour. True if
+    /// there may be more.
     func forget(now: Int64, historyMs: Int64, limit: Int, shares: HistoryShares, steadyMs: Int64) throws -> Bool {
         let before = now - historyMs
         var isMore = false
-        // By time and not by id: where the clock was set back, newer rows are older.
+        // By time, not by id: after the clock was set back, newer rows have older times.
         func history(_ kind: HistoryShares.Kind, span: String, _ forget: (Int) throws -> Int) throws {
             let held = try self.number(span) ?? 0
             let allowed = shares.allowance(kind, held: held, historyMs: historyMs, steadyMs: steadyMs, limit: limit)
@@ -78,10 +78,10 @@ extension StoreAccess {
         return isMore || [deleted, givenUp, answers].contains { $0 >= limit }
     }
 
-    /// What belongs to rooms that are not there: earlier versions left it behind.
+    /// Deletes rows of rooms that no longer exist; earlier versions left them behind.
     func dropOrphans() throws { try self.db.execute(sql: Migrations.orphans) }
 
-    /// A target that has been dead for the whole history does not fill the disk.
+    /// Gives up notices older than the history, so a dead target cannot fill the disk.
     private func giveUpNotices(before: Int64, limit: Int, now: Int64) throws -> Int {
         let old = try self.all(
             """

@@ -2,15 +2,15 @@ import GRDB
 
 /// Pages of rooms.
 ///
-/// Every page reads ranges of one index: one range per state and visibility that the filter leaves open (at most 12), each no longer than
-/// the page, merged here. A search by text sorts at most ``searchLimit`` of its newest matches instead.
+/// Every page reads ranges of one index and merges them. There is one per state and visibility that the filter allows (at most 12). A range
+/// is no longer than the offset plus the page. A text search sorts at most ``searchLimit`` of its newest matches instead.
 extension StoreAccess {
-    /// Matches of a text search that are sorted and counted.
+    /// Maximum matches of a text search that are sorted and counted.
     static let searchLimit = 1_000
-    /// Matches of the text that are looked at for ones of the right state, owner and visibility.
+    /// Maximum text matches examined for state, owner and visibility.
     static let searchDepth = 10_000
 
-    /// A room's place in a list.
+    /// A room's position in a list.
     private struct Place {
         let row: Int64
         let id: String
@@ -124,15 +124,15 @@ extension StoreAccess {
     }
 }
 
-/// How a query is carried out; throws for what callers may not ask.
+/// A checked query and its SQL. The init throws for invalid queries.
 struct RoomPlan {
     let query: RoomQuery
     let cursor: RoomCursor?
-    /// Rooms to pass over.
+    /// Rooms to skip.
     let offset: Int
     /// The FTS5 query; nil without a search.
     let words: String?
-    /// A search without a single word finds nothing.
+    /// Whether the search text has no words and so finds nothing.
     let isEmpty: Bool
 
     /// One range of an index: equal values of the filter's columns.
@@ -164,7 +164,7 @@ struct RoomPlan {
         self.isEmpty = self.words == nil && text.contains { !$0.isWhitespace }
     }
 
-    /// Empty: the order is that of ids alone.
+    /// The column of the order; empty if ordered by id alone.
     var keyColumn: String {
         switch self.query.order {
         case .newest, .oldest: "created_at"
@@ -213,7 +213,7 @@ struct RoomPlan {
         return StatementArguments(arguments + [self.offset + self.query.size + 1])
     }
 
-    /// The order of the indexes.
+    /// Compares in the order of the indexes.
     func precedes(_ left: (key: RoomCursor.Key, id: String), _ right: (key: RoomCursor.Key, id: String)) -> Bool {
         let (first, second) = self.isDescending ? (right, left) : (left, right)
         switch (first.key, second.key) {
@@ -226,7 +226,7 @@ struct RoomPlan {
         return first.id.utf8.lexicographicallyPrecedes(second.id.utf8)
     }
 
-    /// As SQLite's NOCASE compares.
+    /// Folds case as SQLite's NOCASE does.
     private static func folded(_ text: String) -> [UInt8] {
         text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }

@@ -54,7 +54,7 @@ extension StoreAccess {
             ])
     }
 
-    /// What may change of one.
+    /// Writes the columns that may change.
     func update(_ recording: Recording) throws {
         try self.run(
             """
@@ -82,7 +82,7 @@ extension StoreAccess {
                 arguments.append(name)
             }
         }
-        // A room's or a stream's own are few: their index goes first.
+        // A room or stream has few recordings, so its index is used first.
         let isNarrow = query.room != nil || query.app != nil
         if let state = query.state {
             conditions.append(isNarrow ? "+state = ?" : "state = ?")
@@ -119,7 +119,7 @@ extension StoreAccess {
         Int(try self.number("SELECT count(*) FROM recordings WHERE state IN ('finished', 'failed')") ?? 0)
     }
 
-    /// Of all files that are there.
+    /// Bytes of all files that are not removed.
     func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
 
     /// How many files a task has.

@@ -7,7 +7,7 @@ extension StoreAccess {
         "kept_until", "heartbeat_at", "owner_seen_at", "owner_away_since", "forbidden_until", "forbid_reason", "peak", "likes", "members",
         "last_event",
     ]
-    /// In indexes; written only when they change.
+    /// Indexed columns, written only when they change.
     private static let standing = ["state", "ended_at"]
     private static let listed = ["owner", "title", "is_public", "device_uid", "created_at"]
     private static let policy = RoomPolicy.fields.map { "policy_\($0.name)" }
@@ -30,7 +30,6 @@ extension StoreAccess {
 
     private static func policyValues(_ room: Room) -> [(any DatabaseValueConvertible)?] { RoomPolicy.fields.map { $0.get(room.policy) } }
 
-    /// Without slots.
     private static func roomWithoutSlots(_ row: inout RowReader) throws -> Room {
         var room = Room(id: RoomID(stored: row.next()), slots: [], at: 0)
         room.instance = row.next()
@@ -103,8 +102,8 @@ extension StoreAccess {
     func room(_ id: String) throws -> Room? { try self.room(where: "id = ?", [id]) }
     func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
 
-    /// The device's open room, otherwise the one that ended last: of a closed one `ended_at` stays when the clock is set, `kept_until` does
-    /// not. (SQLite takes the columns from the row that has the maximum.)
+    /// The device's open room, otherwise the one that ended last. In a closed room, setting the clock moves `kept_until` but not
+    /// `ended_at`. (SQLite reads the columns from the row that has the maximum.)
     func room(ofDevice uid: String) throws -> Room? {
         try self.room(where: "device_uid = ? AND state NOT IN ('expired', 'closed')", [uid])
             ?? self.room(
@@ -141,7 +140,7 @@ extension StoreAccess {
             StatementArguments([id.rawValue, slot.number, slot.app, slot.name] + Self.slotValues(slot)))
     }
 
-    /// Writes what differs: the indexes of a column that stays are not touched.
+    /// Writes only changed columns, so that the indexes of others are not touched.
     func update(from old: Room, to new: Room) throws {
         var columns: [String] = []
         var values: [(any DatabaseValueConvertible)?] = []
@@ -201,7 +200,7 @@ extension StoreAccess {
         }
     }
 
-    /// Puts off a deadline that its rule did not act on, lest it be asked about for ever.
+    /// Postpones a deadline that its rule did not act on, to avoid endless retries.
     func postpone(_ id: String, to deadline: Int64) throws {
         try self.run("UPDATE rooms SET deadline = ? WHERE id = ?", [deadline, id])
     }
@@ -209,14 +208,14 @@ extension StoreAccess {
     func delete(_ room: Room) throws {
         try self.run("DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)", [room.id.rawValue])
         try self.run("DELETE FROM slots WHERE room_id = ?", [room.id.rawValue])
-        // By hand: foreign keys are not enforced on this connection, as each would cost the media's facts a look.
+        // Deleted by hand: foreign keys are off on this connection, as each would add a lookup to media facts.
         for table in ["members", "talk_settings", "talk_members", "kicks"] {
             try self.run("DELETE FROM \(table) WHERE room_id = ?", [room.id.rawValue])
         }
         try self.run("DELETE FROM rooms WHERE id = ?", [room.id.rawValue])
     }
 
-    /// Rooms whose deadline has come, the oldest first.
+    /// Rooms whose deadline has passed, oldest first.
     func dueRooms(now: Int64, limit: Int) throws -> [String] {
         try self.all("SELECT id FROM rooms WHERE deadline <= ? ORDER BY deadline LIMIT ?", [now, limit]) { row in row.next() }
     }
@@ -234,7 +233,7 @@ extension StoreAccess {
             "UPDATE rooms SET peak = ?1 WHERE id = ?2 AND peak < ?1 AND state NOT IN ('expired', 'closed')", [viewers, id.rawValue])
     }
 
-    /// Rooms that a stopped server left in use, or that were waiting for word from someone; in the order in which they were made.
+    /// Rooms that a stopped server left in use or awaiting heartbeats, in order of creation.
     func roomsToRestart(after row: Int64, limit: Int) throws -> [(row: Int64, id: String)] {
         try self.all(
             """
@@ -247,7 +246,7 @@ extension StoreAccess {
         ) { row in (row.next(), row.next()) }
     }
 
-    /// Streams of closed rooms: nobody may play them.
+    /// Streams of closed rooms, which nobody may play.
     func closedStreams() throws -> [StreamPath] {
         try self.all("SELECT s.app, s.name FROM rooms r JOIN slots s ON s.room_id = r.id WHERE r.state = 'closed'") { row in
             StreamPath(app: row.next(), name: row.next())

@@ -44,7 +44,7 @@ extension StoreAccess {
         try self.first("SELECT \(Self.pushColumns) FROM pushes WHERE sequence = ?", [sequence]) { row in Self.push(&row) }
     }
 
-    /// Begins a push and numbers it.
+    /// Inserts a push and returns its sequence.
     func insertPush(_ request: PushRequest, path: StreamPath, room: RoomID, slot: Int, now: Int64) throws -> Int64 {
         try self.run(
             """
@@ -116,7 +116,7 @@ extension StoreAccess {
         ) { row in Self.ban(&row) }
     }
 
-    /// A ban that is there already keeps its beginning.
+    /// Sets a ban; an existing one keeps its `created_at`.
     func setBan(of path: StreamPath, until resumeAt: Int64, reason: String, now: Int64) throws {
         try self.run(
             """
@@ -125,7 +125,7 @@ extension StoreAccess {
             """, [path.app, path.name, now, resumeAt, reason])
     }
 
-    /// False: there was none.
+    /// False if there was none.
     func removeBan(of path: StreamPath) throws -> Bool {
         try self.change("DELETE FROM bans WHERE app = ? AND name = ?", [path.app, path.name]) > 0
     }
@@ -136,7 +136,7 @@ extension StoreAccess {
         ) { row in Self.ban(&row) }
     }
 
-    /// By app and name.
+    /// Ordered by app and name.
     func bans(after path: StreamPath?, limit: Int) throws -> [StreamBan] {
         try self.all(
             """

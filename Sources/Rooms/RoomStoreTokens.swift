@@ -21,14 +21,14 @@ extension StoreAccess {
         try self.number("SELECT 1 FROM tokens WHERE name = ? AND revoked_at IS NULL", [name]) != nil
     }
 
-    /// Valid ones only.
+    /// Finds valid tokens only.
     func token(hash: String) throws -> APIToken? {
         try self.first(
             "SELECT id, name, role, created_at, revoked_at FROM tokens WHERE hash = ? AND revoked_at IS NULL", [hash]
         ) { row in try Self.token(&row) }
     }
 
-    /// The token as revoked, now or before; nil when there is none.
+    /// Revokes the token and returns it, also if already revoked; nil if there is none.
     func revokeToken(_ id: Int64, now: Int64) throws -> APIToken? {
         try self.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
         return try self.first("SELECT id, name, role, created_at, revoked_at FROM tokens WHERE id = ?", [id]) { row in
@@ -38,24 +38,24 @@ extension StoreAccess {
 
     // MARK: - Idempotency
 
-    /// Stores the answer under a new key. Throws when there is the key already.
+    /// Stores the answer under a new key. Throws if the key exists.
     func keep(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
         let kept = try self.change(
             """
             INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """, [key.tokenID, key.key, key.fingerprint, now, answer.status, answer.body])
-        // Who asks again gets the other request's answer.
+        // A repeat gets the other request's answer.
         if kept == 0, try self.answer(to: key) != nil { throw RegistryError.keyBusy(key.key) }
     }
 
-    /// Nil: the key is new. Throws for another request's key.
+    /// The stored answer; nil if the key is new. Throws for another request's key.
     func answer(to key: IdempotencyKey) throws -> StoredAnswer? {
         let found = try self.first(
             "SELECT fingerprint, status, body FROM answers WHERE token_id = ? AND key = ?", [key.tokenID, key.key]
         ) { (row: inout RowReader) -> (String, Int?, String?) in (row.next(), row.optional(), row.optional()) }
         guard let (fingerprint, status, body) = found else { return nil }
         guard fingerprint == key.fingerprint else { throw RegistryError.keyReused(key.key) }
-        // Earlier versions stored the key first and the answer later. Carried out it was.
+        // Earlier versions stored the key first and the answer later, so the request was run.
         guard let status, let body else { throw RegistryError.keyOutcomeUnknown(key.key) }
         return StoredAnswer(status: status, body: body)
     }
@@ -72,7 +72,7 @@ extension StoreAccess {
         }
     }
 
-    /// By user.
+    /// Ordered by user.
     func members(of room: String, after user: String?, limit: Int) throws -> [Member] {
         try self.all(
             "SELECT user, nick, joined_at, seen_at FROM members WHERE room_id = ? AND user > ? ORDER BY user LIMIT ?",
@@ -92,7 +92,7 @@ extension StoreAccess {
         try self.run("UPDATE members SET seen_at = ? WHERE room_id = ? AND user = ?", [now, room.rawValue, user])
     }
 
-    /// False: there was none.
+    /// False if there was none.
     func removeMember(_ user: String, of room: RoomID) throws -> Bool {
         try self.change("DELETE FROM members WHERE room_id = ? AND user = ?", [room.rawValue, user]) > 0
     }

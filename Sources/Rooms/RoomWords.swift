@@ -1,14 +1,14 @@
-/// How text is cut into words for the room search, the same way when stored and when asked for: runs of letters and digits, each
-/// ideograph by itself (there are no spaces to go by).
+/// Splits text into words for the room search, the same way for storing and searching. A word is a run of letters and digits or a single
+/// ideograph (ideographs have no spaces between them).
 enum RoomWords {
-    /// Words of a search at most; the rest is left out.
+    /// Maximum space-separated parts of a search; the rest is ignored.
     static let mostWords = 16
 
     static func indexed(_ room: Room) -> String {
         (words(room.title) + words(room.id.rawValue) + words(room.owner ?? "")).joined(separator: " ")
     }
 
-    /// An FTS5 query without any syntax of the user's: each run of non-spaces a phrase, the last open-ended. Nil when there is no word.
+    /// An FTS5 query without the user's syntax: each run of non-spaces is a phrase, the last one a prefix. Nil if there is no word.
     static func query(_ text: String) -> String? {
         let phrases = text.split(whereSeparator: \.isWhitespace).prefix(mostWords).map { words(String($0)) }.filter { !$0.isEmpty }
         guard !phrases.isEmpty else { return nil }

@@ -1,6 +1,6 @@
 import GRDB
 
-/// What the operations of a batch leave to be done after its commit, in their order. A value.
+/// The work that a batch leaves for after its commit, in order. A value.
 struct WorkResults {
     private(set) var outcomes: [RoomRegistry.Outcome] = []
     private(set) var playChanges: [PlayTable.Change] = []
@@ -17,27 +17,27 @@ struct WorkResults {
     }
 }
 
-/// One operation of a batch: the rules applied to what the store holds. Lives inside the batch's transaction, on the registry's queue.
+/// One operation of a batch, which applies the rules to stored rooms. Lives inside the batch's transaction, on the registry's queue.
 ///
-/// Events of one operation come in a fixed order: a stream's begin or end before the change of its room that it causes, and an ended
-/// room's streams end before the room.
+/// Events of one operation have a fixed order: a stream's begin or end before the change of its room that it causes, and an ended room's
+/// streams end before the room.
 final class RoomWork {
     let store: StoreAccess
     /// When the operation was submitted.
     let now: Int64
     let settings: RoomRegistry.Settings
     private(set) var outcomes: [RoomRegistry.Outcome] = []
-    /// For the registry's table of streams that nobody may play.
+    /// For the registry's ``PlayTable``.
     private(set) var playChanges: [PlayTable.Change] = []
-    /// For the registry's table of users who were thrown out.
+    /// For the registry's ``KickTable``.
     var kicks: [(kick: Kick, paths: [StreamPath])] = []
-    /// For the same: rooms that are gone.
+    /// Deleted rooms, for the ``KickTable``.
     private(set) var gone: [RoomID] = []
     /// Rooms whose overdue deadlines the operation has applied.
     private(set) var caughtUp: [String] = []
-    /// What went wrong without failing the operation.
+    /// Errors that did not fail the operation.
     var failures: [any Error] = []
-    /// Bytes left on the disk when they are too few for anything new; nil otherwise.
+    /// Free disk bytes if too few for anything new; nil otherwise.
     let shortage: Int64?
 
     init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings, shortage: Int64? = nil) {
@@ -49,7 +49,7 @@ final class RoomWork {
 
     func tell(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
 
-    /// Runs a part of the operation; when it throws, it is as if it had not been.
+    /// Runs a part of the operation and undoes it if it throws.
     func undoingFailure(_ body: () throws -> Void) throws {
         let (outcomes, changes, gone) = (self.outcomes.count, self.playChanges.count, self.gone.count)
         do {
@@ -68,9 +68,9 @@ final class RoomWork {
         return room
     }
 
-    /// Applies the deadlines that have passed. False: the room is forgotten.
+    /// Applies deadlines that have passed. False if that deleted the room.
     func catchUp(_ room: inout Room) throws -> Bool {
-        // Each tick that does something moves the deadline; the bound is for a rule that does not.
+        // A tick normally moves the deadline; the bound guards against a rule that does not.
         for _ in 0..<16 {
             guard let deadline = RoomRules.nextDeadline(of: room), deadline <= self.now else { return true }
             if self.caughtUp.last != room.id.rawValue { self.caughtUp.append(room.id.rawValue) }
@@ -80,8 +80,8 @@ final class RoomWork {
         return true
     }
 
-    /// The deadlines that this refused operation had applied before it was undone, applied anew; nil when there are none. The refusal rests on
-    /// them: who was told that a room has expired, or is gone, must not find it as it was before.
+    /// Reapplies the deadlines that this refused operation applied before it was undone; nil if none. The refusal depends on them: a caller
+    /// who was told that a room has expired, or is gone, must not find it as it was before.
     func keepingDeadlines() throws -> RoomWork? {
         guard !self.caughtUp.isEmpty else { return nil }
         let work = RoomWork(store: self.store, now: self.now, settings: self.settings, shortage: self.shortage)
@@ -93,14 +93,14 @@ final class RoomWork {
         } catch let lost as StoreAccess.TransactionLost {
             throw lost.cause
         } catch {
-            // A room that cannot be read: the timer notes that, and puts its time off.
+            // A room that cannot be read; the timer records that and postpones it.
             return nil
         }
     }
 
     // MARK: - One input
 
-    /// Applies an input and stores and tells what follows. False: the room is forgotten. Throws ``RoomRefusal``.
+    /// Applies an input, then stores and publishes the effects. False if the room was deleted. Throws ``RoomRefusal``.
     @discardableResult
     func step(_ input: RoomInput, on room: inout Room, by actor: Actor) throws -> Bool {
         let old = room
@@ -136,7 +136,7 @@ final class RoomWork {
         return true
     }
 
-    /// How long what the viewers see must go on without its publisher, where that has changed.
+    /// Publishes changes of how long viewers' streams continue without their publisher.
     private func tellWaits(from old: Room, to room: Room) {
         for slot in room.slots {
             guard let until = room.waits(for: slot), old.slot(slot.path).flatMap(old.waits(for:)) != until else { continue }
@@ -144,7 +144,7 @@ final class RoomWork {
         }
     }
 
-    /// Stores the room, and what else hangs on its state and its slots' bans.
+    /// Stores the room, its slots' bans, and changes for the play table.
     func save(from old: Room, to room: Room) throws {
         try self.store.update(from: old, to: room)
         for (old, slot) in zip(old.slots, room.slots)
@@ -163,7 +163,7 @@ final class RoomWork {
 
     func playChange(_ change: PlayTable.Change) { self.playChanges.append(change) }
 
-    /// Tells that the room is gone, and deletes it. Bans of its streams stay.
+    /// Publishes `roomDeleted` and deletes the room. Bans of its streams stay.
     func forget(_ room: inout Room, by actor: Actor) throws {
         try self.event(.roomDeleted, of: &room, self.data(of: room, .roomDeleted, from: room.state, by: actor))
         try self.store.delete(room)
@@ -173,10 +173,10 @@ final class RoomWork {
 
     // MARK: - Pushes
 
-    /// Ends a push, if that has not been told before.
+    /// Ends a push unless it has already ended.
     func end(_ push: StoredPush, _ end: PushEnd, in room: inout Room, by actor: Actor) throws {
         guard push.endedAt == nil else { return }
-        // Refused when it had a room already: whoever knocks again and again leaves nothing behind.
+        // Refused after it was admitted to a room: repeated attempts leave no rows behind.
         guard end != .refused || push.mediaAt != nil else { return try self.store.deletePush(push.sequence) }
         try self.store.endPush(push.sequence, end, at: self.now)
         guard let mediaAt = push.mediaAt else { return }
@@ -200,12 +200,12 @@ final class RoomWork {
         try self.event(kind, number: room.lastEvent, roomID: room.id, instance: room.instance, lane: room.id.rawValue, data)
     }
 
-    /// Of a stream without a room.
+    /// Adds an event of a stream without a room.
     func event(_ kind: RoomEvent.Kind, of path: StreamPath, _ data: JSONText) throws {
         try self.event(kind, number: 0, roomID: nil, instance: 0, lane: path.description, data)
     }
 
-    /// Of the server itself.
+    /// Adds an event of the server itself.
     func event(_ kind: RoomEvent.Kind, _ data: JSONText) throws {
         try self.event(kind, number: 0, roomID: nil, instance: 0, lane: "server", data)
     }
@@ -218,7 +218,7 @@ final class RoomWork {
         self.tell(.event(event))
     }
 
-    /// What every event of a room says.
+    /// The data that every event of a room has.
     func data(of room: Room, by actor: Actor) -> JSONText {
         var data = JSONText()
         data.add("state", room.state.rawValue)

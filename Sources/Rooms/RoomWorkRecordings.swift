@@ -1,4 +1,4 @@
-/// What recordings mean to rooms and their events: each change of a row and its event are one transaction.
+/// Changes of recordings. Each change of a row and its event are one transaction.
 extension RoomWork {
     /// The first frames of a task are in its first file.
     func recordingStarted(_ id: String) throws {
@@ -10,7 +10,7 @@ extension RoomWork {
     func recordingEnded(_ id: String, _ outcome: RecordingOutcome) throws {
         guard var recording = try self.store.recording(id), recording.state == .recording else { return }
         recording.reason = outcome.end
-        // Its beginning may have moved with the clock since the last frame.
+        // `startedAt` may have moved with the clock since the last frame.
         recording.endedAt = max(outcome.endedAt, recording.startedAt)
         recording.durationMs = outcome.durationMs
         recording.bytes = outcome.bytes
@@ -20,7 +20,7 @@ extension RoomWork {
         if recording.state == .failed { try self.event(.recordFailed, of: recording) }
     }
 
-    /// Its index is in front, or it stays in fragments (`isSeekable` false). A failed one stays failed.
+    /// The index is in front, or the file stays in fragments (`isSeekable` false). A failed recording stays failed.
     func recordingFinished(_ id: String, bytes: Int64, durationMs: Int64?, isSeekable: Bool) throws {
         guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
         recording.bytes = bytes
@@ -32,11 +32,11 @@ extension RoomWork {
         if isNews { try self.event(.recordFinished, of: recording) }
     }
 
-    /// What was to be finished cannot be.
+    /// Marks a recording that cannot be finished as failed.
     func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) throws {
         guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
         let isNews = recording.state == .finishing
-        // One that has failed before failed for the first reason.
+        // One that failed before keeps its first reason.
         if isNews { recording.reason = end }
         recording.state = .failed
         recording.bytes = bytes
@@ -44,7 +44,7 @@ extension RoomWork {
         if isNews { try self.event(.recordFailed, of: recording) }
     }
 
-    /// A task has its last file. Those that failed before they had one are told as failed. One that a call began outlives the server.
+    /// Ends a task after its last file. One that failed before its first file is reported as failed. A call's outlives the server.
     func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) throws {
         if try self.store.hasRecordingOrder(ofTask: task.id) {
             if end == .serverShutdown || end == .serverRestart { return }
@@ -64,7 +64,7 @@ extension RoomWork {
         }
     }
 
-    /// A batch of the files that the last run was writing: they are to be finished. Returns the last one's row; nil when there are no more.
+    /// Marks a batch of files that the last run was writing as to be finished. Returns the last one's row; nil if there are no more.
     func closeLeftRecordings(after row: Int64, limit: Int) throws -> Int64? {
         let left = try self.store.recordings(in: [.recording], after: row, limit: limit)
         for var recording in left {
@@ -77,7 +77,7 @@ extension RoomWork {
         return left.last?.row
     }
 
-    /// The file is gone. False: it is being written or finished, or there is none.
+    /// Marks the file as removed and returns the former recording. Nil unless it was finished or failed.
     func recordingDeleted(_ id: String) throws -> Recording? {
         guard var recording = try self.store.recording(id), recording.state == .finished || recording.state == .failed else { return nil }
         let old = recording
@@ -115,7 +115,7 @@ extension RoomWork {
         data.add("taskId", task.id)
     }
 
-    /// In the room's order, when the room is there still.
+    /// Adds the event to the task's room if that still exists.
     private func event(_ kind: RoomEvent.Kind, of task: RecordingTask, _ data: JSONText) throws {
         guard let id = task.roomID, var room = try self.store.room(id.rawValue) else {
             return try self.event(kind, of: task.path, data)

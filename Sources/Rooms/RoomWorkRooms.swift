@@ -1,6 +1,6 @@
-/// What the API does to rooms.
+/// API calls on rooms.
 extension RoomWork {
-    /// Turns the rules' refusal into the caller's error.
+    /// Converts a refusal by the rules into the caller's error.
     func refused(_ refusal: RoomRefusal, _ room: Room, action: String) -> RegistryError {
         switch refusal {
         case .wrongState(let state, let allowed): .wrongState(room.id, state: state, action: action, allowed: allowed)
@@ -30,7 +30,7 @@ extension RoomWork {
         return room
     }
 
-    /// Limits of what an input carries.
+    /// Checks the limits of an input's values.
     private static func check(_ input: RoomInput, now: Int64) throws(FieldError) {
         switch input {
         case .forbid(let until, let reason), .forbidSlot(_, let until, let reason):
@@ -63,7 +63,7 @@ extension RoomWork {
         var former: Room?
         if let device = new.deviceUid, var last = try self.store.room(ofDevice: device), try self.catchUp(&last) {
             guard last.state.isTerminal else { throw RegistryError.deviceTaken(device, by: last.id) }
-            // The device's room goes on under its id, unless the caller names another.
+            // The device's room keeps its id unless the caller names another.
             if new.id == nil { former = last }
         }
         if let former { return try self.renewInstance(of: former, as: new, by: actor) }
@@ -85,7 +85,7 @@ extension RoomWork {
         throw RegistryError.idTaken(wanted, state: room.state, freeAt: room.endedAt.map { _ in RoomRules.retentionEnd(of: room) })
     }
 
-    /// A room's second stream may have the name of another room's first.
+    /// Throws if a stream is another room's: slot 2 of room `a` is named like slot 1 of room `a-2`.
     private func checkStreams(of room: Room, field: String) throws {
         for slot in room.slots {
             if let other = try self.store.roomID(ofStream: slot.path), other != room.id.rawValue {
@@ -103,7 +103,7 @@ extension RoomWork {
         room.policy = new.policy
     }
 
-    /// Stores a new room, counting on from an earlier one with this id, and applies bans that its streams have already.
+    /// Stores a new room, counting on from an earlier one with this id. Applies existing bans of its streams.
     func insert(_ room: inout Room, by actor: Actor) throws -> Room {
         if let last = try self.store.lastEvent(of: room.id) {
             room.lastEvent = last.number
@@ -228,7 +228,7 @@ extension RoomWork {
             room.peak = max(room.peak, room.members)
             var data = self.data(of: room, by: Actor(user))
             data.add("userId", user)
-            // Its former name.
+            // The former name of `userId`.
             data.add("user", user)
             data.add("nick", nick)
             try self.event(.memberJoined, of: &room, data)
@@ -239,7 +239,7 @@ extension RoomWork {
         return member
     }
 
-    /// `keepOutMs`: of one that is thrown out.
+    /// Removes a member. `keepOutMs` is how long a kicked one may not return.
     func leave(_ id: String, user: String, as kind: RoomEvent.Kind, keepOutMs: Int64 = 0, by actor: Actor) throws {
         var room = try self.room(id)
         guard let member = try self.store.member(user, of: room.id), try self.store.removeMember(user, of: room.id) else {
@@ -249,7 +249,7 @@ extension RoomWork {
         room.members = max(0, room.members - 1)
         var data = self.data(of: room, by: actor)
         data.add("userId", user)
-        // Its former name.
+        // The former name of `userId`.
         data.add("user", user)
         data.add("nick", member.nick)
         try self.event(kind, of: &room, data)

@@ -1,11 +1,11 @@
-/// What pushes and bans do to rooms.
+/// Pushes to rooms, and bans of their streams.
 extension RoomWork {
-    /// `mayMakeRoom`: asked before a room is made; after how many seconds one may be, nil: now.
+    /// Admits a push. `mayMakeRoom` is asked before a room is created; it returns the seconds to wait, nil to allow it.
     func admit(_ request: PushRequest, mayMakeRoom: () -> Double?) throws -> PushGrant {
         var (room, slot) = try self.target(of: request, mayMakeRoom)
-        // A stream that runs, or is away for a moment, goes on.
+        // A stream that runs or is briefly away may continue on a full disk.
         if room.state != .live, room.state != .interrupted { try self.checkDisk() }
-        // Whatever was made or changed on the way is undone with the refusal.
+        // The refusal undoes everything created or changed before.
         if let wanted = request.room, wanted != room.id.rawValue { throw PushRefusal.otherRoom }
         if room.state == .closed { throw PushRefusal.roomClosed }
         if let user = request.user, let until = try self.store.kick(of: user, from: room.id, now: self.now) {
@@ -34,13 +34,13 @@ extension RoomWork {
         if let shortage { throw .diskFull(freeBytes: shortage, minFreeBytes: self.settings.disk.minFreeBytes) }
     }
 
-    /// The next life of an expired room.
+    /// Begins the next life of an expired room.
     private func reopen(_ room: inout Room) throws {
         try self.leaveDevice(&room)
         try self.step(.reopen, on: &room, by: .publisher)
     }
 
-    /// Takes an ended room's device away when that has another open room by now: a device has one.
+    /// Clears an ended room's device if another open room has it by now: a device has one.
     func leaveDevice(_ room: inout Room) throws {
         guard let device = room.deviceUid, var holder = try self.store.room(ofDevice: device), holder.id != room.id,
             try self.catchUp(&holder), !holder.state.isTerminal
@@ -50,7 +50,7 @@ extension RoomWork {
         try self.save(from: old, to: room)
     }
 
-    /// The room and slot that a push is for: by stream name, else by device, else a room made for it.
+    /// The room and slot of a push: by stream name, else by device, else in a new room.
     private func target(of request: PushRequest, _ mayMakeRoom: () -> Double?) throws -> (Room, Room.Slot) {
         let path = request.path
         if var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) { return (room, slot) }
@@ -80,7 +80,7 @@ extension RoomWork {
     func mediaArrived(_ sequence: Int64, _ media: PushMedia) throws {
         guard var push = try self.store.push(sequence) else { return }
         if let end = push.end {
-            // It was let in, and its room ended before it had its stream: the cut came too early to find it.
+            // It was admitted, but ended before it had its stream: the cut came too early to find it.
             self.tell(.cut(push.path, sequence: PushSequence(sequence), end, endsViewers: false))
             return
         }
@@ -97,7 +97,7 @@ extension RoomWork {
         _ = try self.carryOut(effects, from: old, on: &room, by: .publisher)
     }
 
-    /// Silence of a push, or its client's word that it pauses.
+    /// Applies a push's silence, or its client's announcement of a pause.
     func streamWent(_ sequence: Int64, isPause: Bool) throws {
         guard let push = try self.store.push(sequence), push.end == nil else { return }
         guard var room = try self.store.room(push.roomID.rawValue), try self.catchUp(&room) else { return }
@@ -115,7 +115,7 @@ extension RoomWork {
             try self.store.endPush(sequence, end, at: self.now)
             return
         }
-        // Applying a deadline may have cut it.
+        // Applying a deadline may have ended it.
         guard try self.store.push(sequence)?.end == nil else { return }
         let old = room
         let effects = try RoomRules.apply(.pushEnded(slot: push.slot, sequence: sequence, end), to: &room, now: self.now)
@@ -162,7 +162,7 @@ extension RoomWork {
         try self.lift(ban, by: actor)
     }
 
-    /// Of a stream without a room.
+    /// Lifts the ban of a stream without a room.
     func lift(_ ban: StreamBan, by actor: Actor) throws {
         guard try self.store.removeBan(of: ban.path) else { return }
         try self.event(.streamResumed, of: ban.path, Self.data(of: ban.path, until: nil, reason: nil, by: actor))
@@ -179,7 +179,7 @@ extension RoomWork {
         return data
     }
 
-    /// Names that a publisher may use.
+    /// Throws for names that a publisher may not use.
     private static func check(_ path: StreamPath) throws(FieldError) {
         for (field, value) in [("app", path.app), ("name", path.name)] {
             guard (1...RoomLimits.streamNameLength).contains(value.unicodeScalars.count), RoomLimits.isPlain(value) else {
@@ -190,7 +190,7 @@ extension RoomWork {
 
     // MARK: - Time
 
-    /// Applies what is due, at most so much at a time. True: there may be more.
+    /// Applies due deadlines and bans, at most `limit` each. True if there may be more.
     func runDue(limit: Int) throws -> Bool {
         let due = try self.store.dueRooms(now: self.now, limit: limit)
         for id in due {
@@ -199,7 +199,7 @@ extension RoomWork {
             } catch let lost as StoreAccess.TransactionLost {
                 throw lost
             } catch {
-                // One room that cannot be read does not stop the others' time.
+                // A room that cannot be read does not hold up the others.
                 try self.store.postpone(id, to: self.now.later(by: 3_600_000))
                 self.failures.append(error)
             }
@@ -207,13 +207,13 @@ extension RoomWork {
         if due.count == limit { return true }
         let bans = try self.store.dueBans(now: self.now, limit: limit)
         for ban in bans {
-            // A slot's ban went with its room's deadline, unless the rule did not see to it.
+            // A slot's ban ended with its room's deadline, unless a rule failed to lift it.
             try self.lift(ban, by: .time)
         }
         return bans.count == limit
     }
 
-    /// A batch of the rooms that the last run left in use. Returns the last one's row; nil when there are no more.
+    /// Restarts a batch of the rooms that the last run left in use. Returns the last one's row; nil if there are no more.
     func restartRooms(after row: Int64, limit: Int) throws -> Int64? {
         let rooms = try self.store.roomsToRestart(after: row, limit: limit)
         for (_, id) in rooms {

@@ -16,7 +16,7 @@ import Darwin
 
 /// Whole copies of a store, made while it is in use. All calls block.
 enum StoreCopy {
-    /// Makes a file that stands for itself, without a log beside it: whole, checked and on disk, or not at all. Nobody but the owner may read it.
+    /// Makes a self-contained file without a log: complete, checked and on disk, or none. Only the owner may read it.
     static func make(of source: any DatabaseReader, at path: String) throws {
         let partial = StoreFiles.ownedName("\(path).partial-")
         defer { for end in ["", "-journal", "-wal", "-shm"] { unlink(partial + end) } }
@@ -26,7 +26,7 @@ enum StoreCopy {
         let copy = try DatabaseQueue(path: partial)
         try source.backup(to: copy)
         try copy.writeWithoutTransaction { db in
-            // The mode is copied too, and would want a log.
+            // The backup copies WAL mode too, which would need a log.
             _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
             if let problem = try String.fetchOne(db, sql: "PRAGMA integrity_check(1)"), problem != "ok" {
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem)
@@ -34,7 +34,7 @@ enum StoreCopy {
         }
         try copy.close()
         try self.sync(partial)
-        // Never over another file.
+        // Never overwrites another file.
         guard link(partial, path) == 0 else { throw FileFailure("make", path) }
         try self.sync(folder(of: path))
     }
@@ -48,7 +48,7 @@ enum StoreCopy {
         try self.sync(copy)
     }
 
-    /// Files and folders.
+    /// Flushes a file or folder to disk.
     static func sync(_ path: String) throws {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileFailure("open", path) }
@@ -62,11 +62,11 @@ enum StoreCopy {
     }
 }
 
-/// What the system said to an operation on a file.
+/// A failed operation on a file, with the system's message.
 struct FileFailure: Error, CustomStringConvertible {
     let description: String
 
-    /// Right after the call that failed.
+    /// Reads `errno`: call right after the failure.
     init(_ operation: String, _ path: String) {
         self.description = "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
     }

@@ -14,13 +14,13 @@ import Musl
 import Darwin
 #endif
 
-/// A data directory as its operator handles it: looked at and copied while a server runs on it or not, replaced while none does. All calls
-/// block. A value.
+/// A data directory, for its operator. It can be checked and copied whether or not a server runs on it, and restored only while none does.
+/// All calls block. A value.
 package struct StoreFolder: Sendable {
     private let directory: String
-    /// Files of secrets that go with the store: without them its credentials and sealed addresses are worth nothing.
+    /// Secret files that go with the store. Without them its credentials and sealed addresses are useless.
     private let secrets: [String]
-    /// Of them, those that open nothing but the store beside them.
+    /// Those of `secrets` that open nothing but the store beside them.
     private let ofStore: [String]
     private var path: String { RoomStore.path(in: self.directory) }
 
@@ -30,19 +30,19 @@ package struct StoreFolder: Sendable {
         self.ofStore = ofStore
     }
 
-    /// What a look at the store has found.
+    /// The result of a check of the store.
     package struct Report: Sendable, Equatable {
         package let path: String
-        /// Bytes, and those of the log beside it.
+        /// Bytes of the store, and of the log beside it.
         package let bytes: Int64
         package let logBytes: Int64
-        /// A server runs on it.
+        /// Whether a server runs on it.
         package let isInUse: Bool
         package let schema: Int
         package let newestSchema: Int
-        /// How many rows there are of what.
+        /// Row counts by table.
         package let rows: [(what: String, count: Int64)]
-        /// Empty: nothing is wrong.
+        /// Empty if nothing is wrong.
         package let problems: [String]
 
         package static func == (left: Self, right: Self) -> Bool {
@@ -52,7 +52,7 @@ package struct StoreFolder: Sendable {
         }
     }
 
-    /// Of each kind of damage.
+    /// Maximum problems reported by SQLite's integrity check.
     private static let mostProblems = 20
 
     // MARK: - Check
@@ -62,7 +62,7 @@ package struct StoreFolder: Sendable {
         try self.explained {
             let isInUse = StoreLock.isHeld(directory: self.directory)
             let report = try self.look(isInUse: isInUse)
-            // A server that was started meanwhile writes to what was not in use.
+            // A server that started meanwhile writes to the files just read.
             guard !report.problems.isEmpty, !isInUse, StoreLock.isHeld(directory: self.directory) else { return report }
             return try self.look(isInUse: true)
         }
@@ -95,7 +95,7 @@ package struct StoreFolder: Sendable {
         }
     }
 
-    /// Rows that refer to what is not there, and counters that count wrong.
+    /// Finds rows that refer to missing rooms, rooms without streams, and wrong counters.
     private static func strays(_ db: Database) throws -> [String] {
         var problems: [String] = []
         for table in ["slots", "members", "talk_settings", "talk_members", "kicks"] {
@@ -118,7 +118,7 @@ package struct StoreFolder: Sendable {
         return rows
     }
 
-    /// Does not write, nor take up changes into the store's own file. Beside a server it reads as the server does.
+    /// Opens the store without writing, or moving changes into its own file. While a server runs, reads the store as the server does.
     private func reading<T>(isInUse: Bool, _ body: (DatabaseQueue) throws -> T) throws -> T {
         guard let size = FileIdentity(path: self.path)?.size, size > 0 else {
             throw StoreError(path: self.path, problem: "is missing or empty", advice: "name the server's data directory")
@@ -140,7 +140,7 @@ package struct StoreFolder: Sendable {
 
     // MARK: - Backup
 
-    /// Copies the store, as it is at one moment, and the secrets into a new folder. Whole or not at all. Throws ``StoreError``.
+    /// Copies a snapshot of the store, and the secrets, into a new folder. Complete or not at all. Throws ``StoreError``.
     package func backup(to folder: String) throws {
         try self.explained {
             guard !FileManager.default.fileExists(atPath: folder) else {
@@ -170,7 +170,7 @@ package struct StoreFolder: Sendable {
                 try StoreCopy.copy("\(self.directory)/\(name)", to: "\(partial)/\(name)")
             }
             try StoreCopy.sync(partial)
-            // Fails where a folder with something in it has come meanwhile.
+            // Fails if a folder that is not empty has appeared there.
             guard rename(partial, folder) == 0 else { throw FileFailure("make", folder) }
             try StoreCopy.sync(StoreCopy.folder(of: folder))
         }
@@ -178,16 +178,16 @@ package struct StoreFolder: Sendable {
 
     // MARK: - Restore
 
-    /// What a restore has put aside.
+    /// The files that a restore moved away.
     package struct Former: Sendable, Equatable {
-        /// The folder with what was in the data directory.
+        /// The folder with the data directory's former files.
         package let folder: String
-        /// Of these files the backup has none: they are in that folder only.
+        /// Secrets that the backup lacks; only that folder has them.
         package let missing: [String]
     }
 
-    /// Puts a backup's files into the data directory, and what was there into a folder beside them, which is returned (nil: there was
-    /// nothing). One that is cut off is to be run again: the server does not start before. Throws ``StoreError``.
+    /// Copies a backup into the data directory. Moves the former files into a folder there and returns it; nil if there were none. An
+    /// interrupted restore must be run again: the server does not start before. Throws ``StoreError``.
     package func restore(from backup: String) throws -> Former? {
         if let source = FileIdentity(path: backup), source == FileIdentity(path: self.directory) {
             throw StoreError(
@@ -216,7 +216,7 @@ package struct StoreFolder: Sendable {
         }
     }
 
-    /// The secrets that the data directory has and the backup lacks. Throws when one of them is needed for more than the store in its place.
+    /// Secrets that the data directory has and the backup lacks. Throws if one of them is needed for more than the replaced store.
     private func secretsWithoutSuccessor(in backup: String) throws -> [String] {
         let missing = self.secrets.filter {
             FileIdentity(path: "\(self.directory)/\($0)") != nil && FileIdentity(path: "\(backup)/\($0)") == nil
@@ -229,7 +229,7 @@ package struct StoreFolder: Sendable {
         return missing
     }
 
-    /// Whether a folder that exists is the other one, or is in it.
+    /// Whether an existing folder is `other` or lies in it.
     private static func lies(_ folder: String, in other: String) -> Bool {
         guard let place = realpath(folder, nil) else { return false }
         defer { free(place) }
@@ -239,7 +239,7 @@ package struct StoreFolder: Sendable {
         return path == start || path.hasPrefix(start.hasSuffix("/") ? start : start + "/")
     }
 
-    /// From the mark on, a server that is started says that the restore was not finished.
+    /// Swaps in the staged files. While the mark exists, a server refuses to start and reports the unfinished restore.
     private func exchange(_ staged: String) throws -> String? {
         let mark = StoreInspection.restoreMark(in: self.directory)
         guard FileManager.default.createFile(atPath: mark, contents: nil, attributes: [.posixPermissions: 0o600]) else {
@@ -271,7 +271,7 @@ package struct StoreFolder: Sendable {
         return aside
     }
 
-    /// Turns what went wrong into what an operator is told.
+    /// Converts errors into explanations for the operator.
     private func explained<T>(_ body: () throws -> T) throws -> T {
         do {
             return try body()

@@ -6,21 +6,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Looks at the store's files before SQLite opens them, which would delete or overwrite what it cannot use. Blocks; only while no other process
-/// has the store open.
+/// Inspects the store's files before SQLite opens them. SQLite would delete or overwrite files that it cannot use. Blocks; only while no
+/// other process has the store open.
 struct StoreInspection {
     let path: String
     private var log: String { self.path + "-wal" }
     private var index: String { self.path + "-shm" }
 
-    /// What is wrong with the files and can be lived with; for the log, a line each.
+    /// Tolerable problems with the files, one log line each.
     private(set) var notices: [String] = []
-    /// The log is to be kept: moved away when SQLite cannot use it anyway, otherwise copied.
+    /// How to preserve the log: moved if SQLite cannot use it anyway, otherwise copied.
     private(set) var keeping: Keeping?
 
     enum Keeping { case moved, copied }
 
-    /// While it is there, a restore has not been finished.
+    /// A file that exists until a restore is finished.
     static func restoreMark(in directory: String) -> String { "\(directory)/earshot.restoring" }
 
     /// Throws ``StoreError`` when opening the store would lose what is in its files.
@@ -56,7 +56,7 @@ struct StoreInspection {
             self.keeping = .moved
             return
         }
-        // Such an index says nothing of this log.
+        // An index behind its log says nothing about it.
         let index = index.flatMap { $0.isBehind(log) ? nil : $0 }
         let store = try self.header()
         if let id = log.storeID, let own = store?.id, id != 0, own != 0, id != own { throw self.foreign("it is another store's") }
@@ -80,7 +80,7 @@ struct StoreInspection {
                     + " the newest changes are lost")
             self.keeping = .copied
         } else if log.isTorn {
-            // The index tells no more than that once somebody has looked at the store: SQLite makes it anew from what is left.
+            // The index shows no more once somebody has opened the store: SQLite rebuilds it from what is left.
             self.notices.append(
                 "the write-ahead log \(self.log) ends in the middle of a change, after \(log.committed) pages; that change is dropped, as it"
                     + " is to be after a kill or a power cut")
@@ -94,7 +94,7 @@ struct StoreInspection {
             advice: "put the store's own log back, or move this one away; the files are as they were")
     }
 
-    /// Of the database's first page: the size of pages and the store's id. Nil: it is none.
+    /// The page size and the store's id, from the database's first page. Nil if it is no database.
     private func header() throws -> (pageSize: Int, id: UInt32)? {
         guard let bytes = try FileReader(path: self.path)?.read(100), bytes.count == 100,
             bytes.starts(with: Array("SQLite format 3\0".utf8))
@@ -104,7 +104,7 @@ struct StoreInspection {
         return (pageSize == 1 ? 65_536 : pageSize, id)
     }
 
-    /// Opens copies of the files. What is wrong with them; nil: nothing.
+    /// Opens copies of the files. Returns their problem; nil if there is none.
     private func trial() throws -> String? {
         let folder = "\(self.path)-trial"
         let files = FileManager.default
@@ -122,7 +122,7 @@ struct StoreInspection {
         }
     }
 
-    /// Puts aside what SQLite would overwrite. Returns what is to be said of it.
+    /// Preserves a log that SQLite would overwrite. Returns the notices for the server's log.
     func keep() throws -> [String] {
         guard let keeping else { return self.notices }
         let aside = StoreFiles.free("\(self.log).\(StoreFiles.stamp())")

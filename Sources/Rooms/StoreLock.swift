@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// Held by the one server that works on a data directory; the kernel lets go of it when the process ends, however it ends.
+/// Held by the one server that uses a data directory. The kernel releases it when the process ends, however it ends.
 final class StoreLock: Sendable {
     private let descriptor: Int32
 
@@ -15,7 +15,7 @@ final class StoreLock: Sendable {
 
     private static func file(in directory: String) -> String { directory + "/earshot.lock" }
 
-    /// Whether a server works on the directory now. Makes no file.
+    /// Whether a server uses the directory now. Creates no file.
     static func isHeld(directory: String) -> Bool {
         let descriptor = open(self.file(in: directory), O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -34,7 +34,7 @@ final class StoreLock: Sendable {
         var tries = 0
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             tries += 1
-            // A token command holds it for a moment.
+            // A token command holds it briefly.
             if tries < Self.tries {
                 usleep(Self.pauseUs)
                 continue

@@ -1,21 +1,21 @@
 import Dispatch
 import Synchronization
 
-/// Whether the store takes what is written now, asked as often as anybody likes and answered by one write a second at most. Any thread.
+/// Checks whether the store accepts writes. Callers may ask at any rate; at most one write a second answers them. Any thread.
 final class StoreProbe: Sendable {
-    /// Why it does not; nil: it does.
+    /// Why the store rejects writes; nil if it accepts them.
     typealias Verdict = String?
 
     private struct State {
         var verdict: Verdict
-        /// Steady clock; nil: never asked.
+        /// Steady clock; nil before the first answer.
         var answeredAt: DispatchTime?
         var isAsking = false
         var waiters: [Int: CheckedContinuation<Verdict, Never>] = [:]
         var nextWaiter = 0
     }
 
-    /// An answer is good for so long.
+    /// How long an answer is valid.
     private static let freshNs: UInt64 = 1_000_000_000
     private static let patience = DispatchTimeInterval.seconds(2)
     private static let silence = "the store has not answered for 2 s"
@@ -59,8 +59,8 @@ final class StoreProbe: Sendable {
 }
 
 extension RoomRegistry {
-    /// Why the store cannot be written now; nil: it can. By a write of its own when the last answer is older than a second; waits two
-    /// seconds at most.
+    /// Why the store cannot be written now; nil if it can. Makes a write of its own if the last answer is older than a second. Waits at
+    /// most two seconds.
     package nonisolated func storeProblem() async -> String? {
         await self.probe.verdict { answer in
             Task {
@@ -74,7 +74,7 @@ extension RoomRegistry {
 }
 
 extension RegistryError {
-    /// For operators: no paths.
+    /// A description for operators, without paths.
     var storeProblem: String {
         switch self {
         case .storeGone: "the data directory was deleted or replaced while the server runs; put it back, or start the server anew"

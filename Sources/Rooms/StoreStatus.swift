@@ -6,27 +6,27 @@ import Musl
 import Darwin
 #endif
 
-/// How the store is: for health checks, metrics and the log. A value.
+/// The store's health, for checks, metrics and the log. A value.
 package struct StoreStatus: Sendable, Equatable {
     /// The last commit failed: disk full, file damaged, in use elsewhere.
     package var isFailing = false
-    /// What the store said then.
+    /// The store's message at the last failure.
     package var failure: String?
-    /// Bytes left on its disk; nil where that is not known.
+    /// Free bytes on its disk; nil if unknown.
     package var freeBytes: Int64?
-    /// With less nothing new begins; 0: that is not looked at.
+    /// With fewer free bytes nothing new begins; 0 disables the check.
     package var minFreeBytes: Int64 = 0
-    /// Facts that wait to be written, and their bytes.
+    /// Facts queued for the store, and their bytes.
     package var waitingFacts = 0
     package var waitingBytes = 0
-    /// Facts that found no place to wait, since the start.
+    /// Facts dropped from the full queue, since the start.
     package var droppedFacts = 0
 
     package init() {}
 
     package var isShortOfDisk: Bool { self.minFreeBytes > 0 && self.freeBytes.map { $0 < self.minFreeBytes } ?? false }
 
-    /// What is wrong, for people; nil: nothing.
+    /// A description of the problem; nil if there is none.
     package var problem: String? {
         if self.isFailing { return "the store cannot be written: \(self.failure ?? "no reason"); \(self.waitingFacts) facts wait" }
         guard self.isShortOfDisk else { return nil }
@@ -34,11 +34,11 @@ package struct StoreStatus: Sendable, Equatable {
     }
 }
 
-/// What may be written to the store's disk. A value.
+/// The free space that the store's disk must keep. A value.
 package struct DiskFloor: Sendable {
-    /// Bytes; 0: whatever is free.
+    /// Bytes; 0 disables the check.
     package var minFreeBytes: Int64 = 0
-    /// Bytes left for a user without privileges; nil when that is not known.
+    /// Bytes free for an unprivileged user; nil if unknown.
     package var freeBytes: @Sendable () -> Int64?
 
     package init(minFreeBytes: Int64 = 0, freeBytes: @escaping @Sendable () -> Int64? = { nil }) {
@@ -46,7 +46,7 @@ package struct DiskFloor: Sendable {
         self.freeBytes = freeBytes
     }
 
-    /// Of the file system on which this folder, which exists, lies.
+    /// Measures the file system of this folder, which must exist.
     package init(minFreeBytes: Int64, directory: String) {
         self.init(minFreeBytes: minFreeBytes) {
             var status = statvfs()
@@ -56,7 +56,7 @@ package struct DiskFloor: Sendable {
         }
     }
 
-    /// Free bytes when they are too few; nil: there is room, or nobody asks for it.
+    /// The free bytes if too few; nil if they suffice, are unknown or are not checked.
     var shortage: Int64? {
         guard self.minFreeBytes > 0, let free = self.freeBytes(), free < self.minFreeBytes else { return nil }
         return free

@@ -9,24 +9,25 @@ import Musl
 import Darwin
 #endif
 
-/// A closed store as it is read without changing its files. Blocks.
+/// A view of a closed store that leaves its files unchanged. Blocks.
 ///
-/// SQLite writes to the index beside the log even when it only reads, and that index may be the only evidence that the log has lost its end.
-/// So it reads the store and its log by other names, in a folder of their own, where it makes itself another index. The names are links; where
-/// the folder takes none, the files are copied to the system's folder for temporary files.
+/// SQLite writes to the index beside the log even when it only reads. That index may be the only evidence that the log has lost its end. So
+/// the view gives the store and its log other names in a folder of their own, where SQLite makes another index. The names are links. If the
+/// folder supports no links, the files are copied to the system's temporary folder.
 ///
-/// A journal beside the store, of a power cut while it was made or of another program, is undone first: in a copy of both.
+/// A journal beside the store is rolled back first, in a copy of both. It stems from a power cut while the store was made, or another
+/// program.
 struct StoreView {
-    /// The store's other name.
+    /// The store's path in the view.
     let path: String
     private let folder: String
 
     private static let infix = ".view-"
 
-    /// Whether the store has to be undone to be read, which SQLite refuses to who only reads.
+    /// Whether a journal must be rolled back first, which SQLite refuses on a read-only connection.
     static func isNeeded(for store: String) -> Bool { (FileIdentity(path: store + "-journal")?.size ?? 0) > 0 }
 
-    /// Throws ``FileFailure``, and `DatabaseError` when the journal cannot be undone.
+    /// Throws ``FileFailure``, and `DatabaseError` if the journal cannot be rolled back.
     init(of store: String) throws {
         let name = StoreFiles.ownedName(store + Self.infix)
         let hasJournal = Self.isNeeded(for: store)
@@ -60,7 +61,7 @@ struct StoreView {
     private init(of store: String, _ ends: [String], in folder: String, _ make: (String, String) -> Bool) throws {
         self.folder = folder
         self.path = RoomStore.path(in: folder)
-        // Left by a process that had the same number.
+        // Left by a process that had the same id.
         try? FileManager.default.removeItem(atPath: folder)
         guard mkdir(folder, 0o700) == 0 else { throw FileFailure("make", folder) }
         for end in ends where FileIdentity(path: store + end) != nil {
@@ -83,7 +84,7 @@ enum StoreFiles {
         return text.prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
     }
 
-    /// The name, or one like it that no file has.
+    /// Returns `path`, numbered if a file has that name.
     static func free(_ path: String) -> String {
         guard FileManager.default.fileExists(atPath: path) else { return path }
         var number = 2
@@ -95,10 +96,10 @@ enum StoreFiles {
 
     private static let unfinished = [".partial-", ".view-", "restore-"]
 
-    /// The name of what this process alone makes, and may leave behind unfinished when it is killed.
+    /// A name for this process's own files, which may stay unfinished if it is killed. Ends with the process id.
     static func ownedName(_ prefix: String) -> String { "\(prefix)\(getpid())" }
 
-    /// Removes what processes that are gone have left unfinished beside the store. As far as it can be.
+    /// Removes files beside the store that dead processes left unfinished. Best effort.
     static func removeUnfinished(in directory: String) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
             guard let owner = self.owner(of: name), kill(owner, 0) != 0, errno == ESRCH else { continue }
@@ -106,7 +107,7 @@ enum StoreFiles {
         }
     }
 
-    /// Whose unfinished file that is, "earshot.db.schema-8.partial-4711-journal"; nil: it is none.
+    /// The process id in an unfinished file's name, "earshot.db.schema-8.partial-4711-journal"; nil for other names.
     static func owner(of name: String) -> pid_t? {
         for mark in self.unfinished {
             guard let range = name.ranges(of: mark).last else { continue }

@@ -1,27 +1,27 @@
 import GRDB
 
-/// What calls have set for one participant of a room's talk channel, whether it is there or not. A value.
+/// API settings for one participant of a room's talk channel, present or not. A value.
 package struct TalkMemberSetting: Sendable, Equatable {
     package var user: String
-    /// Left out of all mixes.
+    /// Excluded from all mixes.
     package var isMuted = false
     package var gainDB: Double = 0
-    /// Milliseconds of room time: until when it may not come; nil: it may.
+    /// Room time in milliseconds until which the participant may not join; nil if not banned.
     package var bannedUntilMs: Int64?
 
     package init(user: String) { self.user = user }
 
-    /// As a participant of whom nothing is set.
+    /// Whether nothing is set.
     package var isPlain: Bool { self == TalkMemberSetting(user: self.user) }
 
-    /// Of a room; above it those that were set first go.
+    /// The limit per room. Above it, the settings made first are dropped.
     static let mostPerRoom = 512
 }
 
-/// What is set for a participant after a change, and for all of the room. A value.
+/// A participant's settings after a change, and those of the whole room. A value.
 package struct TalkMemberChange: Sendable, Equatable {
     package let setting: TalkMemberSetting
-    /// By user.
+    /// Ordered by user.
     package let all: [TalkMemberSetting]
 }
 
@@ -57,13 +57,13 @@ extension StoreAccess {
 }
 
 extension RoomRegistry {
-    /// By user. Bans that are over are among them until something else is set.
+    /// A room's settings, ordered by user. Expired bans stay in them until something else is set.
     package nonisolated func talkMembers(_ id: RoomID) async throws(RegistryError) -> [TalkMemberSetting] {
         try await self.store.read { try $0.talkMembers(id) }
     }
 
-    /// Changes what is set for a participant, between any two other changes. Kept for as long as the room is; a ban that is over is none.
-    /// `stored` is told it when it is on disk, in the order of all changes, on the registry's queue; it must not block.
+    /// Changes a participant's settings, between any two other changes. They last as long as the room; an expired ban counts as none. Calls
+    /// `stored` once they are on disk, in the order of all changes, on the registry's queue; it must not block.
     package nonisolated func changeTalkMember(
         _ user: String, of id: RoomID, keeping: KeptAnswer<TalkMemberChange>? = nil,
         _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, stored: @escaping @Sendable (TalkMemberSetting) -> Void

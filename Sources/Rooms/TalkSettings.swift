@@ -1,6 +1,6 @@
 import GRDB
 
-/// How a room's talk channel works. A value; rooms without one of their own have the server's.
+/// The settings of a room's talk channel. A value; rooms without their own use the server's.
 package struct TalkSettings: Sendable, Equatable {
     package enum Mode: String, Sendable, CaseIterable {
         /// All talkers are heard, up to ``maxOpen``.
@@ -10,14 +10,14 @@ package struct TalkSettings: Sendable, Equatable {
     }
 
     package var mode = Mode.open
-    /// Who may send a voice, at a time.
+    /// Maximum participants who may send voice, at a time.
     package var talkers = 8
     package var listeners = 50
-    /// Open microphones at a time, in mode open.
+    /// Maximum open microphones at a time, in mode open.
     package var maxOpen = 8
     /// How long the floor may be held, in mode ptt.
     package var maxHoldMs: Int64 = 30_000
-    /// Whether somebody of a higher role takes the floor at once.
+    /// Whether a higher role takes the floor at once.
     package var preempts = false
     /// Whether listeners hear less of the others while they speak themselves.
     package var ducks = false
@@ -62,13 +62,13 @@ extension StoreAccess {
 }
 
 extension RoomRegistry {
-    /// Nil: the room has none of its own.
+    /// Nil if the room has none of its own.
     package nonisolated func talkSettings(_ id: RoomID) async throws(RegistryError) -> TalkSettings? {
         try await self.store.read { try $0.talkSettings(id) }
     }
 
-    /// Changes a room's settings, between any two other changes; `standard`: what a room without its own has. Kept for as long as the room
-    /// is. `stored` is told them when they are on disk, in the order of all changes, on the registry's queue; it must not block.
+    /// Changes a room's settings, between any two other changes. A room without its own starts from `standard`. They last as long as the
+    /// room. Calls `stored` once they are on disk, in the order of all changes, on the registry's queue; it must not block.
     package nonisolated func changeTalkSettings(
         of id: RoomID, from standard: TalkSettings, _ change: @escaping @Sendable (inout TalkSettings) -> Void,
         stored: @escaping @Sendable (TalkSettings) -> Void
@@ -82,7 +82,7 @@ extension RoomRegistry {
         }
     }
 
-    /// Tells what is set for a room's talk, in the order of all changes to it, on the registry's queue; `told` must not block.
+    /// Calls `told` with a room's talk settings, in the order of all changes to them. It runs on the registry's queue and must not block.
     package nonisolated func tellTalk(
         of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {

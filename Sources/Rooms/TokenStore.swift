@@ -10,7 +10,7 @@ enum TokenSecret {
         return "earshot_" + String((0..<32).map { _ in self.alphabet[Int.random(in: 0..<62, using: &generator)] })
     }
 
-    /// SHA-256 in hex. Without salt: a random secret of this length cannot be looked up in a table.
+    /// SHA-256 in hex. Unsalted: a random secret of this length cannot be looked up in a table.
     static func hash(_ secret: String) -> String {
         SHA256.hash(data: Array(secret.utf8)).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
@@ -33,19 +33,19 @@ package final class TokenStore: Sendable {
     private let store: RoomStore
     private let clock = RoomClock()
 
-    /// Opens (or makes) the store. Throws ``StoreError``.
+    /// Opens or creates the store. Throws ``StoreError``.
     package init(directory: String) throws {
         self.directory = directory
-        // For the moment of opening: no server starts while the files are looked at. One that runs has looked at them.
+        // Held while opening, so that no server starts while the files are inspected. A running server has inspected them.
         let lock = StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: RoomStore.path(in: directory))
         self.store = try RoomStore(directory: directory, isAlone: lock != nil)
         withExtendedLifetime(lock) {}
     }
 
-    /// What was amiss with the store's files.
+    /// Problems found with the store's files.
     package var notices: [String] { self.store.notices }
 
-    /// A running server's changes are left to it.
+    /// Closes the store, and leaves a running server's changes to it.
     package func close() { self.store.close(emptiesLog: !StoreLock.isHeld(directory: self.directory)) }
 
     package func create(name: String, role: TokenRole) throws(RegistryError) -> (token: APIToken, secret: String) {
@@ -58,7 +58,7 @@ package final class TokenStore: Sendable {
         }
     }
 
-    /// Revoked ones too.
+    /// All tokens, including revoked ones.
     package func list() throws(RegistryError) -> [APIToken] {
         do {
             return try self.store.readNow { try $0.tokens() }
@@ -67,7 +67,7 @@ package final class TokenStore: Sendable {
         }
     }
 
-    /// The token as revoked; nil when there is none with this id.
+    /// Revokes the token and returns it; nil if there is none with this id.
     package func revoke(_ id: Int64) throws(RegistryError) -> APIToken? {
         do {
             return try self.store.transaction { try $0.revokeToken(id, now: self.clock.now()) }

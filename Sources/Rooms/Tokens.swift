@@ -1,4 +1,4 @@
-/// What a caller of the API may do. Each role may do what the ones after it may.
+/// The permissions of an API caller. Each role includes those after it.
 package enum TokenRole: String, Sendable, CaseIterable, Comparable {
     /// Everything, tokens and deletion included.
     case admin
@@ -11,7 +11,7 @@ package enum TokenRole: String, Sendable, CaseIterable, Comparable {
     package static func < (left: TokenRole, right: TokenRole) -> Bool { left.rank < right.rank }
 }
 
-/// An API token as listed; the secret is known to its owner alone.
+/// An API token as listed; only its owner knows the secret.
 package struct APIToken: Sendable, Equatable {
     package let id: Int64
     package let name: String

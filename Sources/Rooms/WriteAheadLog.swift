@@ -1,6 +1,7 @@
-/// What stands in a database's write-ahead log, read without SQLite, which drops silently whatever it does not take for its own. A value.
+/// The contents of a database's write-ahead log, read without SQLite. SQLite silently drops frames that it does not accept. A value.
 ///
-/// Layout and checksums: https://sqlite.org/fileformat2.html#the_write_ahead_log. The wal-index is that of https://sqlite.org/walformat.html.
+/// Layout and checksums: https://sqlite.org/fileformat2.html#the_write_ahead_log.
+/// The wal-index: https://sqlite.org/walformat.html.
 struct WriteAheadLog: Equatable {
     /// Bytes.
     let size: Int64
@@ -9,19 +10,19 @@ struct WriteAheadLog: Equatable {
     let salts: [UInt8]
     /// Frames up to the last commit.
     private(set) var committed: UInt32 = 0
-    /// Frames whose checksums hold, the uncommitted ones included.
+    /// Frames with valid checksums, including uncommitted ones.
     private(set) var valid: UInt32 = 0
-    /// What follows the valid frames belongs to them by its salts, and is damaged or cut off.
+    /// Whether a damaged or truncated frame of this log (by its salts) follows.
     private(set) var isTorn = false
     /// `PRAGMA user_version` in the newest committed copy of the first page; nil: the page is not in the log.
     private(set) var storeID: UInt32?
 
     private static let headerBytes = 32
     private static let frameHeaderBytes = 24
-    /// Where the first page has the user version.
+    /// Offset of the user version in the first page.
     private static let userVersionAt = 60
 
-    /// Nil: the file is no log (too short, another magic number, a wrong checksum). Throws when it cannot be read. Blocks.
+    /// Nil if the file is no log (too short, another magic number, a wrong checksum). Throws if it cannot be read. Blocks.
     init?(path: String) throws {
         guard let file = FileReader(path: path) else { throw FileFailure("read", path) }
         let header = try file.read(Self.headerBytes)
@@ -41,7 +42,7 @@ struct WriteAheadLog: Equatable {
         while true {
             let frame = try file.read(Self.frameHeaderBytes + pageSize)
             guard !frame.isEmpty else { break }
-            // Frames of an earlier use of the file follow with other salts: nothing is wrong with that.
+            // Frames with other salts are from an earlier use of the file; that is no damage.
             guard frame.count >= 16, Array(frame[8..<16]) == self.salts else {
                 self.isTorn = frame.count < 16
                 break
@@ -69,7 +70,7 @@ struct WriteAheadLog: Equatable {
         UInt32(bytes[at]) << 24 | UInt32(bytes[at + 1]) << 16 | UInt32(bytes[at + 2]) << 8 | UInt32(bytes[at + 3])
     }
 
-    /// Two sums over pairs of words, in the byte order that the magic number says.
+    /// Two sums over pairs of 32-bit integers, in the magic number's byte order.
     private struct Checksum {
         let isBigEndian: Bool
         private var first: UInt32 = 0
@@ -77,7 +78,7 @@ struct WriteAheadLog: Equatable {
 
         init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
-        /// A multiple of eight bytes.
+        /// Adds bytes; their count is a multiple of eight.
         mutating func add(_ bytes: ArraySlice<UInt8>) {
             bytes.withUnsafeBytes { bytes in
                 var at = 0
@@ -97,18 +98,18 @@ struct WriteAheadLog: Equatable {
     }
 }
 
-/// What the index beside the log says of it: as the last process left it that had the store open. A value.
+/// The index beside the log, as left by the last process with the store open. A value.
 struct WriteAheadIndex: Equatable {
-    /// Frames that are committed.
+    /// Committed frames.
     let frames: UInt32
-    /// Of them, those that the database has already.
+    /// Committed frames that the database already has.
     let backfilled: UInt32
     let salts: [UInt8]
 
-    /// Nil: there is none, or it was not whole.
+    /// Nil if the index is missing or incomplete.
     init?(path: String) {
         guard let file = FileReader(path: path), let bytes = try? file.read(136), bytes.count == 136 else { return nil }
-        // The header stands there twice, for readers that look while it is written; numbers are in the machine's own order.
+        // The header is stored twice, for readers during a write; numbers are in native byte order.
         guard Array(bytes[0..<48]) == Array(bytes[48..<96]), bytes[12] == 1 else { return nil }
         func word(_ at: Int) -> UInt32 { bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: at, as: UInt32.self) } }
         guard word(0) == 3_007_000 else { return nil }
@@ -117,11 +118,11 @@ struct WriteAheadIndex: Equatable {
         self.salts = Array(bytes[32..<40])
     }
 
-    /// How often SQLite may have begun the log anew since the index was put on the disk.
+    /// Maximum restarts of the log by SQLite since the index was written to disk.
     private static let mostRestarts: UInt32 = 1 << 16
 
-    /// True for an index that a power cut has left behind its log: the system writes it when it likes. SQLite counts the first salt up by
-    /// one each time that it begins the log anew.
+    /// Whether a power cut left the index behind its log. The system writes the index at any time. SQLite increments the first salt each
+    /// time it restarts the log.
     func isBehind(_ log: WriteAheadLog) -> Bool {
         (1...Self.mostRestarts).contains(WriteAheadLog.word(log.salts, 0) &- WriteAheadLog.word(self.salts, 0))
     }
