@@ -1,19 +1,19 @@
-/// What a peer did wrong on the RTMP wire. Scope: the connection; there is no way to resynchronise a chunk stream.
+/// A peer's violation of the RTMP protocol. Ends the connection: a chunk stream cannot be resynchronised.
 package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
     /// C0/S0 named a version other than 3 (RTMP 1.0 §5.2.2).
     case unsupportedVersion(UInt8)
     /// The first bytes are an HTTP request or a TLS hello: the wrong protocol for this port.
     case notRTMP(String)
-    /// A digest handshake whose answer does not carry the right digest.
+    /// A digest handshake whose answer carries the wrong digest.
     case handshakeDigestMismatch
-    /// fmt 1–3 on a chunk stream that never had a fmt 0 header.
+    /// fmt 2 or 3 on a chunk stream without an earlier fmt 0 or 1 header.
     case chunkWithoutHeader(chunkStream: UInt32, format: UInt8)
     /// A new message header in the middle of an unfinished message of the same chunk stream.
     case headerInsideMessage(chunkStream: UInt32)
     case messageTooLarge(type: UInt8, length: Int, limit: Int)
-    /// A message that only a publisher may send, from a peer whose publish was not accepted (yet).
+    /// A message too large for a peer without an accepted publish.
     case messageTooLargeBeforePublish(type: UInt8, length: Int, limit: Int)
-    /// A peer whose publish was not accepted (yet) makes the decoder hold too much.
+    /// Too many bytes held for a peer without an accepted publish.
     case tooManyBytesBeforePublish(limit: Int)
     case tooManyPartialMessages(limit: Int)
     case tooManyPartialBytes(limit: Int)

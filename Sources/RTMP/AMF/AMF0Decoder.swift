@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// Reads the AMF0 values of one message, one after another. Owned by whoever holds the message; a plain value, no thread of its own.
+/// Decodes the AMF0 values of one message, one at a time. Owned by the holder of the message; a plain value without a thread of its own.
 ///
-/// After an error the rest of the bytes has no meaning: make a new decoder for the next message.
+/// After an error the remaining bytes cannot be decoded: make a new decoder for the next message.
 package struct AMF0Decoder: Sendable {
     private var reader: AMFReader
-    /// AMF0 §2.9: complex values in the order in which they begin; nil while one is still being read.
+    /// Complex values in the order in which they start; nil while one is still being read (AMF0 §2.9).
     private var complex: [AMF0Value?] = []
     private var amf3 = AMF3Tables()
 
@@ -22,19 +22,19 @@ package struct AMF0Decoder: Sendable {
         return try value(depth: 0)
     }
 
-    /// All values that are left.
+    /// Decodes all remaining values.
     package mutating func all() throws(AMFError) -> [AMF0Value] {
         var values: [AMF0Value] = []
         while let value = try next() { values.append(value) }
         return values
     }
 
-    /// The object, typed object, ECMA array or strict array that `.reference(index)` means; nil when none has been completed there.
+    /// Resolves `.reference(index)`; nil unless that value is complete. It is an object, typed object, ECMA array or strict array.
     package func resolve(_ index: UInt16) -> AMF0Value? {
         Int(index) < complex.count ? complex[Int(index)] : nil
     }
 
-    /// What `.reference(index)` inside an `.avmPlus` value means.
+    /// Resolves `.reference(index)` inside an `.avmPlus` value.
     package func resolveAMF3(_ index: Int) -> AMF3Value? { amf3.object(index) }
 
     private mutating func value(depth: Int) throws(AMFError) -> AMF0Value {
@@ -63,12 +63,12 @@ package struct AMF0Decoder: Sendable {
         }
     }
 
-    /// AMF0 §1.3.1: UTF-8 behind a 16-bit length.
+    /// Reads UTF-8 with a 16-bit length prefix (AMF0 §1.3.1).
     private mutating func shortText(_ field: AMFField) throws(AMFError) -> String {
         try reader.text(Int(try reader.integer(field, as: UInt16.self)), field)
     }
 
-    /// AMF0 §1.3.1: UTF-8 behind a 32-bit length.
+    /// Reads UTF-8 with a 32-bit length prefix (AMF0 §1.3.1).
     private mutating func longText(_ field: AMFField) throws(AMFError) -> String {
         try reader.text(Int(try reader.integer(field, as: UInt32.self)), field)
     }
@@ -81,7 +81,7 @@ package struct AMF0Decoder: Sendable {
         return value
     }
 
-    /// AMF0 §2.10. The count is a hint: some encoders write 0 or a wrong one, and the object end decides.
+    /// Reads an ECMA array (AMF0 §2.10). The object end decides; the count is a hint, since some encoders write 0 or a wrong one.
     private mutating func ecmaArray(depth: Int) throws(AMFError) -> AMF0Value {
         let slot = reserve()
         _ = try reader.integer(.ecmaArray, as: UInt32.self)
@@ -99,7 +99,8 @@ package struct AMF0Decoder: Sendable {
         return value
     }
 
-    /// AMF0 §2.12. Here the count is all there is, so it must be possible: each entry takes at least its marker byte.
+    /// Reads a strict array (AMF0 §2.12). Only the count ends it, so the count must fit the bytes left: each entry is at least its marker
+    /// byte.
     private mutating func strictArray(depth: Int) throws(AMFError) -> AMF0Value {
         let inside = try reader.deeper(depth)
         let slot = reserve()
@@ -112,7 +113,7 @@ package struct AMF0Decoder: Sendable {
         return value
     }
 
-    /// Names and values up to the object end. Some encoders leave the end out when the list is the last thing in the message.
+    /// Reads names and values up to the object end. Some encoders omit the end when the list is the last thing in the message.
     private mutating func properties(depth: Int, mayLackEnd: Bool) throws(AMFError) -> [AMF0Property] {
         let inside = try reader.deeper(depth)
         var properties: [AMF0Property] = []

@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension ByteBuffer {
-    /// Appends one AMF0 value. Never fails: what AMF0 cannot hold is cut, as ``AMFEncoding`` says.
+    /// Appends one AMF0 value. Never fails: truncates whatever exceeds AMF0's limits, as ``AMFEncoding`` describes.
     package mutating func writeAMF0(_ value: AMF0Value) {
         writeAMF0(value, depth: 0)
     }

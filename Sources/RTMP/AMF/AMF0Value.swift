@@ -1,4 +1,4 @@
-/// One AMF0 value (AMF0 §2). A plain value; containers keep the order in which their properties came.
+/// One AMF0 value (AMF0 §2). A plain value; containers keep their properties in the order received.
 ///
 /// Equality compares doubles by bit pattern: NaN equals itself, and -0.0 is not 0.0.
 package indirect enum AMF0Value: Sendable {
@@ -35,7 +35,7 @@ package struct AMF0Property: Sendable, Equatable {
 }
 
 extension AMF0Value {
-    /// The first property of that name in an object, ECMA array or typed object; AMF3 objects and arrays are looked into too.
+    /// The first property of that name in an object, ECMA array or typed object. Also searches AMF3 objects and arrays.
     package subscript(name: String) -> AMF0Value? {
         switch self {
         case .avmPlus(let value): value[name].map { .avmPlus($0) }

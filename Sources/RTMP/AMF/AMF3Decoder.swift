@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Reads the AMF3 values of one message, one after another. Owned by whoever holds the message; a plain value, no thread of its own.
+/// Decodes the AMF3 values of one message, one at a time. Owned by the holder of the message; a plain value without a thread of its own.
 ///
-/// After an error the rest of the bytes has no meaning: make a new decoder for the next message.
+/// After an error the remaining bytes cannot be decoded: make a new decoder for the next message.
 package struct AMF3Decoder: Sendable {
     private var reader: AMFReader
     private var tables = AMF3Tables()
@@ -20,13 +20,13 @@ package struct AMF3Decoder: Sendable {
         return try tables.value(from: &reader, depth: 0)
     }
 
-    /// All values that are left.
+    /// Decodes all remaining values.
     package mutating func all() throws(AMFError) -> [AMF3Value] {
         var values: [AMF3Value] = []
         while let value = try next() { values.append(value) }
         return values
     }
 
-    /// The complex value that `.reference(index)` means; nil when none has been completed there.
+    /// Resolves `.reference(index)`; nil unless that complex value is complete.
     package func resolve(_ index: Int) -> AMF3Value? { tables.object(index) }
 }

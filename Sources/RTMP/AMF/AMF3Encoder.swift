@@ -1,9 +1,10 @@
 package import NIOCore
 
 extension ByteBuffer {
-    /// Appends one AMF3 value, strings and traits in full. Never fails: what AMF3 cannot hold is cut, as ``AMFEncoding`` says.
+    /// Appends one AMF3 value, with strings and traits in full. Never fails: truncates whatever exceeds AMF3's limits, as ``AMFEncoding``
+    /// describes.
     ///
-    /// Complex values keep the order, and so the indices, in which a decoder met them: a message written whole keeps its references.
+    /// Complex values keep their order, and so their indices: references stay valid in a decoded message that is written whole.
     package mutating func writeAMF3(_ value: AMF3Value) {
         writeAMF3(value, depth: 0)
     }
@@ -81,7 +82,8 @@ extension ByteBuffer {
         }
     }
 
-    /// AMF3 §3.12: U29O-traits, bits 0 and 1 set, bit 2 clear, bit 3 for a dynamic class, the count of sealed members above.
+    /// Writes U29O-traits (AMF3 §3.12). Bits 0 and 1 are set, bit 2 is clear, bit 3 marks a dynamic class, the sealed member count follows
+    /// above.
     private mutating func writeObject(
         _ className: String, sealed: ArraySlice<AMF3Property>, dynamic: [AMF3Property]?, depth: Int
     ) {
@@ -93,7 +95,7 @@ extension ByteBuffer {
         if let dynamic { writeMembers(dynamic, depth: depth) }
     }
 
-    /// Names, values and the empty name that ends them; a member without a name cannot be said and is left out.
+    /// Writes names and values up to the terminating empty name. Skips members without a name, which AMF3 cannot express.
     private mutating func writeMembers(_ members: [AMF3Property], depth: Int) {
         for member in members where !member.name.isEmpty {
             writeAMF3Text(member.name)
@@ -111,7 +113,7 @@ extension ByteBuffer {
         for item in items.prefix(count) { write(&self, item) }
     }
 
-    /// AMF3 §3.6: 29 bits in two's complement; what does not fit is a double.
+    /// Writes 29 bits in two's complement (AMF3 §3.6), or a double if that is too small.
     private mutating func writeAMF3Integer(_ integer: Int32) {
         if (-0x1000_0000...0x0FFF_FFFF).contains(integer) {
             writeInteger(AMF3Marker.integer)
@@ -122,7 +124,7 @@ extension ByteBuffer {
         }
     }
 
-    /// All complex values share one table, so an object's marker serves for every kind.
+    /// Writes a reference with an object's marker, valid for every kind: all complex values share one table.
     private mutating func writeAMF3Reference(_ index: Int) {
         guard (0...AMFEncoding.maximumU29Count).contains(index) else {
             writeInteger(AMF3Marker.null)
@@ -132,7 +134,7 @@ extension ByteBuffer {
         writeAMF3U29(UInt32(truncatingIfNeeded: index) << 1)
     }
 
-    /// A count behind the bit that says "not a reference"; returns how many entries may follow.
+    /// Writes a count with the "not a reference" bit; returns how many entries may follow.
     private mutating func writeAMF3Count(_ count: Int) -> Int {
         let count = min(count, AMFEncoding.maximumU29Count)
         writeAMF3U29(UInt32(truncatingIfNeeded: count) << 1 | 1)

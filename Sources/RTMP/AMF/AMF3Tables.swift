@@ -1,7 +1,7 @@
-/// AMF3 §2.2: what has been sent in this message and may be referred to. Owned by a decoder; a plain value.
+/// The values of one message that references may point to (AMF3 §2.2). Owned by a decoder; a plain value.
 ///
-/// Strings and traits are replaced by what they mean, and their text counted each time. Complex values stay references, so that
-/// a few bytes cannot unfold into a tree of any size, and a cycle is only a number.
+/// References to strings and traits are resolved, and their text is counted each time. References to complex values stay references, so
+/// that a few bytes cannot expand into a tree of any size, and a cycle is only a number.
 struct AMF3Tables: Sendable {
     /// AMF3 §3.12: the shape that objects of one class share.
     struct Traits: Sendable {
@@ -9,7 +9,7 @@ struct AMF3Tables: Sendable {
         var sealed: [String] = []
         var isDynamic = false
         var isExternalizable = false
-        /// Bytes of UTF-8 that each use of these traits puts into the result.
+        /// Bytes of UTF-8 that each use of these traits adds to the result.
         var textBytes: Int { sealed.reduce(className.utf8.count) { $0 + $1.utf8.count } }
     }
 
@@ -18,7 +18,7 @@ struct AMF3Tables: Sendable {
 
     private var strings: [String] = []
     private var traits: [Traits] = []
-    /// In the order in which they begin; nil while one is still being read.
+    /// Complex values in the order in which they start; nil while one is still being read.
     private var objects: [AMF3Value?] = []
 
     func object(_ index: Int) -> AMF3Value? {
@@ -56,7 +56,7 @@ struct AMF3Tables: Sendable {
         Int32(truncatingIfNeeded: value << 3) >> 3
     }
 
-    /// A complex value that is sent here; `header` is its U29 without the reference bit.
+    /// Reads a complex value sent inline; `header` is its U29 without the reference bit.
     private mutating func complex(
         _ marker: UInt8, header: Int, from reader: inout AMFReader, depth: Int
     ) throws(AMFError) -> AMF3Value {
@@ -78,7 +78,7 @@ struct AMF3Tables: Sendable {
         return text
     }
 
-    /// AMF3 §1.3.2: UTF-8-vr, a string or a reference to one.
+    /// Reads UTF-8-vr (AMF3 §1.3.2): a string or a reference to one.
     private mutating func string(from reader: inout AMFReader, _ field: AMFField) throws(AMFError) -> String {
         let offset = reader.offset
         let header = try reader.u29(field)
@@ -95,7 +95,7 @@ struct AMF3Tables: Sendable {
         return strings[value]
     }
 
-    /// AMF3 §3.11: the named part up to an empty name, then `count` values.
+    /// Reads an array (AMF3 §3.11): named members up to an empty name, then `count` values.
     private mutating func array(count: Int, from reader: inout AMFReader, depth: Int) throws(AMFError) -> AMF3Value {
         let inside = try reader.deeper(depth)
         try reader.check(count: count, of: .array)
@@ -112,7 +112,7 @@ struct AMF3Tables: Sendable {
         return values
     }
 
-    /// Names and values up to an empty name (UTF-8-empty).
+    /// Reads names and values up to an empty name (UTF-8-empty).
     private mutating func members(from reader: inout AMFReader, depth: Int) throws(AMFError) -> [AMF3Property] {
         var members: [AMF3Property] = []
         while true {
@@ -140,8 +140,8 @@ struct AMF3Tables: Sendable {
         return .object(className: traits.className, sealed: sealed, dynamic: dynamic)
     }
 
-    /// The traits that an object's U29 announces. Without its reference bit, lowest bits first: 0 reference; 11 externalizable;
-    /// 01 then dynamic flag, then the count of sealed members.
+    /// Reads the traits that an object's U29 announces. In `header`, the U29 without its reference bit, bit 0 clear means a reference to
+    /// earlier traits; bit 1 marks an externalizable class, bit 2 a dynamic one, and the sealed member count follows above.
     private mutating func traits(header: Int, from reader: inout AMFReader) throws(AMFError) -> Traits {
         if header & 1 == 0 {
             let index = header >> 1

@@ -20,7 +20,7 @@ extension ByteBuffer {
         }
     }
 
-    /// The next 29-bit integer; nil, and nothing read, when the bytes end inside it.
+    /// Reads the next 29-bit integer; returns nil and consumes nothing if it is incomplete.
     package mutating func readAMF3U29() -> UInt32? {
         let start = readerIndex
         var value: UInt32 = 0

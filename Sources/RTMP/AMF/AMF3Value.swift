@@ -1,4 +1,4 @@
-/// One AMF3 value (AMF3 §3). A plain value; containers keep the order in which their members came.
+/// One AMF3 value (AMF3 §3). A plain value; containers keep their members in the order received.
 ///
 /// Equality compares doubles by bit pattern: NaN equals itself, and -0.0 is not 0.0.
 package indirect enum AMF3Value: Sendable {
@@ -15,7 +15,7 @@ package indirect enum AMF3Value: Sendable {
     case array(associative: [AMF3Property], dense: [AMF3Value])
     /// `dynamic` is nil for a class that is not dynamic; an anonymous object has an empty class name.
     case object(className: String, sealed: [AMF3Property], dynamic: [AMF3Property]?)
-    /// A class that writes itself; only those that write exactly one value can be read.
+    /// A class with a format of its own. Only classes that write exactly one value can be read.
     case externalizable(className: String, AMF3Value)
     case xml(String)
     case byteArray([UInt8])

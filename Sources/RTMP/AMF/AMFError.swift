@@ -1,26 +1,26 @@
-/// Why bytes are not AMF: what was found, what was expected and where. A value; scope: the message that held the bytes.
+/// An AMF decoding error: what was found, what was expected and where. A value; affects only the message that held the bytes.
 ///
-/// Every `offset` counts bytes from the start of the buffer the decoder was given.
+/// Every `offset` counts bytes from the start of the decoder's buffer.
 package enum AMFError: Error, Equatable, Sendable {
     /// The bytes end inside `field`, which needs `needed` bytes from `offset` on.
     case truncated(AMFField, needed: Int, available: Int, offset: Int)
-    /// A type marker that cannot stand there: reserved, unknown, or an object end without an object.
+    /// A type marker that is not allowed there: reserved, unknown, or an object end without an object.
     case unexpectedMarker(UInt8, AMFVersion, offset: Int)
-    /// A count above the limit, or one that the bytes that follow cannot hold.
+    /// A count above the limit, or above what the remaining bytes can hold.
     case countTooLarge(AMFField, count: Int, maximum: Int, offset: Int)
-    /// More containers inside one another than `AMFLimits.depth`.
+    /// Containers nested deeper than `AMFLimits.depth`.
     case tooDeep(maximum: Int, offset: Int)
     /// More values in one message than `AMFLimits.totalValues`.
     case tooManyValues(maximum: Int, offset: Int)
-    /// More decoded text in one message than `AMFLimits.stringBytes`, the text that references repeat included.
+    /// More decoded text in one message than `AMFLimits.stringBytes`, including text repeated by references.
     case tooMuchText(maximum: Int, offset: Int)
-    /// A reference to a string or to traits that have not been sent; the table holds `count` of them.
+    /// A reference to a string or traits not sent yet; the table holds `count` of them.
     case unknownReference(AMFField, index: Int, count: Int, offset: Int)
-    /// An externalizable class: its bytes have a form that only the class itself knows.
+    /// An externalizable class, whose format only the class itself knows.
     case unknownExternalizable(className: String, offset: Int)
 }
 
-/// Which of the two formats a marker belongs to.
+/// The format that a marker belongs to.
 package enum AMFVersion: String, Sendable {
     case amf0 = "AMF0"
     case amf3 = "AMF3"
@@ -60,7 +60,7 @@ extension AMFError: CustomStringConvertible {
         case .unknownReference(let field, let index, let count, let offset):
             "offset \(offset): expected a \(field.rawValue) reference below \(count), found \(index)"
         case .unknownExternalizable(let className, let offset):
-            // The name is a peer's: cut and quoted, so that it cannot fill or forge a log line.
+            // The peer chose the name: cut and quote it, so that it cannot fill or forge a log line.
             "offset \(offset): expected a known externalizable class, found \(String(className.prefix(64)).debugDescription)"
         }
     }

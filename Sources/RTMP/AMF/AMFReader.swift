@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// Checked reads over one message's bytes, and the message's budgets. Owned by a decoder; a plain value.
+/// Bounds-checked reads over one message, and its budgets. Owned by a decoder; a plain value.
 ///
-/// Nothing is reserved for a length before the bytes of that length are known to be there.
+/// Allocates nothing for a length until that many bytes are known to be present.
 struct AMFReader: Sendable {
     private(set) var buffer: ByteBuffer
     let limits: AMFLimits
@@ -40,7 +40,7 @@ struct AMFReader: Sendable {
         Double(bitPattern: try integer(field, as: UInt64.self))
     }
 
-    /// `count` bytes of text; what is not UTF-8 becomes U+FFFD.
+    /// Reads `count` bytes of text; invalid UTF-8 becomes U+FFFD.
     mutating func text(_ count: Int, _ field: AMFField) throws(AMFError) -> String {
         try require(count, for: field)
         guard let text = buffer.readString(length: count) else {
@@ -64,7 +64,7 @@ struct AMFReader: Sendable {
         return value
     }
 
-    /// True, and read, when the next three bytes end a property list: AMF0 §2.11, an empty name and the object end marker.
+    /// Consumes the end of a property list if the next three bytes are one. That is an empty name and the object end marker (AMF0 §2.11).
     mutating func objectEnd() -> Bool {
         let index = buffer.readerIndex
         guard buffer.getInteger(at: index, as: UInt16.self) == 0,
@@ -74,31 +74,31 @@ struct AMFReader: Sendable {
         return true
     }
 
-    /// One more value in this message.
+    /// Counts one more value of this message.
     mutating func countValue() throws(AMFError) {
         guard values < limits.totalValues else { throw .tooManyValues(maximum: limits.totalValues, offset: offset) }
         values += 1
     }
 
-    /// Text that now stands in the result, whether its bytes were sent or referred to.
+    /// Counts text added to the result, whether sent inline or by reference.
     mutating func countText(_ bytes: Int) throws(AMFError) {
         guard bytes <= limits.stringBytes - textBytes else { throw .tooMuchText(maximum: limits.stringBytes, offset: offset) }
         textBytes += bytes
     }
 
-    /// The depth inside a container that stands at `depth`.
+    /// Returns the depth inside a container at `depth`; throws if that is too deep.
     func deeper(_ depth: Int) throws(AMFError) -> Int {
         guard depth < limits.depth else { throw .tooDeep(maximum: limits.depth, offset: offset) }
         return depth + 1
     }
 
-    /// Refuses a declared count that exceeds the limit, or that the bytes left cannot hold at `size` bytes an entry.
+    /// Rejects a declared count above the limit. Also one that the remaining bytes cannot hold at `size` bytes an entry.
     func check(count: Int, of field: AMFField, size: Int = 1) throws(AMFError) {
         let maximum = min(limits.entriesPerContainer, remaining / size)
         guard count <= maximum else { throw .countTooLarge(field, count: count, maximum: maximum, offset: offset) }
     }
 
-    /// Refuses one more entry of a container without a declared count.
+    /// Rejects an entry beyond the limit in a container without a declared count.
     func checkRoom(after count: Int, in field: AMFField) throws(AMFError) {
         guard count < limits.entriesPerContainer else {
             throw .countTooLarge(field, count: count + 1, maximum: limits.entriesPerContainer, offset: offset)

@@ -1,5 +1,5 @@
 extension String {
-    /// The UTF-8 bytes, cut before the character that would cross `maximum` bytes.
+    /// The UTF-8 bytes, cut before the Unicode scalar that would cross `maximum` bytes.
     func utf8Prefix(_ maximum: Int) -> Substring.UTF8View {
         guard utf8.count > maximum else { return self[...].utf8 }
         var end = utf8.index(utf8.startIndex, offsetBy: maximum)

@@ -2,30 +2,30 @@ package import NIOCore
 
 /// Reassembles messages from chunks (RTMP 1.0 §5.3): a pull parser, `append` then `nextMessage` until it returns `nil`.
 ///
-/// Owned by one connection and used on its event loop only. Memory follows the bytes that arrived, never the lengths announced. A server's
-/// decoder begins with the small limits of a peer that may be anybody; ``publishAccepted()`` gives it those of media.
-/// Set Chunk Size and Abort take effect here, at their place in the byte stream, and are returned like any other message.
+/// Owned by one connection and used on its event loop only. Memory grows with the bytes received, never with announced lengths. A server's
+/// decoder starts with small limits, since the peer may be anybody; ``publishAccepted()`` switches to the media limits. Set Chunk Size and
+/// Abort take effect here, at their place in the byte stream, and are returned like any other message.
 package struct ChunkDecoder {
-    /// Bytes handed to ``append(_:)`` so far: what acknowledgements count (RTMP 1.0 §5.4.3).
+    /// Bytes passed to ``append(_:)`` so far, which acknowledgements count (RTMP 1.0 §5.4.3).
     package private(set) var receivedBytes: UInt64 = 0
-    /// Bytes of payload in the peer's chunks.
+    /// Payload bytes per chunk from the peer.
     package private(set) var chunkSize = 128
 
     private let limits: Limits
     private var input = ByteBuffer()
     private var streams: [ChunkStream] = []
-    /// Positions in `streams`, used once a linear search stops being cheap.
+    /// Positions in `streams` of the ids beyond the first `linearSearchLimit`.
     private var positions: [UInt32: Int] = [:]
-    /// The chunk being read: position in `streams` and the payload bytes still to come.
+    /// The chunk being read: its position in `streams` and its remaining payload bytes.
     private var currentStream = 0
     private var currentRemaining = 0
     private var partialMessages = 0
     private var partialBytes = 0
-    /// What `partialBytes` may be: a publisher's limit, or what the chunk streams leave of a stranger's.
+    /// Limit on `partialBytes`. Until a publish is accepted, the cost of chunk streams lowers it.
     private var partialBytesLimit = 0
-    /// Bytes of memory that messages under assembly have.
+    /// Bytes of memory allocated for messages under assembly.
     private var assemblyCapacity = 0
-    /// Whether the peer may send media: its publish was accepted, or we asked for what it sends.
+    /// Whether the peer may send media: its publish was accepted, or this side requested the media.
     private var maySendMedia: Bool
     /// Becomes false at the first fmt 3 chunk that does not repeat the extended timestamp.
     private var peerRepeatsExtendedTimestamp = true
@@ -34,10 +34,10 @@ package struct ChunkDecoder {
     /// Larger chunk sizes are legal (RTMP 1.0 §5.4.1) but no message is longer than this.
     private static let largestChunkSize = 0xFF_FFFF
 
-    /// Bytes that a message in several chunks is given with the first of them.
+    /// Initial buffer size, in bytes, of a media message that arrives in pieces.
     private static let firstCapacity = 16 << 10
 
-    /// Of memory: what is remembered of one chunk stream, its place in the table included.
+    /// Bytes of memory per chunk stream, including its table entry.
     private static let chunkStreamCost = 128
 
     package init(limits: Limits = Limits(), maySendMedia: Bool = true) {
@@ -46,7 +46,7 @@ package struct ChunkDecoder {
         self.setPartialBytesLimit()
     }
 
-    /// The peer's publish was accepted: from the next chunk on the limits of media hold.
+    /// Switches to the media limits from the next chunk on: the peer's publish was accepted.
     package mutating func publishAccepted() {
         self.maySendMedia = true
         self.setPartialBytesLimit()
@@ -55,7 +55,7 @@ package struct ChunkDecoder {
     /// Bytes appended and not yet read.
     package var waitingBytes: Int { self.input.readableBytes }
 
-    /// Bytes of memory that the peer's unfinished messages, waiting bytes and chunk streams take.
+    /// Bytes of memory held for the peer: unfinished messages, unread bytes and chunk streams.
     package var heldBytes: Int { self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + self.waitingBytes }
 
     /// Adds bytes from the wire.
@@ -64,14 +64,14 @@ package struct ChunkDecoder {
         if self.input.readableBytes == 0 {
             self.input = bytes
         } else {
-            // A peer can see to it that something is always left over: what was read must not pile up in front of it. At most as many
-            // bytes move as were read, so this stays linear.
+            // Read bytes must not pile up before unread ones, which a peer can keep around. At most as many bytes move as were read, so the
+            // cost stays linear.
             if self.input.readerIndex >= self.input.readableBytes { self.input.discardReadBytes() }
             self.input.writeBuffer(&bytes)
         }
     }
 
-    /// The next whole message, or `nil` until more bytes come. After an error the decoder must not be used again.
+    /// Returns the next whole message, or `nil` until more bytes arrive. The decoder must not be used after an error.
     package mutating func nextMessage() throws(RTMPError) -> Message? {
         while true {
             if self.currentRemaining == 0 {
@@ -92,7 +92,7 @@ package struct ChunkDecoder {
 
     // MARK: Headers
 
-    /// Reads one chunk header if it is there whole; consumes nothing otherwise.
+    /// Reads one chunk header if all of it has arrived; consumes nothing otherwise.
     private mutating func readHeader() throws(RTMPError) -> Bool {
         let start = self.input.readerIndex
         guard let first = self.input.getInteger(at: start, as: UInt8.self) else { return false }
@@ -100,7 +100,7 @@ package struct ChunkDecoder {
         guard let (id, basicLength) = self.chunkStreamID(first, at: start) else { return false }
 
         guard let position = self.position(of: id) else {
-            // librtmp opens chunk stream 2 with a fmt 1 header; it names length and type, so it can stand alone.
+            // librtmp opens chunk stream 2 with a fmt 1 header. It carries length and type, so it can stand alone.
             guard format <= 1 else { throw .chunkWithoutHeader(chunkStream: id, format: format) }
             guard self.headerIsComplete(format: format, at: start + basicLength) else { return false }
             guard self.streams.count < self.limits.chunkStreams else { throw .tooManyChunkStreams(limit: self.limits.chunkStreams) }
@@ -155,7 +155,7 @@ package struct ChunkDecoder {
         return available >= length + 4 || self.input.getUInt24(at: offset) != 0xFF_FFFF
     }
 
-    /// fmt 0, 1 and 2 (RTMP 1.0 §5.3.1.2): the start of a message.
+    /// Reads a fmt 0, 1 or 2 header, the start of a message (RTMP 1.0 §5.3.1.2).
     private mutating func readMessageHeader(format: UInt8, position: Int, basicLength: Int) throws(RTMPError) -> Bool {
         guard self.headerIsComplete(format: format, at: self.input.readerIndex + basicLength) else { return false }
         self.input.moveReaderIndex(forwardBy: basicLength)
@@ -175,7 +175,7 @@ package struct ChunkDecoder {
         return true
     }
 
-    /// fmt 3 (RTMP 1.0 §5.3.1.2.4): the next chunk of a message, or a new message with the last header again.
+    /// Reads a fmt 3 header (RTMP 1.0 §5.3.1.2.4). It continues a message, or starts a new one with the last header again.
     private mutating func readContinuation(position: Int, basicLength: Int) throws(RTMPError) -> Bool {
         var consumed = basicLength
         let header = self.streams[position].header
@@ -201,7 +201,7 @@ package struct ChunkDecoder {
 
     private enum Repetition { case present, absent, undecided }
 
-    /// Writers disagree on whether fmt 3 repeats the extended timestamp; four bytes equal to it say that this one does.
+    /// Detects whether the peer repeats the extended timestamp on fmt 3, as some writers do: the next four bytes equal it.
     private func repeatedTimestamp(_ header: ChunkStream.Header, at offset: Int) -> Repetition {
         for byte in 0..<4 {
             guard let found = self.input.getInteger(at: offset + byte, as: UInt8.self) else { return .undecided }
@@ -231,12 +231,12 @@ package struct ChunkDecoder {
 
     // MARK: Payload
 
-    /// Consumes payload bytes of the current chunk; a message when they complete one. The input is not empty.
+    /// Consumes payload bytes of the current chunk; returns the message they complete, if any. Requires non-empty input.
     private mutating func readPayload() throws(RTMPError) -> Message? {
         let position = self.currentStream
         let length = self.streams[position].length
-        // The whole message lies in this one chunk and has arrived: a slice, no copy. It counts like one that comes in pieces, so that the
-        // limit does not depend on how the peer's bytes are cut into reads.
+        // The whole message is in this one chunk and has arrived: take a slice, no copy. It counts like a message in pieces, so that the
+        // limit does not depend on how the peer's bytes are split into reads.
         if self.currentRemaining == length, self.streams[position].received == 0, self.input.readableBytes >= length {
             guard self.partialBytes + length <= self.partialBytesLimit else { throw self.tooManyBytes }
             guard let slice = self.input.readSlice(length: length) else { return nil }
@@ -270,7 +270,7 @@ package struct ChunkDecoder {
         return message
     }
 
-    /// Control messages that change how the following bytes are read (RTMP 1.0 §5.4.1, §5.4.2). Malformed ones are left to the session.
+    /// Applies control messages that change how later bytes are read (RTMP 1.0 §5.4.1, §5.4.2). Leaves malformed ones to the session.
     private mutating func apply(_ message: Message) {
         guard message.type == .setChunkSize || message.type == .abort,
             let value = message.payload.getInteger(at: message.payload.readerIndex, as: UInt32.self)
@@ -288,11 +288,11 @@ package struct ChunkDecoder {
 
     // MARK: Memory
 
-    /// Makes room for the bytes of an unfinished message that have come.
+    /// Grows the buffer of an unfinished message to hold the bytes received.
     private mutating func reserve(_ assembled: Int, for position: Int) {
         let length = self.streams[position].length
-        // A publisher's usual frame at once; what is larger in steps that what has come pays for, so that little is copied twice. Anybody else
-        // gets what has come, which ByteBuffer rounds up to a power of two.
+        // A publisher's first buffer fits a usual frame. Larger ones are four times the bytes received, so that little is copied twice.
+        // Other peers get the bytes received, which ByteBuffer rounds up to a power of two.
         let wanted = self.maySendMedia ? max(4 * assembled, Self.firstCapacity) : assembled
         let before = self.streams[position].assembly.capacity
         self.streams[position].assembly.reserveCapacity(min(length, wanted))
@@ -304,7 +304,7 @@ package struct ChunkDecoder {
         return self.streams[position].takeAssembly()
     }
 
-    /// A stranger's bound counts what has come, not what it is rounded up to: that is less than twice as much.
+    /// Sets the limit for the current state. Before a publish it counts bytes received, not allocated: rounding up less than doubles them.
     private mutating func setPartialBytesLimit() {
         self.partialBytesLimit =
             self.maySendMedia
@@ -312,7 +312,7 @@ package struct ChunkDecoder {
             : min(self.limits.partialBytes, self.limits.bytesBeforePublish - self.streams.count * Self.chunkStreamCost)
     }
 
-    /// Names the limit that is in force, whichever of them the bytes are over.
+    /// The error for too many bytes, which names the limit in force.
     private var tooManyBytes: RTMPError {
         self.partialBytesLimit < self.limits.partialBytes
             ? .tooManyBytesBeforePublish(limit: self.limits.bytesBeforePublish)
@@ -320,11 +320,11 @@ package struct ChunkDecoder {
     }
 }
 
-/// What one chunk stream remembers between its chunks.
+/// The state of one chunk stream between its chunks.
 private struct ChunkStream {
     struct Header {
         var timestamp: UInt32 = 0
-        /// The timestamp or delta as it was written, which fmt 3 repeats.
+        /// The timestamp or delta as written, which fmt 3 repeats.
         var timestampField: UInt32 = 0
         var streamID: UInt32 = 0
         var length = 0

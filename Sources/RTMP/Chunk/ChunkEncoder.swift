@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// Turns messages into chunks, always with a full fmt 0 header first and fmt 3 after it, so that the bytes do not depend on what was
-/// sent before: the same bytes serve every viewer (RTMP 1.0 §5.3). A plain value.
+/// Encodes messages as chunks, always a full fmt 0 header and then fmt 3 (RTMP 1.0 §5.3). The bytes do not depend on earlier messages, so
+/// that all viewers share them. A plain value.
 ///
 /// ```
 /// | basic header 1–3 | timestamp 3 | length 3 | type 1 | stream id 4 LE | (extended timestamp 4) | ≤ chunk size bytes |
 /// | fmt 3 basic header 1–3 | (extended timestamp 4) | ≤ chunk size bytes | …
 /// ```
 package struct ChunkEncoder: Sendable {
-    /// Bytes of payload in a chunk; the peer must have been told by Set Chunk Size. 128 until then (RTMP 1.0 §5.4.1).
+    /// Payload bytes per chunk, which Set Chunk Size must have announced to the peer. 128 until then (RTMP 1.0 §5.4.1).
     package var chunkSize: Int
 
     package init(chunkSize: Int = 128) {
@@ -60,9 +60,9 @@ package struct ChunkEncoder: Sendable {
         return headerLength
     }
 
-    /// The payload of a message that `encode` wrote, by the length of its first chunk's header.
+    /// Extracts the payload of a message that `encode` wrote and returned `headerLength` for.
     package func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer {
-        // What stands in each chunk's header: basic header and extended timestamp; only the first one's has the message header's 11 bytes.
+        // Later chunk headers hold a basic header and extended timestamp; the first also has the message header's 11 bytes.
         let continuation = headerLength - 11
         var payload = ByteBuffer()
         payload.reserveCapacity(encoded.count - headerLength)
@@ -75,7 +75,7 @@ package struct ChunkEncoder: Sendable {
         return payload
     }
 
-    /// Where the message stream id stands in a first header for a chunk stream below 64.
+    /// Offset of the message stream id in a fmt 0 header (chunk stream below 64).
     private static let streamIDOffset = 8
 
     /// Changes the message stream id in a header that `encode` wrote for a chunk stream below 64.
@@ -83,7 +83,7 @@ package struct ChunkEncoder: Sendable {
         header.storeBytes(of: streamID.littleEndian, toByteOffset: self.streamIDOffset, as: UInt32.self)
     }
 
-    /// A fmt 0 header (RTMP 1.0 §5.3.1.2.1). Returns its length.
+    /// Writes a fmt 0 header (RTMP 1.0 §5.3.1.2.1). Returns its length.
     private static func writeHeader(_ message: Message, chunkStream: UInt32, into out: UnsafeMutableRawBufferPointer) -> Int {
         var position = self.writeBasicHeader(format: 0, chunkStream: chunkStream, into: out, at: 0)
         let field = min(message.timestamp, 0xFF_FFFF)
@@ -95,7 +95,7 @@ package struct ChunkEncoder: Sendable {
             position += 1
         }
         out[position + 3] = message.type.rawValue
-        // The one little-endian field.
+        // The only little-endian field.
         out.storeBytes(of: message.streamID.littleEndian, toByteOffset: position + 4, as: UInt32.self)
         position += 8
         if message.timestamp >= 0xFF_FFFF {

@@ -6,10 +6,10 @@ package import NIOCore
 /// start() → C0 C1 out; waitingS1 --S0 S1--> (C2 out) waitingS2 --S2--> done
 /// ```
 package struct ClientHandshake {
-    /// Which handshake to offer.
+    /// The handshake to offer.
     package enum Kind: Sendable, Equatable {
         case simple
-        /// With digests, at the place that the scheme (0 or 1) says.
+        /// With a digest at the position of scheme 0 or 1.
         case digest(scheme: Int)
     }
 
@@ -34,7 +34,7 @@ package struct ClientHandshake {
         if case .done = self.state { true } else { false }
     }
 
-    /// C0 and C1.
+    /// Returns C0 and C1.
     package mutating func start(random: (Int) -> [UInt8]) -> ByteBuffer {
         var c1 = random(HandshakeDigest.packetLength)
         c1.replaceSubrange(0..<8, with: [UInt8](repeating: 0, count: 8))
@@ -49,7 +49,7 @@ package struct ClientHandshake {
         return out
     }
 
-    /// Takes bytes from the wire; returns C2 when it is due. Once ``isDone``, what is left of `bytes` belongs to the chunk stream.
+    /// Consumes bytes from the wire; returns C2 when it is due. Once ``isDone``, the rest of `bytes` belongs to the chunk stream.
     package mutating func receive(_ bytes: inout ByteBuffer, random: (Int) -> [UInt8]) throws(RTMPError) -> ByteBuffer? {
         var out: ByteBuffer?
         if case .waitingS1 = self.state {

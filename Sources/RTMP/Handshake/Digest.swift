@@ -1,8 +1,8 @@
 import Crypto
 import NIOCore
 
-/// The digest that Flash-era peers put into C1, S1 and S2 to prove each other genuine. Undocumented by Adobe; both places where the digest
-/// may lie ("schemes") are in use: scheme 0 keeps it in the first half of the packet, scheme 1 in the second.
+/// The digest by which Flash-era peers prove themselves genuine in C1, S1 and S2. Undocumented by Adobe. Both known positions ("schemes")
+/// are in use: scheme 0 puts it in the first half of the packet, scheme 1 in the second.
 ///
 /// ```
 /// scheme 0: | time 4 | version 4 | digest block 764 | key block 764 |
@@ -17,7 +17,7 @@ enum HandshakeDigest {
         case digestFirst = 0
         case digestSecond = 1
 
-        /// Where the four offset bytes lie in the packet.
+        /// Position of the four offset bytes in the packet.
         var offsetPosition: Int { self == .digestFirst ? 8 : 772 }
     }
 
@@ -45,7 +45,7 @@ enum HandshakeDigest {
         return Array(mac.finalize())
     }
 
-    /// Where the scheme puts the digest in this packet.
+    /// Position of the digest in this packet under the scheme.
     static func position(in packet: [UInt8], scheme: Scheme) -> Int {
         let start = scheme.offsetPosition
         let sum = packet[start..<start + 4].reduce(0) { $0 + Int($1) }

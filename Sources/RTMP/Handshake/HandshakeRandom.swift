@@ -1,7 +1,7 @@
-/// Filler for handshake packets: it must differ from connection to connection, but nothing secret hangs on it.
+/// Filler for handshake packets. It must differ between connections but need not be secret.
 package enum HandshakeRandom {
-    /// SplitMix64 from one system seed. The system's own generator is a system call per number, which at 3 KB a handshake was most of the
-    /// cost of a join.
+    /// Generates bytes by SplitMix64 from one system seed. The system generator makes a system call per number, which at 3 KB a handshake
+    /// was most of the cost of a join.
     package static func bytes(_ count: Int) -> [UInt8] {
         var system = SystemRandomNumberGenerator()
         var state = system.next()

@@ -22,8 +22,8 @@ package struct ServerHandshake {
         if case .done = self.state { true } else { false }
     }
 
-    /// Takes bytes from the wire. Returns the bytes to send, if any; once ``isDone``, what is left of `bytes` belongs to the chunk stream.
-    /// - Parameter random: gives that many random bytes.
+    /// Consumes bytes from the wire; returns the bytes to send, if any. Once ``isDone``, the rest of `bytes` belongs to the chunk stream.
+    /// - Parameter random: returns the given number of random bytes.
     package mutating func receive(
         _ bytes: inout ByteBuffer, random: (Int) -> [UInt8]
     ) throws(RTMPError) -> ByteBuffer? {
@@ -40,7 +40,7 @@ package struct ServerHandshake {
             self.state = .waitingC2
         }
         if case .waitingC2 = self.state {
-            // C2 is counted, not judged: several encoders send zeros or their own C1 again.
+            // C2 is counted but not verified: several encoders send zeros or their own C1 again.
             self.take(&bytes, upTo: HandshakeDigest.packetLength)
             if self.received.readableBytes == HandshakeDigest.packetLength {
                 self.received = ByteBuffer()

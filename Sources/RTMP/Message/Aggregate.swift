@@ -1,6 +1,6 @@
 import NIOCore
 
-/// An aggregate message (type 22, RTMP 1.0 §7.1.6) opened into the messages it holds.
+/// Splits an aggregate message (type 22, RTMP 1.0 §7.1.6) into its inner messages.
 ///
 /// ```
 /// +------+--------+-----------+-----+--------+---------+-----------------+
@@ -20,7 +20,7 @@ package struct Aggregate {
         self.streamID = message.streamID
     }
 
-    /// The next inner message; `nil` at the end. Inner timestamps are moved so that the first equals the aggregate's own.
+    /// Returns the next inner message; `nil` at the end. Shifts inner timestamps so that the first equals the aggregate's own.
     package mutating func next() throws(RTMPError) -> Message? {
         guard self.body.readableBytes > 0 else { return nil }
         guard
@@ -31,12 +31,12 @@ package struct Aggregate {
             self.body.readUInt24() != nil,
             let payload = self.body.readSlice(length: Int(length))
         else { throw .malformedAggregate }
-        // The back pointer of the last message is left out by some encoders.
+        // Some encoders omit the last message's back pointer.
         if self.body.readableBytes > 0, self.body.readInteger(as: UInt32.self) == nil { throw .malformedAggregate }
         let inner = UInt32(high) << 24 | low
         let first = self.firstTimestamp ?? inner
         self.firstTimestamp = first
-        // RTMP 1.0 §7.1.6: the offset between the aggregate's timestamp and its first message's renormalises all of them.
+        // RTMP 1.0 §7.1.6: all timestamps shift by the offset between the aggregate's and its first message's.
         return Message(
             type: MessageType(rawValue: type), streamID: self.streamID,
             timestamp: self.outerTimestamp &+ (inner &- first), payload: payload)

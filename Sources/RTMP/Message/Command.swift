@@ -3,7 +3,7 @@ import NIOCore
 /// A command message (types 20 and 17, RTMP 1.0 §7.1.1): name, transaction, command object, arguments. A plain value.
 package struct Command: Sendable, Equatable {
     package var name: String
-    /// 0 when no answer is wanted (RTMP 1.0 §7.2.1).
+    /// 0 when no answer is expected (RTMP 1.0 §7.2.1).
     package var transaction: Double
     package var object: AMF0Value
     package var arguments: [AMF0Value]

@@ -9,7 +9,7 @@ package enum UserControlEvent: Sendable, Equatable {
     case streamIsRecorded(UInt32)
     case pingRequest(UInt32)
     case pingResponse(UInt32)
-    /// Event types we have no use for, kept as they came.
+    /// An unused event type; its body is dropped.
     case other(UInt16)
 }
 
@@ -29,7 +29,7 @@ package enum ControlMessage: Sendable, Equatable {
     case windowAcknowledgementSize(UInt32)
     case setPeerBandwidth(UInt32, PeerBandwidthLimit)
 
-    /// `nil` when the message is not of a control type.
+    /// Decodes a control message; `nil` for other message types.
     package init?(_ message: Message) throws(RTMPError) {
         var body = message.payload
         let short = RTMPError.shortControlMessage(type: message.type.rawValue, length: body.readableBytes)
@@ -44,7 +44,7 @@ package enum ControlMessage: Sendable, Equatable {
             }
         case .setPeerBandwidth:
             guard let value = body.readInteger(as: UInt32.self) else { throw short }
-            // Some encoders leave the limit type out; dynamic is the mildest reading.
+            // Some encoders omit the limit type; dynamic is the mildest reading.
             let limit = body.readInteger(as: UInt8.self).flatMap(PeerBandwidthLimit.init(rawValue:)) ?? .dynamic
             self = .setPeerBandwidth(value, limit)
         case .userControl:
@@ -70,7 +70,7 @@ package enum ControlMessage: Sendable, Equatable {
         }
     }
 
-    /// The message on message stream 0, as the spec asks of control messages (RTMP 1.0 §5.4).
+    /// The encoded message, on message stream 0 as the spec requires (RTMP 1.0 §5.4).
     package var message: Message {
         var payload = ByteBuffer()
         let type: MessageType

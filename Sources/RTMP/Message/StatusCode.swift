@@ -16,7 +16,7 @@ package struct Status: Sendable, Equatable {
         self.description = description
     }
 
-    /// Reads an information object; `nil` when there is no code in it.
+    /// Reads an information object; `nil` if it has no code.
     package init?(_ value: AMF0Value) {
         guard let code = value["code"]?.string else { return nil }
         self.level = value["level"]?.string.flatMap(Level.init(rawValue:)) ?? .status

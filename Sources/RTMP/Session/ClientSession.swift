@@ -1,25 +1,25 @@
 import NIOCore
 
-/// What a client session wants done, in order.
+/// An event or an action that a client session produces, in order.
 package enum ClientSessionOutput: Sendable, Equatable {
     case send(Message)
     case setChunkSize(Int)
     case connected(AMF0Value)
-    /// `createStream` was answered: publish or play on this message stream.
+    /// The server answered `createStream`: publish or play on this message stream.
     case streamCreated(streamID: UInt32)
     case publishStarted(streamID: UInt32)
     case playStarted(streamID: UInt32)
-    /// Any `onStatus` that is not the two above.
+    /// Any `onStatus` without a case of its own.
     case status(streamID: UInt32, Status)
     /// Audio, video or data on a stream that is being played.
     case media(Message)
     case streamEOF(UInt32)
     case pong(UInt32)
-    /// The server refused a call; the connection is of no more use for it.
+    /// The server rejected a call; this connection is of no more use for it.
     case refused(command: String, Status)
 }
 
-/// The client's side of one RTMP connection after the handshake: publishes and plays, several at once if asked.
+/// The client's side of one RTMP connection after the handshake. Publishes and plays, several streams at once if asked.
 ///
 /// Owned by one connection; no I/O, no clock. Calls go in through the methods, outputs come out of ``nextOutput()``.
 package struct ClientSession {
@@ -33,7 +33,7 @@ package struct ClientSession {
 
     private enum Role { case publishing, playing }
 
-    /// Bytes of payload in our chunks.
+    /// Payload bytes per outgoing chunk.
     package static let outgoingChunkSize = 60_000
 
     package init(limits: Limits = Limits()) {
@@ -45,8 +45,8 @@ package struct ClientSession {
     // MARK: Calls
 
     /// Opens the connection to an app; answered by `connected` or `refused`.
-    /// - Parameter publishes: said as FMLE says it, so that a server may know who is going to publish.
-    /// - Parameter extra: more properties of the command object, such as Enhanced RTMP's `capsEx`.
+    /// - Parameter publishes: announces a publish as FMLE does, so that the server knows it from the start.
+    /// - Parameter extra: adds properties to the command object, such as Enhanced RTMP's `capsEx`.
     package mutating func connect(
         app: String, tcUrl: String, flashVersion: String = "LNX 9,0,124,2", publishes: Bool = false, extra: [AMF0Property] = []
     ) {
@@ -74,7 +74,7 @@ package struct ClientSession {
 
     package mutating func play(_ name: String, on streamID: UInt32, bufferMs: UInt32 = 3000) {
         self.roles[streamID] = .playing
-        // -2000: live, wait for it when it is not there (RTMP 1.0 §7.2.2.1: -2 in seconds).
+        // -2000: live, and wait for a stream that does not exist yet (RTMP 1.0 §7.2.2.1: -2 in seconds).
         self.call("play", arguments: [.string(name), .number(-2000)], on: streamID)
         self.send(.userControl(.setBufferLength(streamID: streamID, milliseconds: bufferMs)))
     }
@@ -91,7 +91,7 @@ package struct ClientSession {
         self.notify("receiveVideo", arguments: [.boolean(on)], on: streamID)
     }
 
-    /// Ends a publish in words, so that the server knows that it was meant.
+    /// Ends a publish by commands, so that the server knows it was intended.
     package mutating func unpublish(_ name: String, on streamID: UInt32) {
         self.call("FCUnpublish", arguments: [.string(name)])
         self.deleteStream(streamID)
@@ -102,7 +102,7 @@ package struct ClientSession {
         self.notify("deleteStream", arguments: [.number(Double(streamID))], on: 0)
     }
 
-    /// Metadata, which the server keeps for late joiners.
+    /// Sends metadata, which the server keeps for late joiners.
     package mutating func setDataFrame(_ metadata: AMF0Value, on streamID: UInt32, timestamp: UInt32 = 0) {
         var payload = ByteBuffer()
         payload.writeAMF0(.string("@setDataFrame"))
@@ -115,7 +115,7 @@ package struct ClientSession {
         self.send(.userControl(.pingRequest(value)))
     }
 
-    /// Any other command that wants an answer; answered by `status` or `refused`.
+    /// Sends any other command that expects an answer: `status` or `refused`.
     package mutating func call(_ name: String, object: AMF0Value = .null, arguments: [AMF0Value] = [], on streamID: UInt32 = 0) {
         self.lastTransaction += 1
         self.pending[self.lastTransaction] = name

@@ -1,4 +1,5 @@
-/// What a client's `connect` says (RTMP 1.0 §7.2.1.1, Enhanced RTMP v2 "Enhancing NetConnection connect Command"). A plain value.
+/// The contents of a client's `connect` (RTMP 1.0 §7.2.1.1). Enhanced RTMP v2, "Enhancing NetConnection connect Command", adds fields. A
+/// plain value.
 package struct ConnectRequest: Sendable, Equatable {
     /// As sent, query included: holds credentials, never log it.
     package var app: String
@@ -10,18 +11,19 @@ package struct ConnectRequest: Sendable, Equatable {
     package var capsEx: Int
     /// FourCCs, or "*"; at most ``fourCCLimit``.
     package var fourCCs: [String]
-    /// Whether any Enhanced RTMP field came, so that the answer may carry some.
+    /// Whether the client sent any Enhanced RTMP field; only then the answer has some.
     package var isEnhanced: Bool
     package var transaction: Double
-    /// FMLE's way, which ffmpeg, librtmp and GStreamer follow: who is going to publish says "nonprivate".
+    /// Whether the client says that it will publish: type "nonprivate", as from FMLE, ffmpeg, librtmp and GStreamer.
     package var announcesPublish: Bool
-    /// From a server of this kind: which way what it publishes has come, or where what it plays goes. Nil from others.
+    /// The marks that another Earshot server sends to prevent loops; nil from other peers. A publishing link sends the path its stream has
+    /// taken, a playing link the streams it will feed.
     package var earshotPath: String?
 
-    /// Bytes of a text that is kept for the connection's life only to be shown.
+    /// Bytes of a text kept for the connection's life, for display only.
     private static let shownBytes = 1_024
     private static let pathBytes = 2_048
-    /// Codecs that a client may name. Kept for the connection's life, so neither longer texts nor more of them are.
+    /// Codecs that a client may name. They are kept for the connection's life, so longer texts and further ones are dropped.
     private static let fourCCLimit = 64
 
     init(_ command: Command) {
@@ -31,7 +33,7 @@ package struct ConnectRequest: Sendable, Equatable {
         self.app = object["app"]?.string ?? Self.app(inURL: tcUrl)
         self.flashVersion = Self.clip(object["flashVer"]?.string ?? "")
         self.objectEncoding = object["objectEncoding"]?.number == 3 ? 3 : 0
-        // A peer's double may be anything; only small whole numbers are capability bits.
+        // A peer's double may be anything; only 0…65,535 is read as capability bits.
         self.capsEx = object["capsEx"]?.number.flatMap { $0 >= 0 && $0 < 65536 ? Int($0) : nil } ?? 0
         var fourCCs: [String] = []
         if case .strictArray(let list) = object["fourCcList"] ?? .null { fourCCs = list.compactMap(\.string) }
@@ -48,7 +50,7 @@ package struct ConnectRequest: Sendable, Equatable {
         self.earshotPath = object["earshotPath"]?.string.flatMap { $0.utf8.count <= Self.pathBytes ? $0 : nil }
     }
 
-    /// FourCcInfoMask: 1 decodes it, 2 encodes it, 4 passes it on. Who only encodes a codec is not to be sent it.
+    /// Whether the client accepts this codec. FourCcInfoMask: 1 decodes it, 2 encodes it, 4 forwards it; encoding alone is not enough.
     private static func canTake(_ entry: AMF0Property) -> Bool {
         entry.value.number.map { $0 >= 0 && $0 < 65_536 && Int($0) & 5 != 0 } ?? true
     }
@@ -57,7 +59,7 @@ package struct ConnectRequest: Sendable, Equatable {
         text.utf8.count <= self.shownBytes ? text : String(decoding: text.utf8.prefix(self.shownBytes), as: UTF8.self)
     }
 
-    /// Some encoders send no app; the path of tcUrl names it.
+    /// Some encoders send no app; take it from the path of tcUrl.
     private static func app(inURL url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         let rest = url[scheme.upperBound...]

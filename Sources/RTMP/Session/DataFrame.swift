@@ -1,10 +1,10 @@
 import NIOCore
 
-/// What a publisher's data message asks for.
+/// The request in a publisher's data message.
 enum DataFrame {
-    /// To be relayed, with `@setDataFrame` taken off; AMF0.
+    /// Relay this payload; AMF0, without its `@setDataFrame`.
     case set(ByteBuffer)
-    /// `@clearDataFrame`: the publisher takes its metadata back.
+    /// The publisher withdrew its metadata (`@clearDataFrame`).
     case clear
 
     private static let setName = AMF0Value.string("@setDataFrame")
@@ -25,7 +25,7 @@ enum DataFrame {
 }
 
 extension ByteBuffer {
-    /// What follows the given AMF0 value at the front; `nil` if something else stands there.
+    /// The bytes after the given AMF0 value; `nil` if the buffer does not start with it.
     func after(_ value: AMF0Value) -> ByteBuffer? {
         var expected = ByteBuffer()
         expected.writeAMF0(value)

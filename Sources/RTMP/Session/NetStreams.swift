@@ -1,11 +1,11 @@
-/// One message stream of a connection, and what it is for.
+/// One message stream of a connection and its role.
 struct NetStream {
     enum Role { case idle, decidingPublish, publishing, decidingPlay, playing, ended }
     let id: UInt32
     var role = Role.idle
     /// The name as the client wrote it, which FCUnpublish repeats. Holds credentials.
     var rawName = ""
-    /// Whether the player wants to be told that what it played before is over (RTMP 1.0 §7.2.2.1, reset).
+    /// Whether the player wants a notice that its previous play is over (RTMP 1.0 §7.2.2.1, reset).
     var resets = true
 }
 
@@ -13,7 +13,7 @@ struct NetStream {
 struct NetStreams {
     private let limit: Int
     private var list: [NetStream] = []
-    /// The newest id that this side chose.
+    /// The last id that this side chose.
     private var lastID: UInt32 = 0
 
     init(limit: Int) {
@@ -31,18 +31,19 @@ struct NetStreams {
 
     func resets(_ id: UInt32) -> Bool { self.list.contains { $0.id == id && $0.resets } }
 
-    /// Ids of the streams that publish under this name; under any when it is `nil`.
+    /// Ids of the streams published under this name, or under any name if `nil`.
     func published(as name: String?) -> [UInt32] {
         self.list.filter { $0.role == .publishing && (name == nil || $0.rawName == name) }.map(\.id)
     }
 
-    /// Media that no publish takes is legitimately on its way after an unpublish or a refusal; before any publish it is an error.
+    /// Whether media without an accepted publish is legitimate. After an unpublish or a rejection some is still in flight; before any
+    /// publish it is an error.
     func mayTrail(_ id: UInt32) -> Bool {
         guard let role = self.role(id) else { return id > 0 && id <= self.lastID }  // deleted
         return role != .idle && role != .playing
     }
 
-    /// Opens a stream under the next id that is not open; clients that skip createStream choose theirs freely, so any may be taken.
+    /// Opens a stream under the next free id. Clients that skip createStream choose their own ids, so any may be in use.
     mutating func open() throws(RTMPError) -> UInt32 {
         try self.checkLimit()
         repeat {
@@ -52,7 +53,7 @@ struct NetStreams {
         return self.lastID
     }
 
-    /// Where the stream stands; opened if the client never called createStream for it, as small encoders do.
+    /// The stream's position. Opens the stream if the client skipped createStream, as small encoders do.
     mutating func position(_ id: UInt32) throws(RTMPError) -> Int {
         if let found = self.list.firstIndex(where: { $0.id == id }) { return found }
         try self.checkLimit()
@@ -64,14 +65,14 @@ struct NetStreams {
         guard self.list.count < self.limit else { throw .tooManyMessageStreams(limit: self.limit) }
     }
 
-    /// Whether the stream had the role `from`, and has `role` now.
+    /// Changes the stream's role if it is `from`; returns whether it was.
     mutating func change(_ id: UInt32, from: NetStream.Role, to role: NetStream.Role) -> Bool {
         guard let position = self.list.firstIndex(where: { $0.id == id && $0.role == from }) else { return false }
         self.list[position].role = role
         return true
     }
 
-    /// Ends what the stream does, and returns what that was; `nil` when there is no such stream.
+    /// Ends the stream's activity and returns its last role; `nil` if there is no such stream.
     mutating func end(_ id: UInt32, delete: Bool) -> NetStream.Role? {
         guard let position = self.list.firstIndex(where: { $0.id == id }) else { return nil }
         let role = self.list[position].role

@@ -2,7 +2,7 @@ import NIOCore
 
 /// The server's side of one RTMP connection after the handshake: commands in, answers and requests out.
 ///
-/// Owned by one connection, on its event loop. No I/O, no clock: facts go in through the methods, imperatives come out of ``nextOutput()``.
+/// Owned by one connection, on its event loop. No I/O, no clock: methods take events, ``nextOutput()`` returns actions to perform.
 /// ```
 /// waitingConnect --connect--> deciding --acceptConnect--> connected
 /// message stream:  idle --publish--> decidingPublish --accept--> publishing --unpublish--> ended
@@ -16,14 +16,14 @@ package struct ServerSession {
         case connected(ConnectRequest)
     }
 
-    /// Bytes of payload in our chunks: large enough that most messages are one chunk, below 65,536 for 16-bit clients.
+    /// Payload bytes per outgoing chunk. Most messages fit in one; it stays below 65,536 for 16-bit clients.
     package static let outgoingChunkSize = 60_000
     private static let window: UInt32 = 2_500_000
 
     private let limits: Limits
     private var phase = Phase.waitingConnect
     private var streams: NetStreams
-    /// The last Window Acknowledgement Size that we sent.
+    /// The last Window Acknowledgement Size sent.
     private var announcedWindow: UInt32?
     private var outputs = SessionOutputs<ServerSessionOutput>()
     private var acknowledgementWindow: UInt64 = UInt64(Self.window)
@@ -40,17 +40,17 @@ package struct ServerSession {
         if case .connected = self.phase { true } else { false }
     }
 
-    /// Whether media on this message stream has a publisher behind it; `false` while that is being decided.
+    /// Whether a publish on this message stream was accepted; `false` while that is being decided.
     package func isPublishing(_ streamID: UInt32) -> Bool {
         self.streams.role(streamID) == .publishing
     }
 
-    /// The next thing to do; `nil` when all is done.
+    /// Returns the next action to perform; `nil` when none is left.
     package mutating func nextOutput() -> ServerSessionOutput? { self.outputs.next() }
 
     // MARK: Control messages
 
-    /// Takes any message but audio and video on a publishing stream, which need no session.
+    /// Handles any message except audio and video on a publishing stream, which need no session.
     package mutating func receive(_ message: Message) throws(RTMPError) {
         switch message.type {
         case .audio, .video:
@@ -75,7 +75,7 @@ package struct ServerSession {
         case .windowAcknowledgementSize(let size):
             if size > 0 { self.acknowledgementWindow = UInt64(size) }
         case .setPeerBandwidth(let size, let limit):
-            // RTMP 1.0 §5.4.5: answered with our window if the size differs from the one we announced last.
+            // RTMP 1.0 §5.4.5: answer with that window if it differs from the last one announced.
             guard size > 0, size != self.announcedWindow, limit != .dynamic else { return }
             self.announcedWindow = size
             self.send(.windowAcknowledgementSize(size))
@@ -88,14 +88,14 @@ package struct ServerSession {
         }
     }
 
-    /// Tells how many bytes have been received in all; an acknowledgement goes out once per window (RTMP 1.0 §5.4.3).
+    /// Reports the total of bytes received. Sends an acknowledgement once per window (RTMP 1.0 §5.4.3).
     package mutating func bytesReceived(_ total: UInt64) {
         guard total &- self.acknowledgedBytes >= self.acknowledgementWindow else { return }
         self.acknowledgedBytes = total
         self.send(.acknowledgement(UInt32(truncatingIfNeeded: total)))
     }
 
-    /// Asks the peer to answer with `pong(value)`.
+    /// Sends a ping; the peer's answer comes out as `pong(value)`.
     package mutating func ping(_ value: UInt32) {
         self.send(.userControl(.pingRequest(value)))
     }
@@ -156,7 +156,7 @@ package struct ServerSession {
         self.outputs.append(.connect(request))
     }
 
-    /// Answers `connect`: window, bandwidth, chunk size and `_result` at once, so that no delayed acknowledgement comes between.
+    /// Answers `connect`: window, bandwidth, chunk size and `_result` at once, so that no delayed acknowledgement falls between them.
     package mutating func acceptConnect() {
         guard case .deciding(let request) = self.phase else { return }
         self.phase = .connected(request)
@@ -172,7 +172,7 @@ package struct ServerSession {
         ])
         var extra = [AMF0Property(name: "objectEncoding", value: .number(request.objectEncoding))]
         if request.isEnhanced {
-            // Enhanced RTMP v2: any codec is forwarded (bit 4), none decoded; multitrack 2, ModEx 4, nanosecond offsets 8.
+            // Enhanced RTMP v2: forward any codec (4), decode none; capsEx has multitrack 2, ModEx 4, nanosecond offsets 8.
             let forwardAll: AMF0Value = .object([AMF0Property(name: "*", value: .number(4))])
             extra += [
                 AMF0Property(name: "capsEx", value: .number(Double(2 | 4 | 8))),
@@ -182,7 +182,7 @@ package struct ServerSession {
             ]
         }
         let status = Status(StatusCode.connectSuccess, "Connection succeeded.")
-        // Always AMF0: the client's own encoding counts from the next command on.
+        // Always AMF0: the client's own encoding applies from the next command on.
         self.sendCommand(
             Command("_result", transaction: request.transaction, object: properties, arguments: [status.object(extra)]),
             streamID: 0, false)
@@ -193,7 +193,7 @@ package struct ServerSession {
         self.sendCommand(Command("_error", transaction: request.transaction, arguments: [status.object()]), streamID: 0, false)
     }
 
-    /// Refuses a client that is connected already: by the status that a refused `connect` has, as an event of the connection.
+    /// Rejects a client that is already connected. Sends the status of a rejected `connect` as `onStatus` on message stream 0.
     package mutating func rejectConnection(_ status: Status) {
         guard self.isConnected else { return }
         self.status(0, status)
@@ -230,7 +230,7 @@ package struct ServerSession {
             self.status(streamID, Status(StatusCode.publishBadName, level: .error, what))
             return
         }
-        // The third argument (live, record, append) is read as live: recording is the room's policy, not the encoder's.
+        // The publishing type (live, record, append) is read as live: the room's policy decides on recording, not the encoder.
         do throws(StreamAddressError) {
             let address = try StreamAddress(app: connect.app, name: name, limits: self.limits)
             self.streams[position].role = .decidingPublish
@@ -254,7 +254,7 @@ package struct ServerSession {
         self.status(streamID, status)
     }
 
-    /// The relay ended this publish: another connection took it over, or the server stops.
+    /// Ends a publish from the relay's side: another connection took it over, or the server stops.
     package mutating func publishEnded(_ streamID: UInt32, _ status: Status) {
         guard self.streams.change(streamID, from: .publishing, to: .ended) else { return }
         self.status(streamID, status)
@@ -291,11 +291,11 @@ package struct ServerSession {
         }
     }
 
-    /// `extra`: more properties of the information object.
+    /// Accepts a play. `extra` adds properties to the information object.
     package mutating func acceptPlay(_ streamID: UInt32, extra: [AMF0Property] = []) {
         guard self.streams.change(streamID, from: .decidingPlay, to: .playing) else { return }
         self.send(.userControl(.streamBegin(streamID)))
-        // RTMP 1.0 §7.2.2.1: sent if the reset flag is set, which it is unless the client says otherwise.
+        // RTMP 1.0 §7.2.2.1: sent if the reset flag is set, which is the default.
         if self.streams.resets(streamID) {
             self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
         }
@@ -307,14 +307,14 @@ package struct ServerSession {
         self.status(streamID, status)
     }
 
-    /// A publisher came to the stream that is being played. Not repeated for one that was there at the start.
+    /// Reports that a publisher arrived while the stream was playing. Not sent for one present at the start.
     package mutating func publisherArrived(_ streamID: UInt32, extra: [AMF0Property] = []) {
         guard self.streams.role(streamID) == .playing else { return }
         self.send(.userControl(.streamBegin(streamID)))
         self.status(streamID, Status(StatusCode.playPublishNotify, "The stream is being published."), extra)
     }
 
-    /// The stream ended. Flash and ffmpeg listen for UnpublishNotify, gstreamer for StreamEOF, others for Play.Stop.
+    /// Reports that the stream ended. Flash and ffmpeg listen for UnpublishNotify, gstreamer for StreamEOF, others for Play.Stop.
     package mutating func publisherLeft(_ streamID: UInt32) {
         guard self.streams.role(streamID) == .playing else { return }
         self.status(streamID, Status(StatusCode.playUnpublishNotify, "The stream is no longer published."))
@@ -322,19 +322,19 @@ package struct ServerSession {
         self.status(streamID, Status(StatusCode.playStop, "The stream ended."))
     }
 
-    /// The publisher is connected but sends nothing (RTMP 1.0 §7.1.7).
+    /// Reports that the publisher is connected but sends nothing (RTMP 1.0 §7.1.7).
     package mutating func streamDried(_ streamID: UInt32) {
         guard self.streams.role(streamID) == .playing else { return }
         self.send(.userControl(.streamDry(streamID)))
     }
 
-    /// The relay ended this play, for the reason given.
+    /// Ends a play from the relay's side, for the given reason.
     package mutating func playEnded(_ streamID: UInt32, _ status: Status) {
         guard self.streams.change(streamID, from: .playing, to: .ended) else { return }
         self.status(streamID, status)
     }
 
-    /// From a player: send no media for now. From a publisher: none will come for a while.
+    /// Handles `pause`. A player wants no media for now; a publisher will send none for a while.
     private mutating func receivePause(_ command: Command, on streamID: UInt32) {
         let role = self.streams.role(streamID)
         guard role == .playing || role == .publishing else { return }
@@ -388,7 +388,7 @@ package struct ServerSession {
         self.sendCommand(Command("onStatus", arguments: [status.object(extra)]), streamID: streamID, amf3)
     }
 
-    /// A peer's word, short and without control characters, fit for a log or an answer.
+    /// A peer's text for a log or an answer: cut short, without control characters.
     private func printable(_ text: String) -> String {
         String(text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) })
     }

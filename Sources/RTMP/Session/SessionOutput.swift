@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What a session wants done, in order. The connection drains these after every input and performs them.
+/// An action that the session requests. The connection drains these after every input and performs them in order.
 package enum ServerSessionOutput: Sendable, Equatable {
     /// Encode and write this control or command message.
     case send(Message)
@@ -12,31 +12,31 @@ package enum ServerSessionOutput: Sendable, Equatable {
     case publish(streamID: UInt32, StreamAddress)
     /// Decide with `acceptPlay` or `rejectPlay`.
     case play(streamID: UInt32, StreamAddress)
-    /// The client ended its publish in words (FCUnpublish, closeStream, deleteStream).
+    /// The client ended its publish by a command (FCUnpublish, closeStream, deleteStream, close).
     case unpublish(streamID: UInt32)
     /// The client ended its play.
     case stop(streamID: UInt32)
-    /// A data message to relay, `@setDataFrame` taken off; AMF0.
+    /// A data message to relay; AMF0, without its `@setDataFrame`.
     case data(streamID: UInt32, timestamp: UInt32, payload: ByteBuffer)
-    /// `@clearDataFrame`: the publisher takes its metadata back.
+    /// The publisher withdrew its metadata (`@clearDataFrame`).
     case clearData(streamID: UInt32)
     case pause(streamID: UInt32, Bool)
     case receiveAudio(streamID: UInt32, Bool)
     case receiveVideo(streamID: UInt32, Bool)
     /// A pong with the value of our ping.
     case pong(UInt32)
-    /// The app or stream name is unusable: the client has been told; close once that is written.
+    /// The app or stream name is invalid. The client's error status was sent before: close once that is written.
     case badName(StreamAddressError)
 }
 
-/// Outputs that wait to be performed, in order.
+/// A queue of outputs to perform, in order.
 struct SessionOutputs<Output> {
     private var waiting: [Output] = []
     private var nextIndex = 0
 
     mutating func append(_ output: Output) { self.waiting.append(output) }
 
-    /// The next one; `nil` when all are taken, and then nothing is kept: most connections are idle.
+    /// Removes the next output; `nil` if there is none. Frees an empty queue's storage: most connections are idle.
     mutating func next() -> Output? {
         guard self.nextIndex < self.waiting.count else {
             self.waiting.removeAll(keepingCapacity: false)

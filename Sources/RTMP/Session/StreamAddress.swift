@@ -1,7 +1,7 @@
-/// Where a publish or play points: `app/name`, with the queries that came with either part.
+/// The target of a publish or play: `app/name`, with the queries of both parts.
 ///
-/// Clients split `rtmp://host/talk/room1/alice` into app and name at different slashes; the joined path is what counts.
-/// HaishinKit leaves a URL's query in the app, ffmpeg and librtmp leave it in the name: both are read.
+/// Clients split `rtmp://host/talk/room1/alice` at different slashes, so only the joined path counts. HaishinKit leaves a URL's query in
+/// the app, ffmpeg and librtmp leave it in the name: both are read.
 package struct StreamAddress: Sendable, Equatable {
     /// First path component: the app.
     package let app: String
@@ -35,14 +35,14 @@ package struct StreamAddress: Sendable, Equatable {
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
 
-    /// Also what cannot be seen, ends a line or turns its direction: names are shown in logs and lists, and two that look the same must be
-    /// the same.
+    /// Whether the scalar is a control, invisible, a line end or a direction mark. Names are shown in logs and lists, and two that look the
+    /// same must be the same.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        // Most names.
+        // Fast path: printable ASCII, as in most names.
         if (0x20..<0x7F).contains(scalar.value) { return false }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: return true
-        // Fillers, joiners, variation selectors: a reader sees nothing of them (UAX #44, Default_Ignorable_Code_Point).
+        // Fillers, joiners and variation selectors are invisible (UAX #44, Default_Ignorable_Code_Point).
         default: return scalar.properties.isDefaultIgnorableCodePoint
         }
     }
@@ -59,13 +59,13 @@ package struct StreamAddress: Sendable, Equatable {
         return path.split(separator: "/").map(String.init)
     }
 
-    /// To Swift a slash is another character where a combining mark follows; to whoever reads bytes it is a slash, behind which `..` may stand.
+    /// Rejects slashes with a combining mark. Swift sees another character there; byte readers see a slash, and `..` may follow it.
     private static func checkSlashes(_ path: String) throws(StreamAddressError) {
         guard path.utf8.count(where: { $0 == UInt8(ascii: "/") }) == path.count(where: { $0 == "/" }) else { throw .combinedSeparator }
     }
 }
 
-/// Why an app or stream name is refused.
+/// The reason for rejecting an app or stream name.
 package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvertible {
     case emptyApp
     case emptyName
@@ -73,7 +73,7 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
     case queryTooLong(bytes: Int, limit: Int)
     case controlCharacter(UInt32)
     case dotComponent
-    /// A slash or a question mark that is one character with its neighbour.
+    /// A slash or question mark that forms one character with its neighbour.
     case combinedSeparator
 
     package var description: String {
