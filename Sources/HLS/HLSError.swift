@@ -1,24 +1,24 @@
-/// Why a window of media, or a question about it, was refused.
+/// The reason a media window rejected a call.
 ///
-/// Scope: the call. The window stays as it was, and goes on.
+/// Affects only the call: the window is unchanged and goes on.
 package enum HLSError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The epoch is not 1…32 of ASCII letters and digits.
     case badEpoch
-    /// A window's first sequence number must leave room to count on.
+    /// The first sequence number is negative, or leaves no room to count on.
     case badSequence(Int)
-    /// The CODECS text is longer than a playlist should hold, or has a character that its quotes cannot.
+    /// The CODECS text is too long, or cannot stand in a quoted string.
     case badCodecs
-    /// fMP4 media needs an initialization section, and it is not there.
+    /// The initialization section that fMP4 media needs is missing.
     case missingInitialization
-    /// Bytes: an initialization section or a part is larger than this window takes.
+    /// An initialization section or a part exceeds this window's limit. In bytes.
     case tooLarge(field: String, found: Int, max: Int)
     /// A part without bytes.
     case emptyPart
     /// Media before `begin`, or after `interrupt` without a new `begin`.
     case notBegun
-    /// The window has ended and takes no more.
+    /// The window has ended and accepts no more media.
     case ended
-    /// A delivery directive that is no decimal integer, or is out of place (RFC 8216bis §6.2.5.2: Bad Request).
+    /// A delivery directive that is not a decimal integer, or is out of place. The answer is Bad Request (RFC 8216bis §6.2.5.2).
     case badDirective(String)
 
     package var description: String {

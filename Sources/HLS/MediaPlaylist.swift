@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Which of a window's media playlists.
+/// The kind of a window's media playlist.
 package struct PlaylistKind: Sendable, Hashable {
-    /// With parts. Such a playlist serves plain players too, who skip what they do not know; one without is smaller.
+    /// Whether parts are listed. Plain players accept such a playlist and skip unknown tags; one without parts is smaller.
     package var isLowLatency: Bool
-    /// As a delta update (RFC 8216bis §6.2.5.1).
+    /// Whether it is a delta update (RFC 8216bis §6.2.5.1).
     package var skips: Bool
 
     package init(isLowLatency: Bool, skips: Bool = false) {
@@ -13,19 +13,19 @@ package struct PlaylistKind: Sendable, Hashable {
     }
 }
 
-/// A playlist text and the state that it was written for.
+/// A playlist text and the version of the window it was written for.
 struct CachedPlaylist: Sendable {
     let version: Int
     let text: PlaylistText
 }
 
 extension MediaWindow {
-    /// RFC 8216bis §4, as HTTP's Content-Type of both kinds of playlists.
+    /// The HTTP Content-Type of both kinds of playlists (RFC 8216bis §4).
     package static let playlistContentType = "application/vnd.apple.mpegurl"
 
-    /// The media playlist of now; nil before `isReady`. Written once per state and kind: everyone who asks after that shares it.
+    /// Returns the current media playlist; nil before `isReady`. Written once per state and kind, then shared by all requests.
     ///
-    /// Low latency falls back to none where the window is configured without.
+    /// Lists no parts if the window is configured without low latency.
     package mutating func mediaPlaylist(_ kind: PlaylistKind) -> PlaylistText? {
         guard self.isReady else { return nil }
         var kind = kind
@@ -39,10 +39,10 @@ extension MediaWindow {
         return text
     }
 
-    /// Seconds of CAN-SKIP-UNTIL: RFC 8216bis §4.4.3.8, at least six target durations.
+    /// CAN-SKIP-UNTIL in seconds: at least six target durations (RFC 8216bis §4.4.3.8).
     var skipBoundary: Int { self.targetDuration * 6 }
 
-    /// How many of the listed segments a delta update leaves out: those farther from the end than the Skip Boundary, entirely.
+    /// The number of listed segments that a delta update skips. These lie entirely farther from the end than the Skip Boundary.
     func skippableCount(isLowLatency: Bool) -> Int {
         guard !self.hasEnded else { return 0 }  // §6.2.5.1: no delta updates of a playlist with EXT-X-ENDLIST.
         let boundary = Int64(self.skipBoundary) * 1_000_000
@@ -61,7 +61,7 @@ extension MediaWindow {
         let skipped = kind.skips ? self.skippableCount(isLowLatency: kind.isLowLatency) : 0
         var writer = PlaylistWriter(capacity: 2_048 + (self.listedCount - skipped) * 192)
         self.writeHead(kind, skipped: skipped, to: &writer)
-        // After a delta update's EXT-X-SKIP what applied to the last skipped segment applies on.
+        // After EXT-X-SKIP, the tags that applied to the last skipped segment still apply.
         var initialization = skipped > 0 ? self.segments[offset: self.retiredCount + skipped - 1].initialization : nil
         for offset in self.retiredCount + skipped..<self.segments.count {
             let segment = self.segments[offset: offset]
@@ -89,7 +89,7 @@ extension MediaWindow {
 
     private func writeHead(_ kind: PlaylistKind, skipped: Int, to writer: inout PlaylistWriter) {
         writer.write("#EXTM3U\n#EXT-X-VERSION:")
-        // RFC 8216bis §8: 9 for EXT-X-SKIP, 6 for EXT-X-MAP, 3 for fractions of a second; §6.2.1: none higher than needed.
+        // RFC 8216bis §8: 9 for EXT-X-SKIP, 6 for EXT-X-MAP, 3 for fractions of a second; §6.2.1: no higher than needed.
         writer.write(skipped > 0 ? 9 : self.configuration.container == .fragmentedMP4 ? 6 : 3)
         writer.write("\n#EXT-X-TARGETDURATION:")
         writer.write(self.targetDuration)
@@ -122,7 +122,7 @@ extension MediaWindow {
         }
     }
 
-    /// What stands before a segment's EXTINF; §4.4.4.9: before its first part too.
+    /// Writes the tags before a segment's EXTINF, or before its first part (§4.4.4.9).
     private func writeTags(of segment: Segment, previousInitialization: Int?, listsParts: Bool, to writer: inout PlaylistWriter) {
         if segment.hasDiscontinuity { writer.write("#EXT-X-DISCONTINUITY\n") }
         if self.configuration.container == .fragmentedMP4, segment.hasDiscontinuity || segment.initialization != previousInitialization {

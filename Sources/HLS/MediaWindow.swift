@@ -1,24 +1,24 @@
 import NIOCore
 
-/// The media of one stream that HLS clients can get now, and the playlists that tell them of it.
+/// The media of one stream that HLS clients can get now, and its playlists.
 ///
-/// Owned by whoever muxes the stream, on that owner's thread; a plain value with no clock: `nowMs` is any monotonic number of
-/// milliseconds, the same one in all calls. RFC 8216bis (draft-pantos-hls-rfc8216bis).
+/// Owned by the stream's muxer, on its thread. A plain value with no clock: `nowMs` is any monotonic number of milliseconds, from the same
+/// clock in all calls. RFC 8216bis (draft-pantos-hls-rfc8216bis).
 ///
 ///     begin → append … append → interrupt → begin → append … → end
 ///             └ begin with another format: EXT-X-DISCONTINUITY ┘
 ///
-/// A segment starts at the first keyframe after `segmentMs`; without a keyframe it ends at `maxSegmentMs` all the same. The target
-/// duration is learnt from the first segment, before any playlist is given out, and holds. When keyframes become rarer later the choice is
-/// between segments that start with no keyframe and a target duration that grows: it grows, by doubling, at most up to
-/// `maxSegmentMs`, and `Statistics.targetRaises` says so. Everything listed before stays valid under a longer target.
+/// A segment starts at the first keyframe after `segmentMs`; without a keyframe it ends at `maxSegmentMs`. The first segment sets the
+/// target duration, before any playlist is served. If keyframes become rarer later, the target duration grows instead of segments starting
+/// without a keyframe: it doubles, up to `maxSegmentMs`, and `Statistics.targetRaises` counts that. Everything listed before stays valid
+/// under a longer target.
 package struct MediaWindow: Sendable {
     package let configuration: Configuration
     let epoch: String
     let firstSequence: Int
 
-    /// Ended segments, oldest first, numbers without gaps: `retiredCount` that are only kept for clients with an older playlist, then
-    /// the listed ones.
+    /// Ended segments, oldest first, numbered without gaps. The first `retiredCount` are kept only for clients with an older playlist; the
+    /// rest are listed.
     var segments = CircularBuffer<Segment>()
     var retiredCount = 0
     var open: Segment?
@@ -32,65 +32,65 @@ package struct MediaWindow: Sendable {
     var discontinuitySequence: Int
     var nextPart = 0
     var nextInitialization = 0
-    /// The next segment does not go on where the last one ended.
+    /// Whether the next segment starts with a discontinuity.
     var breaksNext = false
-    /// Segments before this Media Sequence Number have their parts listed no more.
+    /// Parts of segments before this Media Sequence Number are no longer listed.
     var partsFrom: Int
-    /// Microseconds of the listed segments.
+    /// Microseconds of all listed segments.
     var listedMicros: Int64 = 0
     /// Microseconds of the longest playlist so far.
     var longestMicros: Int64 = 0
-    /// Microseconds since 1970 at which the next segment starts if nothing is amiss.
+    /// Expected start of the next segment, in microseconds since 1970.
     var nextDateMicros: Int64?
-    /// How much over-long parts are the rule.
+    /// Grows with each over-long part, shrinks with every other; see `adoptsLongParts(_:)`.
     var longPartsWeight = 0
     var rates = RateMeter()
     var playlists: [PlaylistKind: CachedPlaylist] = [:]
 
-    /// Changes with everything that a playlist shows.
+    /// Increases with every change that a playlist shows.
     package internal(set) var version = 0
     /// The same for playlists without parts.
     var segmentVersion = 0
-    /// Seconds: EXT-X-TARGETDURATION. 0 before there is a playlist.
+    /// EXT-X-TARGETDURATION in seconds. 0 before the first playlist.
     package internal(set) var targetDuration = 0
-    /// Microseconds: PART-TARGET. 0 before there is a playlist.
+    /// PART-TARGET in microseconds. 0 before the first playlist.
     package internal(set) var partTargetMicros: Int64 = 0
     package internal(set) var hasEnded = false
-    /// The publisher is away: `append` wants a `begin` first.
+    /// Whether the publisher is away: `append` needs a `begin` first.
     package internal(set) var isInterrupted = false
-    /// Bytes of memory that the media here holds.
+    /// Bytes of memory held by this media.
     package internal(set) var heldBytes = 0
-    /// Segments here that start with no keyframe, retired ones not among them.
+    /// Number of segments that start without a keyframe, except retired ones.
     var dependentCount = 0
-    /// The next segment starts in the middle of a group of pictures.
+    /// Whether the next segment starts in the middle of a group of pictures.
     var nextIsDependent = false
-    /// Microseconds after which the next segment ends without a keyframe, see ``startEarly(nowMs:)``.
+    /// Microseconds after which a segment ends without a keyframe; see ``startEarly(nowMs:)``.
     var earlyCutMicros: Int64?
-    /// Whether every segment that playlists list starts with a keyframe, and the one that follows as well.
+    /// Whether every listed segment, and the next one, starts with a keyframe.
     package var isIndependent: Bool { self.dependentCount == 0 && !self.nextIsDependent }
     package internal(set) var statistics = Statistics()
-    /// Playlists that were put together: all other answers were copies of one.
+    /// Number of playlists written; all other answers shared one of them.
     package internal(set) var playlistsWritten = 0
 
-    /// What the window had to do that it would rather not.
+    /// Counts of events that a window tries to avoid.
     package struct Statistics: Sendable, Equatable {
-        /// Times that the target duration or the part target grew while playlists were out.
+        /// Times the target duration or the part target grew after the first playlist.
         package var targetRaises = 0
-        /// Segments that start with no keyframe.
+        /// Segments that start without a keyframe.
         package var forcedCuts = 0
-        /// Segments that left the playlist early, or lost their grace, for want of memory.
+        /// Segments that left the playlist early, or lost their grace period, for lack of memory.
         package var starvedRemovals = 0
-        /// Parts whose duration was not believed.
+        /// Parts whose duration was out of range.
         package var clampedDurations = 0
 
         package init() {}
     }
 
     /// - Parameters:
-    ///   - epoch: 1…32 ASCII letters and digits, in the name of everything here: another for each window, so that no name ever stands for
-    ///     other bytes.
-    ///   - firstSequence: what EXT-X-MEDIA-SEQUENCE and EXT-X-DISCONTINUITY-SEQUENCE start at. They must never go back at one URL, so
-    ///     where a later window takes a URL over, seconds since 1970 are a good choice.
+    ///   - epoch: 1…32 ASCII letters and digits, in every name here. Use another for each window, so that no name ever stands for other
+    ///     bytes.
+    ///   - firstSequence: the first EXT-X-MEDIA-SEQUENCE and EXT-X-DISCONTINUITY-SEQUENCE. They must never go back at one URL, so where a
+    ///     later window takes over a URL, seconds since 1970 are a good choice.
     package init(epoch: String, firstSequence: Int = 0, configuration: Configuration = Configuration()) throws(HLSError) {
         guard (1...32).contains(epoch.utf8.count), epoch.utf8.allSatisfy(\.isLetterOrDigit) else { throw .badEpoch }
         guard (0...Limits.firstSequence).contains(firstSequence) else { throw .badSequence(firstSequence) }
@@ -102,17 +102,18 @@ package struct MediaWindow: Sendable {
         self.partsFrom = firstSequence
     }
 
-    /// Whether there is a playlist to give out: one segment has ended.
+    /// Whether there is a playlist to serve: one segment has ended.
     package var isReady: Bool { self.targetDuration > 0 }
-    /// Segments that playlists list.
+    /// Number of listed segments.
     package var listedCount: Int { self.segments.count - self.retiredCount }
-    /// Media Sequence Number of the last ended segment; one less than the first when there is none.
+    /// Media Sequence Number of the last ended segment; `firstSequence - 1` if there is none.
     package var lastEnded: Int { self.nextSequence - (self.open == nil ? 1 : 2) }
 
-    /// The first segment that playlists list.
+    /// The oldest listed segment.
     var oldestListed: Segment? { self.listedCount > 0 ? self.segments[offset: self.retiredCount] : nil }
 
-    /// A publisher starts, returns, or changes its format. With the format that is already there it changes nothing.
+    /// Starts media in this format: a publisher starts, returns, or changes its format. If the format continues, only updates its frame
+    /// rate and keyframe interval.
     package mutating func begin(_ format: MediaFormat, nowMs: Int64) throws(HLSError) {
         guard !self.hasEnded else { throw .ended }
         guard format.codecs.utf8.count <= Limits.codecsLength, format.codecs.utf8.allSatisfy(\.isQuotable) else { throw .badCodecs }
@@ -134,13 +135,13 @@ package struct MediaWindow: Sendable {
         self.evict(nowMs: nowMs)
     }
 
-    /// Takes the next piece of media.
+    /// Appends the next piece of media.
     package mutating func append(_ part: MediaPart, nowMs: Int64) throws(HLSError) {
         guard !self.hasEnded else { throw .ended }
         guard self.format != nil, !self.isInterrupted else { throw .notBegun }
         guard part.bytes.readableBytes > 0 else { throw .emptyPart }
         let bytes = Segment.compacted(part.bytes)
-        // Its own size, not that of the memory it lies in, which may be twice as large.
+        // Check its own size, not that of its storage, which may be twice as large.
         guard bytes.readableBytes <= self.segmentBytes else {
             throw .tooLarge(field: "part", found: part.bytes.readableBytes, max: self.segmentBytes)
         }
@@ -149,7 +150,7 @@ package struct MediaWindow: Sendable {
         if self.endsSegment(before: part, durationMicros: duration, heldBytes: Segment.cost(bytes)) { self.endOpenSegment(nowMs: nowMs) }
 
         let targetBefore = self.targetDuration
-        // A part that is too long cannot be listed as one: it becomes a segment of its own, unless such parts are the rule.
+        // An over-long part cannot be listed as a part. It becomes a segment of its own, unless such parts are the rule.
         var standsAlone = false
         if self.isTooLong(duration) {
             self.endOpenSegment(nowMs: nowMs)
@@ -158,7 +159,7 @@ package struct MediaWindow: Sendable {
             self.longPartsWeight = max(0, self.longPartsWeight - 1)
         }
         var segment = self.open ?? self.makeSegment(startingWith: part)
-        self.open = nil  // One owner, or the parts would be copied.
+        self.open = nil  // Keep one owner, or the parts would be copied.
         segment.append(HeldPart(bytes: bytes, durationMicros: duration, isIndependent: part.isIndependent))
         self.nextPart += 1
         self.heldBytes += Segment.cost(bytes)
@@ -170,18 +171,18 @@ package struct MediaWindow: Sendable {
         self.evict(nowMs: nowMs)
     }
 
-    /// The publisher is gone and may return: the open segment ends, and what `begin` brings is another encoding (EXT-X-DISCONTINUITY).
+    /// Ends the open segment: the publisher is gone but may return. The next `begin` brings another encoding (EXT-X-DISCONTINUITY).
     package mutating func interrupt(nowMs: Int64) {
         guard !self.hasEnded, !self.isInterrupted, self.format != nil else { return }
         self.endOpenSegment(nowMs: nowMs)
         self.isInterrupted = true
-        // Nobody will ever get the part that was hinted: its name is spent, and who waits for it is told.
+        // The hinted part will never exist. Skip its name, so that requests waiting for it get an answer.
         self.nextPart += 1
         self.noteChange(segments: true)
         self.evict(nowMs: nowMs)
     }
 
-    /// No more media will come: EXT-X-ENDLIST.
+    /// Ends the window: no more media will come (EXT-X-ENDLIST).
     package mutating func end(nowMs: Int64) {
         guard !self.hasEnded else { return }
         self.endOpenSegment(nowMs: nowMs)
@@ -219,14 +220,14 @@ package struct MediaWindow: Sendable {
         self.nextInitialization += 1
     }
 
-    /// The next part begins with a keyframe that starts a segment, so the open one is complete.
+    /// Ends the open segment: the next part's keyframe starts another.
     package mutating func endSegment(nowMs: Int64) {
         guard self.open != nil else { return }
         self.endOpenSegment(nowMs: nowMs)
         self.evict(nowMs: nowMs)
     }
 
-    /// Makes an ended segment of the open one, if there is one.
+    /// Ends the open segment, if there is one.
     mutating func endOpenSegment(nowMs: Int64) {
         guard var segment = self.open else { return }
         self.open = nil
@@ -255,6 +256,6 @@ extension UInt8 {
         }
     }
 
-    /// Printable, and no double quote: what a quoted-string may hold (RFC 8216bis §4.2) and is safe in one.
+    /// Whether a quoted-string may hold this byte (RFC 8216bis §4.2): printable ASCII without the double quote.
     var isQuotable: Bool { (0x20...0x7E).contains(self) && self != UInt8(ascii: "\"") }
 }

@@ -1,8 +1,8 @@
 extension MediaWindow {
-    /// The Multivariant Playlist, with the media playlist at `mediaURI` (with its query, if it has one) as its only variant; nil before
-    /// `isReady`, or when the URI cannot stand in a playlist.
+    /// Returns the Multivariant Playlist; nil before `isReady`, or if a playlist cannot hold the URI. Its only variant is the media
+    /// playlist at `mediaURI`, including that URI's query.
     ///
-    /// RFC 8216bis §4.4.6.2. Rates are measured; EXT-X-INDEPENDENT-SEGMENTS (§4.4.2.1) is there while all segments start with a keyframe.
+    /// RFC 8216bis §4.4.6.2. Rates are measured. Has EXT-X-INDEPENDENT-SEGMENTS (§4.4.2.1) while all segments start with a keyframe.
     package func multivariantPlaylist(mediaURI: String) -> String? {
         guard self.isReady, let format = self.format, let rates = self.rates.rates else { return nil }
         let uri = mediaURI.utf8

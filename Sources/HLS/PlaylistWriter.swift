@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// A playlist as text, with the places where child URIs end.
+/// A playlist's text and the offsets where child URIs end.
 ///
-/// Whoever asks for the same state gets the same storage: `bytes()` is the shared buffer itself.
+/// Requests for the same state share storage: `bytes()` is the shared buffer itself.
 package struct PlaylistText: Sendable, Equatable {
     private var buffer: ByteBuffer
     /// Offsets right after each child URI, ascending.
@@ -13,8 +13,8 @@ package struct PlaylistText: Sendable, Equatable {
         self.uriEnds = uriEnds
     }
 
-    /// The playlist, UTF-8. With a query (`token=x`, without the question mark) it follows every child URI; characters that cannot stand in a
-    /// URI's query are left out of it. Without one this is the shared buffer, not a copy.
+    /// Returns the playlist in UTF-8. Appends a query (`token=x`, without the question mark) to every child URI, without the characters
+    /// that a URI's query cannot hold. Without a query, returns the shared buffer, not a copy.
     package func bytes(query: String = "") -> ByteBuffer {
         let query = query.utf8.filter(\.isQueryCharacter)
         guard !query.isEmpty else { return self.buffer }
@@ -35,7 +35,7 @@ package struct PlaylistText: Sendable, Equatable {
     package var text: String { String(buffer: self.buffer) }
 }
 
-/// Writes a playlist line by line, and notes where child URIs end.
+/// Writes a playlist line by line and records where child URIs end.
 struct PlaylistWriter {
     private var buffer: ByteBuffer
     private var uriEnds: [Int] = []
@@ -48,14 +48,14 @@ struct PlaylistWriter {
     mutating func write(_ text: String) { self.buffer.writeString(text) }
     mutating func write(_ number: Int) { self.buffer.writeString(String(number)) }
 
-    /// Seconds with six decimals: RFC 8216bis §4.4.4.1 wants durations exact enough that their errors do not add up.
+    /// Writes seconds with six decimals. RFC 8216bis §4.4.4.1 wants durations exact enough that their errors do not add up.
     mutating func writeSeconds(micros: Int64) {
         self.write(Int(micros / 1_000_000))
         self.buffer.writeInteger(UInt8(ascii: "."))
         self.writeDigits(micros % 1_000_000, count: 6)
     }
 
-    /// Seconds with three decimals.
+    /// Writes seconds with three decimals.
     mutating func writeSeconds(millis: Int64) {
         self.write(Int(millis / 1_000))
         self.buffer.writeInteger(UInt8(ascii: "."))
@@ -71,7 +71,7 @@ struct PlaylistWriter {
         }
     }
 
-    /// `2026-11-21T16:45:42.123Z` (ISO 8601, RFC 8216bis §4.4.4.6), from milliseconds since 1970.
+    /// Writes milliseconds since 1970 as `2026-11-21T16:45:42.123Z` (ISO 8601, RFC 8216bis §4.4.4.6).
     mutating func writeDate(millis: Int64) {
         let day = CivilDay(daysSince1970: millis / 86_400_000)
         let time = millis % 86_400_000

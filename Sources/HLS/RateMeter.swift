@@ -1,4 +1,4 @@
-/// Measures BANDWIDTH and AVERAGE-BANDWIDTH (RFC 8216bis §4.1, §4.4.6.2) from the segments as they end. A value of its window.
+/// Measures BANDWIDTH and AVERAGE-BANDWIDTH from ended segments (RFC 8216bis §4.1, §4.4.6.2). A plain value, owned by its window.
 struct RateMeter: Sendable, Equatable {
     /// Bits per second.
     struct Rates: Sendable, Equatable {
@@ -11,15 +11,16 @@ struct RateMeter: Sendable, Equatable {
     private var pendingBytes = 0
     private var pendingMicros: Int64 = 0
     private var peak = 0
-    /// What was measured of an earlier format, until there is something of this one.
+    /// Rates of an earlier format, until there are some of this one.
     private var earlier: Rates?
 
-    /// Another format: what was measured no longer tells what comes.
+    /// Starts over for another format; earlier rates no longer predict.
     mutating func restart() { self = RateMeter(earlier: self.rates) }
 
     init(earlier: Rates? = nil) { self.earlier = earlier }
 
-    /// The peak is that of runs of segments from half a target duration on: a last segment of two frames is not one by itself.
+    /// Adds an ended segment. The peak is measured over at least half a target duration, so that a last segment of two frames does not set
+    /// it.
     mutating func add(bytes: Int, micros: Int64, targetDuration: Int) {
         self.totalBytes += bytes
         self.totalMicros += micros
@@ -31,7 +32,7 @@ struct RateMeter: Sendable, Equatable {
         self.pendingMicros = 0
     }
 
-    /// nil before the first segment ever.
+    /// nil before the first segment of any format.
     var rates: Rates? {
         guard self.totalMicros > 0 else { return self.earlier }
         let average = Self.rate(self.totalBytes, self.totalMicros)

@@ -1,13 +1,13 @@
 import NIOCore
 
-/// A part as it is held.
+/// A stored part.
 struct HeldPart: Sendable {
     let bytes: ByteBuffer
     let durationMicros: Int64
     let isIndependent: Bool
 }
 
-/// A segment as it is held: its parts are its bytes.
+/// A stored segment, whose bytes are those of its parts.
 struct Segment: Sendable {
     /// Media Sequence Number.
     let sequence: Int
@@ -27,11 +27,11 @@ struct Segment: Sendable {
     private(set) var byteCount = 0
     /// Bytes of memory.
     private(set) var heldBytes = 0
-    /// Whether its parts may be listed: not so when one does not keep to the part target.
+    /// Whether its parts may be listed: false if one violates the part target.
     var listsParts = true
-    /// When it first was in a playlist as a segment: the caller's milliseconds.
+    /// Time when it was first listed as a segment, in the caller's milliseconds.
     var listedMs: Int64 = 0
-    /// Until when it is reachable once it has left the playlist: the caller's milliseconds.
+    /// Time until which it stays reachable after leaving the playlist, in the caller's milliseconds.
     var keptUntilMs: Int64 = 0
 
     init(sequence: Int, hasDiscontinuity: Bool, isIndependent: Bool, initialization: Int, firstPart: Int, programDateTimeMs: Int64?) {
@@ -50,8 +50,8 @@ struct Segment: Sendable {
         self.parts.append(part)
     }
 
-    /// The same parts as several segments of about the same number of parts, with Media Sequence Numbers that go on. There must be a part
-    /// for each at least. `isIndependent`: whether those behind the first can be decoded by themselves.
+    /// Splits its parts evenly into segments with consecutive Media Sequence Numbers. Needs at least one part for each. `isIndependent`:
+    /// whether the segments after the first can be decoded on their own.
     func split(into count: Int, isIndependent: Bool) -> [Segment] {
         var date = self.programDateTimeMs
         return (0..<count).map { index in
@@ -66,8 +66,8 @@ struct Segment: Sendable {
         }
     }
 
-    /// Whether its parts keep to a part target, in microseconds: RFC 8216bis §4.4.4.9, at most the target, and at least 85 % of it but
-    /// for independent ones and the last.
+    /// Whether its parts respect a part target, in microseconds (RFC 8216bis §4.4.4.9). Each is at most the target and at least 85 % of it,
+    /// except that independent ones and the last may be shorter.
     func keepsParts(to target: Int64) -> Bool {
         self.parts.indices.allSatisfy { index in
             let part = self.parts[index]
@@ -76,17 +76,17 @@ struct Segment: Sendable {
         }
     }
 
-    /// Bytes of memory that a piece of media holds, bookkeeping included.
+    /// Bytes of memory that a piece of media holds, including bookkeeping.
     static func cost(_ bytes: ByteBuffer) -> Int { bytes.storageCapacity + MemoryLayout<HeldPart>.stride }
 
-    /// The same bytes in storage of about their size: a small slice would keep the large buffer that it was cut from.
+    /// Copies a small slice into storage of about its size. The slice would keep alive the large buffer that it was cut from.
     static func compacted(_ bytes: ByteBuffer) -> ByteBuffer {
         guard bytes.storageCapacity > 2 * bytes.readableBytes + 1_024 else { return bytes }
         return ByteBuffer(bytes: bytes.readableBytesView)
     }
 }
 
-/// An initialization section as it is held.
+/// A stored initialization section.
 struct Initialization: Sendable {
     let number: Int
     let bytes: ByteBuffer

@@ -1,33 +1,33 @@
 package import NIOCore
 
-/// How media comes packed.
+/// The container format of the media.
 package enum MediaContainer: Sendable, Equatable {
     /// One moof and mdat per part, and an initialization section.
     case fragmentedMP4
     /// Whole TS packets. Every part should start with PAT and PMT: any part may become a segment's first.
     case mpegTS
 
-    /// Ending of the names of segments and parts.
+    /// File name extension of segments and parts.
     var mediaExtension: String { self == .fragmentedMP4 ? "m4s" : "ts" }
 }
 
 extension MediaWindow {
-    /// What a window holds, and for how long. Values out of range are taken as the nearest in range.
+    /// Limits on what a window holds, and for how long. Values out of range are clamped.
     package struct Configuration: Sendable, Equatable {
         package var container: MediaContainer
-        /// Whether parts are listed. Without, playlists change once per segment, and hold no tag that a plain player would not know.
+        /// Whether parts are listed. Otherwise playlists change once per segment and hold no tags about parts.
         package var isLowLatency: Bool
-        /// Milliseconds that a part aims at: 50…2,000. The part target that playlists tell is learnt from the first segment.
+        /// Duration to aim at for parts, in milliseconds: 50…2,000. The first segment sets the part target in playlists.
         package var partMs: Int
         /// Milliseconds after which the next keyframe starts a segment: 500…10,000.
         package var segmentMs: Int
         /// Milliseconds after which a segment ends without a keyframe: from `segmentMs` to 30,000.
         package var maxSegmentMs: Int
-        /// Milliseconds of ended segments that playlists list, never fewer than three target durations: up to 24 h.
+        /// Milliseconds of ended segments to list, up to 24 h. Never fewer than three target durations.
         package var windowMs: Int
-        /// Bytes of all media held, whether listed or not. No segment is longer than a quarter of it.
+        /// Bytes of all media held, whether listed or not. A segment holds at most a quarter of it.
         package var maxBytes: Int
-        /// Milliseconds, at least, that media stays reachable after it left the playlist: up to 10 min.
+        /// Minimum milliseconds that media stays reachable after leaving the playlist: up to 10 min.
         package var lingerMs: Int
 
         package init(
@@ -44,7 +44,7 @@ extension MediaWindow {
             self.lingerMs = lingerMs
         }
 
-        /// The same with every value in its range.
+        /// A copy with every value clamped to its range.
         func clamped() -> Configuration {
             var clamped = self
             clamped.partMs = min(max(self.partMs, 50), 2_000)
@@ -57,22 +57,22 @@ extension MediaWindow {
         }
     }
 
-    /// Fixed limits, which no configuration moves.
+    /// Fixed limits, not configurable.
     enum Limits {
         /// Bytes of an initialization section.
         static let initializationBytes = 1 << 20
         /// Characters of a CODECS attribute.
         static let codecsLength = 256
-        /// Parts in one segment: more, and the segment ends.
+        /// Parts in one segment, after which it ends.
         static let partsPerSegment = 512
-        /// Segments listed at once: 24 h of the shortest.
+        /// Segments listed at once: enough for 24 h of the shortest.
         static let listedSegments = 1 << 18
-        /// Highest number that a window may start at.
+        /// Highest first sequence number of a window.
         static let firstSequence = 1 << 60
     }
 }
 
-/// What the media of a publisher is, from one `begin` to the next.
+/// The format of a publisher's media, from one `begin` to the next.
 package struct MediaFormat: Sendable, Equatable {
     package var initialization: ByteBuffer
     /// RFC 6381, as in `avc1.64001f,mp4a.40.2`.
@@ -83,7 +83,7 @@ package struct MediaFormat: Sendable, Equatable {
     package var height: Int?
     /// Frames per second.
     package var frameRate: Double?
-    /// Milliseconds between keyframes, when the caller has seen some: the target duration is then right from the start.
+    /// Milliseconds between keyframes, if the caller has seen some. The target duration is then right from the start.
     package var keyframeIntervalMs: Int?
 
     /// `initialization` is empty for MPEG-TS.
@@ -100,25 +100,25 @@ package struct MediaFormat: Sendable, Equatable {
         self.keyframeIntervalMs = keyframeIntervalMs
     }
 
-    /// Whether a decoder that plays the one plays the other with no new initialization.
+    /// Whether a decoder can go on from the other format without a new initialization.
     func continues(_ other: MediaFormat) -> Bool {
         self.initialization == other.initialization && self.codecs == other.codecs && self.hasVideo == other.hasVideo
             && self.width == other.width && self.height == other.height
     }
 }
 
-/// One piece of media as the muxer cut it: what the window adds to its open segment.
+/// One piece of media as the muxer cut it, to add to the open segment.
 package struct MediaPart: Sendable, Equatable {
     package var bytes: ByteBuffer
-    /// Microseconds. Less than 1, or more than a segment may be, is taken as the nearest allowed.
+    /// Microseconds. Clamped to at least 1, and at most a segment's maximum.
     package var durationMicros: Int64
-    /// Whether an independent frame is in it, at its start or later. Without video: true.
+    /// Whether it contains an independent frame, anywhere in it. Without video: true.
     package var isIndependent: Bool
     /// Whether its first video frame is a keyframe, so that a segment may start with it. Without video: true.
     package var beginsWithKeyframe: Bool
-    /// Starts a segment whatever the window's own rule says.
+    /// Whether it starts a segment regardless of the window's own rule.
     package var startsSegment: Bool
-    /// Milliseconds since 1970 of its first frame.
+    /// Time of its first frame, in milliseconds since 1970.
     package var programDateTimeMs: Int64?
 
     package init(

@@ -1,26 +1,27 @@
-/// Where parts and segments end, and the two targets that playlists promise.
+/// Decides where parts and segments end, and chooses the two targets in playlists.
 extension MediaWindow {
-    /// What an over-long part weighs, against one of each other part since; and the weight from which over-long parts are the rule, so that
-    /// the part target follows them: four in a row, or among few others.
+    /// Weight that each over-long part adds; every other part subtracts one. From `weightOfRule` on, the part target follows over-long
+    /// parts: four in a row, or among few others.
     private static let longPartWeight = 8
     private static let weightOfRule = 25
 
-    /// Microseconds that a segment is at most.
+    /// Maximum duration of a segment, in microseconds.
     var maxSegmentMicros: Int64 { Int64(self.configuration.maxSegmentMs) * 1_000 }
-    /// Bytes of memory that a segment, and so a part, is at most.
+    /// Maximum bytes of memory for a segment, and so for a part.
     var segmentBytes: Int { self.configuration.maxBytes / 4 }
-    /// Microseconds after which a keyframe starts a segment. A tenth early: three groups of 0.999 s would else make a segment of 3 s.
+    /// Microseconds after which a keyframe starts a segment: a tenth less than `segmentMs`. Otherwise, at 2 s, three groups of 0.999 s
+    /// would make a segment of 3 s.
     var dueMicros: Int64 { Int64(self.configuration.segmentMs) * 900 }
 
-    /// Whether the pending part is to end before a frame of `frameMicros` is added to it, in microseconds.
+    /// Whether the pending part ends before a frame of `frameMicros`. Both in microseconds.
     ///
-    /// As near to `partMs` as whole frames come; once the part target is told, as near to what it was learnt from, and never over it. A
-    /// part never ends empty.
+    /// The part ends as near to `partMs` as whole frames allow. Once a part target is published, it ends as near to the duration that the
+    /// target was derived from, and never exceeds the target. A part never ends empty.
     package func closesPart(pendingMicros: Int64, frameMicros: Int64) -> Bool {
         pendingMicros >= self.partDueMicros(frameMicros: frameMicros)
     }
 
-    /// Microseconds from which on a pending part ends before a frame of `frameMicros`.
+    /// Microseconds at which a pending part ends before a frame of `frameMicros`.
     package func partDueMicros(frameMicros: Int64) -> Int64 {
         let frame = min(max(frameMicros, 0), self.maxSegmentMicros)
         guard self.isReady, self.configuration.isLowLatency else {
@@ -29,14 +30,14 @@ extension MediaWindow {
         return max(1, min(self.partTargetMicros - frame + 1, self.partTargetMicros * 100 / 108 - frame / 2))
     }
 
-    /// Microseconds from which on a pending part ends before a keyframe.
+    /// Microseconds at which a pending part ends before a keyframe.
     package var segmentDueMicros: Int64 {
         guard let open = self.open else { return self.nextIsDependent ? 0 : self.dueMicros }
         return open.isIndependent ? max(0, self.dueMicros - open.durationMicros) : 0
     }
 
-    /// Whether the pending part, of `pendingMicros`, is to end so that a part that begins with the keyframe which just came starts a
-    /// segment. If not, the keyframe belongs inside the pending part: a part that ends early would be shorter than parts may be.
+    /// Whether a keyframe that just arrived starts a segment and ends the pending part. If not, the keyframe goes into the part of
+    /// `pendingMicros`, which would otherwise be shorter than a part may be.
     package func startsSegment(pendingMicros: Int64) -> Bool {
         let pending = max(pendingMicros, 0)
         guard let open = self.open else { return pending == 0 || pending >= self.dueMicros || self.nextIsDependent }
@@ -46,7 +47,7 @@ extension MediaWindow {
     /// Whether the open segment ends before this part.
     func endsSegment(before part: MediaPart, durationMicros: Int64, heldBytes: Int) -> Bool {
         guard let open = self.open else { return false }
-        // After a segment that had to start without a keyframe the next keyframe is taken, however soon it comes.
+        // A segment that started without a keyframe ends at the next one, however soon.
         let isDue = open.durationMicros >= self.dueMicros || !open.isIndependent
         if part.startsSegment || (part.beginsWithKeyframe && isDue) { return true }
         if let earlyCutMicros, open.durationMicros >= earlyCutMicros { return true }
@@ -54,8 +55,8 @@ extension MediaWindow {
             || open.parts.count >= Limits.partsPerSegment
     }
 
-    /// Whether the open segment's newest part is shorter than a part may be that has others of its segment behind it (RFC 8216bis §4.4.4.9).
-    /// Then the next one has to start a segment.
+    /// Whether the open segment's newest part is too short to have others after it (RFC 8216bis §4.4.4.9). The next part then has to start
+    /// a segment.
     package var endsInShortPart: Bool {
         guard self.isReady, self.configuration.isLowLatency, let open = self.open, open.listsParts, let last = open.parts.last else {
             return false
@@ -63,15 +64,15 @@ extension MediaWindow {
         return !last.isIndependent && last.durationMicros * 100 < self.partTargetMicros * 85
     }
 
-    /// Chooses both targets, from the first segment to end.
+    /// Chooses both targets from the first segment that ends.
     ///
-    /// Target duration: a segment's length, rounded, must not be above it (RFC 8216bis §4.4.3.1), so some slack is told where keyframes come
-    /// at uneven times. Part target: what most parts are and a twelfth more, since parts must be 85…100 % of it (§4.4.4.9) and
-    /// RTMP's timestamps are whole milliseconds, or jitter. A first segment whose parts do not keep to it is listed without them.
+    /// Target duration: a segment's rounded length must not exceed it (RFC 8216bis §4.4.3.1), so a tenth is added for keyframes at uneven
+    /// times. Part target: the length of most parts plus a twelfth, since parts must be 85…100 % of it (§4.4.4.9) and RTMP's timestamps are
+    /// whole milliseconds, or jitter. If the first segment's parts violate it, that segment is listed without them.
     mutating func learnTargets(from segment: inout Segment) {
         var longest = max(segment.durationMicros, Int64(self.configuration.segmentMs) * 1_000)
         if let interval = self.format?.keyframeIntervalMs, interval > 0 {
-            // Whole groups of pictures, as many as a segment takes.
+            // Whole groups of pictures, as many as fill a segment.
             let micros = Int64(min(interval, self.configuration.maxSegmentMs)) * 1_000
             longest = max(longest, (self.dueMicros + micros - 1) / micros * micros)
         }
@@ -83,7 +84,7 @@ extension MediaWindow {
         self.statistics.targetRaises = 0
     }
 
-    /// Makes the target duration long enough for a segment of so many microseconds.
+    /// Raises the target duration if a segment of `micros` needs it.
     mutating func raiseTarget(for micros: Int64) {
         guard Self.roundedSeconds(micros) > self.targetDuration else { return }
         let needed = Self.roundedSeconds(micros)
@@ -91,13 +92,13 @@ extension MediaWindow {
         self.statistics.targetRaises += 1
     }
 
-    /// Whether a part of so many microseconds is longer than parts may be.
+    /// Whether a part of `micros` is longer than the part target.
     func isTooLong(_ micros: Int64) -> Bool {
         self.isReady && self.configuration.isLowLatency && micros > self.partTargetMicros
     }
 
-    /// Whether over-long parts, of so many microseconds, are the rule by now. Then the part target is made long enough for them, and parts under
-    /// the old one are listed no more.
+    /// Counts an over-long part; returns whether such parts are now the rule. If so, raises the part target to fit `micros`, and stops
+    /// listing parts made under the old target.
     mutating func adoptsLongParts(_ micros: Int64) -> Bool {
         self.longPartsWeight += Self.longPartWeight
         guard self.longPartsWeight >= Self.weightOfRule else { return false }
@@ -110,18 +111,18 @@ extension MediaWindow {
 
     private var highestTarget: Int { Self.roundedSeconds(self.maxSegmentMicros) }
 
-    /// Whole seconds as RFC 8216bis §4.4.3.1 compares them: the nearest.
+    /// Rounds to the nearest whole second, as RFC 8216bis §4.4.3.1 compares them.
     static func roundedSeconds(_ micros: Int64) -> Int { Int((micros + 500_000) / 1_000_000) }
 
-    /// A part target, of whole milliseconds, that suits parts of so many microseconds. It must not be above the target duration.
+    /// Chooses a part target in whole milliseconds for parts of `micros`. It must not exceed the target duration, which grows if needed.
     private mutating func choosePartTarget(for micros: Int64) {
         let suited = (micros * 108 / 100 + 999) / 1_000 * 1_000
         while Int64(self.targetDuration) * 1_000_000 < micros { self.targetDuration += 1 }
         self.partTargetMicros = min(suited, Int64(self.targetDuration) * 1_000_000)
     }
 
-    /// Milliseconds since 1970 of the segment that now opens; the caller's clock is followed where it runs off by half a second, but
-    /// never back: two segments must not lay claim to one date (RFC 8216bis §6.2.1).
+    /// The date of the segment that now opens, in milliseconds since 1970. Follows the caller's clock when that runs half a second ahead,
+    /// but never goes back: two segments must not claim the same date (RFC 8216bis §6.2.1).
     mutating func dateOfNextSegment(_ givenMs: Int64?) -> Int64? {
         let earliest: Int64 = 0
         let latest: Int64 = 253_402_300_799_000  // The year 9999's last second.

@@ -1,28 +1,28 @@
-/// The first playlist for a player that comes in the middle of a group of pictures.
+/// Makes the first playlist for a player that joins between two keyframes.
 ///
-/// A window without a player cuts at keyframes, so a stream with a keyframe every eight seconds would let its first player wait for eight
-/// seconds. Instead the pictures cached so far become two segments at once, and what is left of their group becomes one or two more:
+/// A window without a player cuts at keyframes. With a keyframe every eight seconds, its first player would wait for eight seconds. Instead
+/// the pictures cached so far become three segments at once, and the rest of their group becomes one or two more:
 /// ```
-/// keyframe ……………… player comes ……………… …………… keyframe
-/// | cached | pictures           | half the rest | the other half |  whole groups from here on
+/// keyframe ………………… player joins …………………………… keyframe
+/// | 1/3 | 1/3 | 1/3 of cached | half the rest | the other half |  whole groups from here on
 /// ```
-/// Only the first of these segments starts with a keyframe; a player that starts three segments before the end, as FFmpeg does, begins
-/// with it. There are two because Chromium's native player, once it may play, throws away what it has unless another segment is listed
-/// already (seen with Chromium 156).
+/// Only the first of these segments starts with a keyframe. A player that starts three segments before the end, as FFmpeg does, begins with
+/// it. Chromium's native player, once it may play, throws away what it has unless another segment is already listed (seen with Chromium
+/// 156).
 extension MediaWindow {
-    /// Milliseconds of media that the first segment has at least. Players look at about twenty pictures before they show one.
+    /// Milliseconds of media held before an early start. Players look at about twenty pictures before they show one.
     package static let earlyStartMs: Int64 = 800
     private static let earlySegments = 3
-    /// A keyframe that is due within this time is waited for: milliseconds.
+    /// Milliseconds: a keyframe due within this time is waited for.
     private static let waitForKeyframeMs: Int64 = 1_000
-    /// Milliseconds of media in a segment while nobody knows how long the group of pictures will be.
+    /// Milliseconds of media in a segment while the keyframe interval is unknown.
     private static let unknownRestMs: Int64 = 2_000
 
-    /// Whether segments end without a keyframe for the sake of a first player.
+    /// Whether segments end without a keyframe to start a first player.
     package var isStartingEarly: Bool { self.earlyCutMicros != nil }
 
-    /// Ends the open segment, so that there is a playlist, if it has enough to start a player with. To be called while a player waits and
-    /// ``isReady`` is false. Returns whether there is a playlist now.
+    /// Makes a playlist from the open segment if it holds enough to start a player. Call it while a player waits and ``isReady`` is false.
+    /// Returns whether there is a playlist now.
     @discardableResult
     package mutating func startEarly(nowMs: Int64) -> Bool {
         guard !self.isReady, !self.hasEnded, let open = self.open, open.isIndependent, open.parts.count >= Self.earlySegments else {
@@ -31,7 +31,7 @@ extension MediaWindow {
         let heldMs = open.durationMicros / 1_000
         guard heldMs >= Self.earlyStartMs else { return false }
         guard self.format?.hasVideo == true else {
-            // Sound can be cut anywhere.
+            // Audio can be cut anywhere.
             self.splitOpenSegment(open, isIndependent: true, nowMs: nowMs)
             self.evict(nowMs: nowMs)
             return true
@@ -50,7 +50,7 @@ extension MediaWindow {
         return true
     }
 
-    /// Makes ended segments of the open one. `isIndependent`: whether all of them can be decoded by themselves.
+    /// Splits the open segment into ended ones. `isIndependent`: whether all of them can be decoded on their own.
     private mutating func splitOpenSegment(_ open: Segment, isIndependent: Bool, nowMs: Int64) {
         for (index, segment) in open.split(into: Self.earlySegments, isIndependent: isIndependent).enumerated() {
             if index > 0 {

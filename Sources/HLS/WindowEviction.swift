@@ -1,8 +1,8 @@
 import NIOCore
 
-/// What leaves the playlist, and when it is forgotten.
+/// Removes segments from the playlist, and later from memory.
 extension MediaWindow {
-    /// Forgets what nobody is promised any more. Every change does it too; to be called about once a second while nothing comes.
+    /// Removes retired segments whose time is up. Every change does so too; call it about once a second while no media arrives.
     package mutating func expire(nowMs: Int64) {
         while self.retiredCount > 0, let oldest = self.segments.first, oldest.keptUntilMs <= nowMs { self.forgetOldest() }
     }
@@ -19,7 +19,8 @@ extension MediaWindow {
         self.longestMicros = max(self.longestMicros, self.listedMicros + (self.open?.durationMicros ?? 0))
     }
 
-    /// RFC 8216bis §6.2.2: no removal may leave less than three target durations. A playlist that has ended is left alone.
+    /// Retires segments beyond the window's duration or `Limits.listedSegments`. By duration, at least three target durations stay (RFC
+    /// 8216bis §6.2.2); an ended playlist does not change.
     private mutating func retireByTime(nowMs: Int64) {
         guard !self.hasEnded else { return }
         let least = max(Int64(self.configuration.windowMs) * 1_000, self.threeTargetsMicros)
@@ -32,8 +33,8 @@ extension MediaWindow {
 
     private mutating func retireOldest(nowMs: Int64) {
         guard var oldest = self.oldestListed else { return }
-        // §6.2.2: reachable until it was first listed + its Availability Duration (its own and the longest playlist's), and its parts for
-        // three target durations after their tags went.
+        // §6.2.2: keep it until the time it was first listed + its Availability Duration (its own and the longest playlist's), and its
+        // parts for three target durations after their tags went.
         let availableMicros = oldest.durationMicros + self.longestMicros
         let linger = max(Int64(self.configuration.lingerMs), self.threeTargetsMicros / 1_000)
         oldest.keptUntilMs = max(oldest.listedMs &+ availableMicros / 1_000, nowMs &+ linger)
@@ -56,7 +57,7 @@ extension MediaWindow {
         }
     }
 
-    /// §6.2.2: parts farther than three target durations from the end are to be listed no more; never again then, though targets may grow.
+    /// Stops listing parts farther than three target durations from the end (§6.2.2). They are never listed again, though targets may grow.
     private mutating func retireParts() {
         var micros = self.open?.durationMicros ?? 0
         for offset in stride(from: self.segments.count - 1, through: self.retiredCount, by: -1) {

@@ -6,11 +6,11 @@ package struct CacheAdvice: Sendable, Equatable {
     /// The bytes under this name never change.
     package let isImmutable: Bool
 
-    /// For Cache-Control (RFC 9111 §5.2.2, RFC 8246); whether shared caches may keep it is the caller's to say.
+    /// For Cache-Control (RFC 9111 §5.2.2, RFC 8246). The caller decides whether shared caches may keep it.
     package var directives: String { self.isImmutable ? "max-age=\(self.maxAgeSeconds), immutable" : "max-age=\(self.maxAgeSeconds)" }
 }
 
-/// Media under a name.
+/// A named piece of media.
 package struct Resource: Sendable, Equatable {
     /// The bytes, in order.
     package let pieces: [ByteBuffer]
@@ -20,12 +20,13 @@ package struct Resource: Sendable, Equatable {
     package var byteCount: Int { self.pieces.reduce(0) { $0 + $1.readableBytes } }
 }
 
-/// What a name stands for.
+/// The result of looking up a name.
 package enum ResourceLookup: Sendable, Equatable {
     case found(Resource)
-    /// The hinted part: to be answered, whole, once it is there (RFC 8216bis §6.2.6). Ask again at each new `version`.
+    /// The hinted part, which does not exist yet. Answer with the whole part once it does (RFC 8216bis §6.2.6); ask again at each new
+    /// `version`.
     case pending
-    /// It was here once, or was hinted and will never be: 404 or 410.
+    /// No longer held, or hinted but never made: 404 or 410.
     case gone
     /// 404.
     case unknown
@@ -52,8 +53,8 @@ extension MediaWindow {
         }
     }
 
-    /// How long caches may keep the answer to a request for a playlist, a good one or an error. RFC 8216bis, Appendix B, for caches in front
-    /// of a low-latency server: what was waited for is final, what was not is soon stale.
+    /// Cache advice for the answer to a playlist request, whether a playlist or an error. RFC 8216bis, Appendix B, for caches in front of a
+    /// low-latency server: a blocking answer is final, any other is soon stale.
     package func cacheAdvice(for request: PlaylistRequest, succeeded: Bool = true) -> CacheAdvice {
         let target = max(self.targetDuration, 1)
         let isBlocking = request.isBlocking && self.configuration.isLowLatency && self.isReady
@@ -61,12 +62,12 @@ extension MediaWindow {
         return CacheAdvice(maxAgeSeconds: seconds, isImmutable: false)
     }
 
-    /// Number of the part that comes next, which playlists hint.
+    /// Number of the next part, which playlists hint.
     var hintedPart: Int? { self.hasEnded || self.isInterrupted || self.format == nil ? nil : self.nextPart }
 
     func name(ofInitialization number: Int) -> String { "\(self.epoch)-i\(number).mp4" }
     func name(ofSegment sequence: Int) -> String { "\(self.epoch)-s\(sequence).\(self.configuration.container.mediaExtension)" }
-    /// Parts are counted through all segments, so that a hint stays right when the segment that it seemed to belong to ends first.
+    /// Names a part. Numbers run across segments, so that a hint stays right if the expected segment ends first.
     func name(ofPart number: Int) -> String { "\(self.epoch)-p\(number).\(self.configuration.container.mediaExtension)" }
 
     private enum ResourceKind: UInt8 {
@@ -75,7 +76,7 @@ extension MediaWindow {
         case part = 0x70  // p
     }
 
-    /// `<epoch>-<kind><number>.<extension>`, spelt as we spell it and no other way.
+    /// Parses `<epoch>-<kind><number>.<extension>`, and accepts only our exact spelling.
     private func parse(name: String) -> (ResourceKind, Int)? {
         let bytes = name.utf8
         guard bytes.count <= 64 else { return nil }
@@ -96,7 +97,7 @@ extension MediaWindow {
 
     private func found(_ pieces: [ByteBuffer], _ kind: ResourceKind) -> ResourceLookup {
         let target = self.targetDuration
-        // §6.2.2: an expiry that reflects the planned time to live. Initialization sections may serve as long as the stream lasts.
+        // §6.2.2: the expiry reflects the planned time to live. Initialization sections may serve as long as the stream lasts.
         let seconds =
             switch kind {
             case .initialization: max(3_600, self.configuration.windowMs / 1_000)
@@ -122,7 +123,7 @@ extension MediaWindow {
             let index = number - open.firstPart
             return index < open.parts.count ? open.parts[index] : nil
         }
-        // The last segment that starts at or before it.
+        // Find the last segment that starts at or before `number`.
         var low = 0
         var high = self.segments.count
         while low < high {
