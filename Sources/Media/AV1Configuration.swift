@@ -7,14 +7,14 @@ package import NIOCore
 ///
 /// A plain value.
 package struct AV1Configuration: Sendable, Equatable {
-    /// OBUs looked at before giving up on a sequence header; the record should hold nothing before it.
+    /// Maximum OBUs read in search of a sequence header; the record should hold none before it.
     package static let maxOBUs = 16
 
     /// 0 Main, 1 High, 2 Professional.
     package var profile: UInt8
     /// seq_level_idx: level 2 + index / 4, minor index % 4.
     package var level: UInt8
-    /// nil when the record brings no OBU, which the format allows.
+    /// nil if the record has no sequence header, which the format allows.
     package var sequenceHeader: AV1SequenceHeader?
 
     package init(_ record: ByteBuffer) throws(MediaError) {
@@ -36,12 +36,12 @@ package struct AV1Configuration: Sendable, Equatable {
 }
 
 extension ByteBuffer {
-    /// One open bitstream unit: its type, and its body as a slice (AV1 §5.3.1, §5.3.2).
+    /// Reads one open bitstream unit: its type, and its body as a slice (AV1 §5.3.1, §5.3.2).
     fileprivate mutating func takeOBU() throws(MediaError) -> (type: UInt8, body: ByteBuffer) {
         let header = try self.take(UInt8.self, "OBU header")
         guard header & 0x80 == 0 else { throw .invalid(field: "OBU forbidden bit", found: 1, expected: "0") }
         if header & 0x04 != 0 { _ = try self.take(UInt8.self, "OBU extension header") }
-        // Without a size the unit goes on to the end.
+        // Without a size the unit extends to the end.
         let size = header & 0x02 != 0 ? try self.takeLEB128("OBU size") : self.readableBytes
         guard let body = self.readSlice(length: size) else {
             throw .truncated(field: "OBU", needed: size, available: self.readableBytes)
@@ -49,7 +49,7 @@ extension ByteBuffer {
         return (header >> 3 & 0x0F, body)
     }
 
-    /// leb128() of AV1 §4.10.5: at most 8 bytes, at most 2³²−1.
+    /// Reads leb128() (AV1 §4.10.5): at most 8 bytes, at most 2³²−1.
     private mutating func takeLEB128(_ field: String) throws(MediaError) -> Int {
         var value: UInt64 = 0
         for index in 0..<8 {

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What an AV1 sequence header OBU says of the picture. Source: AV1 bitstream specification §5.5.1.
+/// The picture properties in an AV1 sequence header OBU. Source: AV1 bitstream specification §5.5.1.
 ///
 /// A plain value.
 package struct AV1SequenceHeader: Sendable, Equatable {
@@ -8,10 +8,10 @@ package struct AV1SequenceHeader: Sendable, Equatable {
     /// Pixels: the largest frame of the sequence.
     package var width: Int
     package var height: Int
-    /// Frames per second, when frames come at equal intervals and the header tells them.
+    /// Frames per second, if the header gives them and frames come at equal intervals.
     package var frameRate: Double?
 
-    /// From the OBU's body, without OBU header and size.
+    /// Parses the OBU's body, without OBU header and size.
     package init(_ body: ByteBuffer) throws(MediaError) {
         var bits = BitReader(body)
         self.profile = UInt8(truncatingIfNeeded: try bits.bits(3, "seq_profile"))
@@ -28,7 +28,7 @@ package struct AV1SequenceHeader: Sendable, Equatable {
         (self.width, self.height) = try CropWindow().crop(width: width, height: height, unitX: 1, unitY: 1)
     }
 
-    /// Timing, decoder model and operating points; gives back the frame rate.
+    /// Reads timing, decoder model and operating points; returns the frame rate.
     private static func readOperatingPoints(_ bits: inout BitReader) throws(MediaError) -> Double? {
         var frameRate: Double?
         var delayBits: Int?

@@ -33,14 +33,14 @@ package struct AVCConfiguration: Sendable, Equatable {
 }
 
 extension ByteBuffer {
-    /// `count` units, each after its UI16 size.
+    /// Reads `count` units, each after its UI16 size.
     mutating func takeParameterSets(_ count: Int, _ name: String) throws(MediaError) -> [ByteBuffer] {
         var sets: [ByteBuffer] = []
         for _ in 0..<count { sets.append(try self.takeSized(name)) }
         return sets
     }
 
-    /// One unit after its UI16 size, as a slice.
+    /// Reads one unit after its UI16 size, as a slice.
     mutating func takeSized(_ name: String) throws(MediaError) -> ByteBuffer {
         let size = Int(try self.take(UInt16.self, "\(name) size"))
         guard let unit = self.readSlice(length: size) else {

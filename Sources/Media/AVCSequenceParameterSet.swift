@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What an H.264 sequence parameter set says of the picture. Source: ITU-T H.264 §7.3.2.1.1 and §E.1.1.
+/// The picture properties in an H.264 sequence parameter set. Source: ITU-T H.264 §7.3.2.1.1 and §E.1.1.
 ///
 /// A plain value.
 package struct AVCSequenceParameterSet: Sendable, Equatable {
@@ -12,10 +12,10 @@ package struct AVCSequenceParameterSet: Sendable, Equatable {
     /// Pixels, after cropping.
     package var width: Int
     package var height: Int
-    /// Frames per second, when the VUI has timing.
+    /// Frames per second, if the VUI has timing.
     package var frameRate: Double?
 
-    /// From a NAL unit with its header byte. Throws when it is cut short before the VUI, or holds sizes and counts beyond the standard's.
+    /// Parses a NAL unit with its header byte. Throws if it is cut short before the VUI, or if sizes and counts exceed the standard's.
     package init(nal: ByteBuffer) throws(MediaError) {
         var bits = try BitReader(rbspOf: nal)
         let type = try bits.bits(8, "SPS NAL header") & 0x1F
@@ -27,7 +27,7 @@ package struct AVCSequenceParameterSet: Sendable, Equatable {
         let chroma = try Self.readChroma(&bits, profile: self.profile)
         _ = try bits.ue("log2_max_frame_num_minus4", max: 12)
         try Self.skipPictureOrderCount(&bits)
-        // No loop depends on it, and encoders overstate it: read, not judged.
+        // Read but not checked: no loop depends on it, and encoders overstate it.
         _ = try bits.ue("max_num_ref_frames")
         try bits.skip(1, "gaps_in_frame_num_value_allowed_flag")
         let (size, hasVUI) = try Self.readSize(&bits, chroma: chroma)
@@ -38,12 +38,13 @@ package struct AVCSequenceParameterSet: Sendable, Equatable {
         do throws(MediaError) {
             self.frameRate = try Self.readFrameRate(&bits)
         } catch {
-            // The picture is known by now, and FFmpeg plays streams whose VUI is cut short (h264_ps.c: "Overread VUI"): no rate then.
+            // The picture size is known by now, so leave out the rate. FFmpeg plays streams whose VUI is cut short (h264_ps.c: "Overread
+            // VUI").
             self.frameRate = nil
         }
     }
 
-    /// Luma samples a chroma sample spans: (1, 1) for monochrome and separate planes, whose crop unit is one sample (Table 6-1).
+    /// Luma samples per chroma sample: (1, 1) for monochrome and separate planes, whose crop unit is one sample (Table 6-1).
     private static func readChroma(_ bits: inout BitReader, profile: UInt8) throws(MediaError) -> (width: Int, height: Int) {
         switch profile {
         case 100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135: break
@@ -104,7 +105,7 @@ package struct AVCSequenceParameterSet: Sendable, Equatable {
         return (size, hasVUI)
     }
 
-    /// §E.1.1, up to the timing.
+    /// Reads the VUI up to its timing (§E.1.1).
     private static func readFrameRate(_ bits: inout BitReader) throws(MediaError) -> Double? {
         if try bits.flag("aspect_ratio_info_present_flag"), try bits.bits(8, "aspect_ratio_idc") == 255 { try bits.skip(32, "sar") }
         if try bits.flag("overscan_info_present_flag") { try bits.skip(1, "overscan_appropriate_flag") }
@@ -119,7 +120,7 @@ package struct AVCSequenceParameterSet: Sendable, Equatable {
         guard try bits.flag("timing_info_present_flag") else { return nil }
         let unitsInTick = try bits.bits(32, "num_units_in_tick")
         let timeScale = try bits.bits(32, "time_scale")
-        // Two ticks (fields) a frame.
+        // Two ticks (fields) per frame.
         return VideoFormat.frameRate(timeScale: Double(timeScale), ticksPerFrame: 2 * Double(unitsInTick))
     }
 }

@@ -1,15 +1,15 @@
 package import NIOCore
 
-/// What is known of an audio track: for the console, the API, mixing and remuxing.
+/// The known properties of an audio track, for the console, the API, mixing and remuxing.
 ///
 /// A plain value.
 package struct AudioFormat: Sendable, Equatable {
     package var codec: AudioCodec
-    /// Hz, as heard; nil when the message does not say.
+    /// Sample rate of the decoded sound in Hz; nil if the message does not say.
     package var sampleRate: Int?
-    /// As heard; nil when the message does not say.
+    /// Channels of the decoded sound; nil if the message does not say.
     package var channels: Int?
-    /// As people write it, of AAC: "LC", "HE", "HEv2".
+    /// The AAC profile as people write it: "LC", "HE", "HEv2". Nil for other codecs.
     package var profile: String?
 
     package init(codec: AudioCodec, sampleRate: Int? = nil, channels: Int? = nil, profile: String? = nil) {
@@ -19,10 +19,10 @@ package struct AudioFormat: Sendable, Equatable {
         self.profile = profile
     }
 
-    /// Reads an audio message: a sequence header where the codec has one, any message of a legacy codec; of a Multitrack one, the first
-    /// track.
+    /// Reads an audio message; in a Multitrack one, the first track. Pass a sequence header if the codec has one, or any message of a
+    /// legacy codec.
     ///
-    /// Throws for broken headers, and for messages that name no codec.
+    /// Throws for malformed headers, and for messages without a codec.
     package static func from(tag payload: ByteBuffer) throws(MediaError) -> AudioFormat {
         let tag = try TagInfo.parseAudio(payload)
         guard let codec = tag.audioCodec, let first = payload.getInteger(at: payload.readerIndex, as: UInt8.self) else {
@@ -47,7 +47,7 @@ package struct AudioFormat: Sendable, Equatable {
         }
     }
 
-    /// FLV 10.1 §E.4.2.1: SoundRate and SoundType bits, and the formats for which they do not count.
+    /// Reads the SoundRate and SoundType bits, except for formats that ignore them (FLV 10.1 §E.4.2.1).
     private static func legacy(_ codec: AudioCodec, _ first: UInt8) -> AudioFormat {
         let rate = [5_512, 11_025, 22_050, 44_100][Int(first >> 2 & 3)]
         let channels = first & 1 == 1 ? 2 : 1

@@ -7,24 +7,24 @@ package import NIOCore
 ///
 /// A plain value.
 package struct AudioSpecificConfig: Sendable, Equatable {
-    /// The core codec's: 2 is AAC-LC.
+    /// Object type of the core codec: 2 is AAC-LC.
     package var objectType: UInt8
-    /// Hz, of the core codec.
+    /// Sample rate of the core codec in Hz.
     package var coreSampleRate: Int
     /// channelConfiguration: 1…7 name a layout, 0 leaves it to a program config element.
     package var channelConfiguration: UInt8
-    /// Spectral band replication signalled here (HE-AAC). HE-AAC may also be signalled by nothing but the frames.
+    /// Whether spectral band replication is signalled here (HE-AAC). Some HE-AAC signals it only in the frames.
     package var hasSBR = false
-    /// Parametric stereo signalled here (HE-AAC v2): a mono core that plays as stereo.
+    /// Whether parametric stereo is signalled here (HE-AAC v2): a mono core that plays as stereo.
     package var hasPS = false
-    /// Hz, after SBR; nil without it.
+    /// Sample rate after SBR in Hz; nil without it.
     package var extensionSampleRate: Int?
-    /// Of the core codec; nil when the layout is reserved or cannot be read.
+    /// Channels of the core codec; nil if the layout is reserved or cannot be read.
     package var coreChannels: Int?
 
-    /// Hz, as heard.
+    /// Sample rate of the decoded sound in Hz.
     package var sampleRate: Int { self.extensionSampleRate ?? self.coreSampleRate }
-    /// As heard.
+    /// Channels of the decoded sound.
     package var channels: Int? { self.hasPS && self.coreChannels == 1 ? 2 : self.coreChannels }
 
     package init(_ config: ByteBuffer) throws(MediaError) {
@@ -33,7 +33,7 @@ package struct AudioSpecificConfig: Sendable, Equatable {
         self.coreSampleRate = try Self.readSampleRate(&bits)
         self.channelConfiguration = UInt8(truncatingIfNeeded: try bits.bits(4, "channelConfiguration"))
         self.coreChannels = Self.channels(of: self.channelConfiguration)
-        // §1.6.5.2, explicit hierarchical signalling.
+        // Explicit hierarchical signalling (§1.6.5.2).
         let isHierarchical = self.objectType == 5 || self.objectType == 29
         if isHierarchical {
             self.hasSBR = true
@@ -47,7 +47,7 @@ package struct AudioSpecificConfig: Sendable, Equatable {
         try self.readBackwardCompatibleExtension(&bits)
     }
 
-    /// GASpecificConfig, §4.4.1. False: its end is not known, so nothing after it can be read.
+    /// Reads GASpecificConfig (§4.4.1). Returns false if its end is unknown, so nothing after it can be read.
     private mutating func readGeneralAudio(_ bits: inout BitReader) throws(MediaError) -> Bool {
         try bits.skip(1, "frameLengthFlag")
         if try bits.flag("dependsOnCoreCoder") { try bits.skip(14, "coreCoderDelay") }
@@ -65,7 +65,7 @@ package struct AudioSpecificConfig: Sendable, Equatable {
         return true
     }
 
-    /// §1.6.5.2, explicit backward compatible signalling: optional, so only what is there is read.
+    /// Reads explicit backward compatible signalling (§1.6.5.2). It is optional, so only what is present is read.
     private mutating func readBackwardCompatibleExtension(_ bits: inout BitReader) throws(MediaError) {
         guard bits.remaining >= 16, try bits.bits(11, "syncExtensionType") == 0x2B7 else { return }
         guard try Self.readObjectType(&bits) == 5 else { return }
@@ -104,7 +104,7 @@ package struct AudioSpecificConfig: Sendable, Equatable {
         }
     }
 
-    /// program_config_element of §4.4.1.1, up to its channel elements.
+    /// Reads program_config_element (§4.4.1.1) up to its channel elements, and counts their channels.
     private static func readProgramConfigChannels(_ bits: inout BitReader) throws(MediaError) -> Int {
         try bits.skip(10, "program_config_element")
         let front = try bits.bits(4, "num_front_channel_elements")

@@ -4,11 +4,11 @@ internal import NIOCore
 ///
 /// A plain value over its own copy of the bytes; made for codec headers, never per frame.
 package struct BitReader: Sendable {
-    /// Bytes. Real parameter sets are under 100; scaling lists and VUI take a few hundred.
+    /// Maximum bytes read. Real parameter sets are under 100; scaling lists and VUI need a few hundred.
     package static let maxBytes = 4_096
 
     private let bytes: [UInt8]
-    /// Bits from the start.
+    /// Position in bits.
     private var position = 0
 
     package init(_ bytes: [UInt8]) {
@@ -19,7 +19,7 @@ package struct BitReader: Sendable {
         self.init(Array(bytes.readableBytesView.prefix(Self.maxBytes)))
     }
 
-    /// Over the raw byte sequence payload of a NAL unit: each 00 00 03 loses its 03 (H.264 §7.4.1, H.265 §7.4.2).
+    /// Reads the raw byte sequence payload of a NAL unit. Each 00 00 03 loses its 03 (H.264 §7.4.1, H.265 §7.4.2).
     init(rbspOf nal: ByteBuffer) throws(MediaError) {
         guard nal.readableBytes <= Self.maxBytes else {
             throw .overLimit(field: "parameter set (bytes)", found: nal.readableBytes, max: Self.maxBytes)
@@ -38,10 +38,10 @@ package struct BitReader: Sendable {
         self.init(raw)
     }
 
-    /// Bits.
+    /// Unread bits.
     package var remaining: Int { self.bytes.count &* 8 &- self.position }
 
-    /// The next `count` bits, 0…32, as a number.
+    /// Reads the next `count` bits, 0…32, as a number.
     package mutating func bits(_ count: Int, _ field: String) throws(MediaError) -> UInt32 {
         try self.require(count, field)
         var value: UInt32 = 0
@@ -61,7 +61,7 @@ package struct BitReader: Sendable {
         self.position &+= count
     }
 
-    /// Unsigned Exp-Golomb, 0…2³²−2 (H.264 §9.1), and refused above `max`.
+    /// Reads unsigned Exp-Golomb, 0…2³²−2 (H.264 §9.1). Throws above `max`.
     package mutating func ue(_ field: String, max: UInt32 = .max) throws(MediaError) -> UInt32 {
         var zeros = 0
         while try !self.flag(field) {
@@ -73,7 +73,7 @@ package struct BitReader: Sendable {
         return value
     }
 
-    /// Signed Exp-Golomb (H.264 §9.1.1): 0, 1, −1, 2, −2…
+    /// Reads signed Exp-Golomb (H.264 §9.1.1): 0, 1, −1, 2, −2…
     package mutating func se(_ field: String) throws(MediaError) -> Int32 {
         let code = try self.ue(field)
         let magnitude = Int32(truncatingIfNeeded: code >> 1)

@@ -1,12 +1,12 @@
-/// The codec of a video message, whichever of FLV's two ways names it.
+/// The codec of a video message, named by either of FLV's two ways.
 ///
 /// A plain value. Sources: FLV 10.1 §E.4.3.1 (`CodecID`) and Enhanced RTMP v2 (`VideoFourCc`).
 package enum VideoCodec: Sendable, Hashable {
     case h263, screen, vp6, vp6Alpha, screen2
     case avc, hevc, av1, vp8, vp9, vvc
-    /// A legacy `CodecID` (4 bits) without a meaning here.
+    /// A legacy `CodecID` (4 bits) unknown here.
     case unknown(UInt8)
-    /// A FourCC without a meaning here; relayed as it is.
+    /// A FourCC unknown here, relayed unchanged.
     case other(FourCC)
 
     package init(legacyID: UInt8) {
@@ -17,7 +17,7 @@ package enum VideoCodec: Sendable, Hashable {
         case 5: self = .vp6Alpha
         case 6: self = .screen2
         case 7: self = .avc
-        // 12 and 13 are in no specification: Chinese CDNs and their SDKs push HEVC and AV1 so, and SRS reads them so.
+        // 12 and 13 are in no specification: Chinese CDNs and their SDKs push HEVC and AV1 this way, and SRS reads them.
         case 12: self = .hevc
         case 13: self = .av1
         default: self = .unknown(legacyID)
@@ -36,7 +36,7 @@ package enum VideoCodec: Sendable, Hashable {
         }
     }
 
-    /// The code of Enhanced RTMP; nil for codecs that only have a legacy id.
+    /// The FourCC of Enhanced RTMP; nil for codecs that only have a legacy id.
     package var fourCC: FourCC? {
         switch self {
         case .avc: "avc1"
@@ -50,7 +50,7 @@ package enum VideoCodec: Sendable, Hashable {
         }
     }
 
-    /// For logs, the API and the console.
+    /// The name for logs, the API and the console.
     package var name: String {
         switch self {
         case .h263: "H263"
@@ -75,7 +75,7 @@ package enum VideoCodec: Sendable, Hashable {
     }
 }
 
-/// The codec of an audio message, whichever of FLV's two ways names it.
+/// The codec of an audio message, named by either of FLV's two ways.
 ///
 /// A plain value. Sources: FLV 10.1 §E.4.2.1 (`SoundFormat`) and Enhanced RTMP v2 (`AudioFourCc`).
 package enum AudioCodec: Sendable, Hashable {
@@ -86,9 +86,9 @@ package enum AudioCodec: Sendable, Hashable {
     case g711ALaw, g711MuLaw
     case aac, speex, deviceSpecific
     case opus, flac, ac3, eac3
-    /// A legacy `SoundFormat` (4 bits) without a meaning here.
+    /// A legacy `SoundFormat` (4 bits) unknown here.
     case unknown(UInt8)
-    /// A FourCC without a meaning here; relayed as it is.
+    /// A FourCC unknown here, relayed unchanged.
     case other(FourCC)
 
     package init(legacyID: UInt8) {
@@ -122,7 +122,7 @@ package enum AudioCodec: Sendable, Hashable {
         }
     }
 
-    /// The code of Enhanced RTMP; nil for codecs that only have a legacy id.
+    /// The FourCC of Enhanced RTMP; nil for codecs that only have a legacy id.
     package var fourCC: FourCC? {
         switch self {
         case .opus: "Opus"
@@ -136,7 +136,7 @@ package enum AudioCodec: Sendable, Hashable {
         }
     }
 
-    /// For logs, the API and the console.
+    /// The name for logs, the API and the console.
     package var name: String {
         switch self {
         case .linearPCMPlatform, .linearPCM: "PCM"

@@ -15,7 +15,7 @@ struct CropWindow {
         self.bottom = Int(try bits.ue("crop bottom offset", max: max))
     }
 
-    /// Pixels that are shown. Throws when nothing is left, or the picture is beyond `VideoFormat.maxDimension`.
+    /// Returns the visible size in pixels. Throws if nothing is left, or a side exceeds `VideoFormat.maxDimension`.
     func crop(width: Int, height: Int, unitX: Int, unitY: Int) throws(MediaError) -> (width: Int, height: Int) {
         let shown = (width: width &- (self.left &+ self.right) &* unitX, height: height &- (self.top &+ self.bottom) &* unitY)
         for (field, pixels) in [("picture width", shown.width), ("picture height", shown.height)] {

@@ -1,17 +1,17 @@
 package import NIOCore
 
 extension TagInfo {
-    /// Tells what script data is for, with or without the publisher's `@setDataFrame` before it.
+    /// Classifies script data, with or without the publisher's `@setDataFrame` before it.
     ///
     /// ```
     /// onMetaData with values                              metadata: kept for joiners, sent at time 0
-    /// any other name: onCuePoint, onTextData, onCaption…  timed data that the device sends on purpose: relayed as it came
-    /// a name below, none at all, onMetaData without values   not for players
+    /// any other name: onCuePoint, onTextData, onCaption…  timed data that the device sends on purpose: relayed unchanged
+    /// no name, a name in `isForServers`, onMetaData without values   not for players
     /// ```
-    /// Players show a track for each kind of data message that they are sent (FFmpeg's flvdec.c), and wait for more of it.
+    /// Players show a track for each kind of data message they receive. They wait for more of it (FFmpeg's flvdec.c).
     ///
-    /// `bodyOffset` is where the name `onMetaData` starts, which is what viewers are sent. Only the names are read; the values are the AMF
-    /// decoder's. Never throws.
+    /// `bodyOffset` is where the name `onMetaData` starts; viewers receive the payload from there. Reads only names, and leaves the values
+    /// to the AMF decoder. Never throws.
     package static func parseData(_ payload: ByteBuffer) -> TagInfo {
         var bytes = payload
         _ = bytes.skipAMF0String("@setDataFrame")
@@ -24,20 +24,21 @@ extension TagInfo {
         return bytes.isForServers ? TagInfo(flags: .notForPlayers) : TagInfo()
     }
 
-    /// Bytes. FFmpeg's FLV reader does not look into script data below this length, and makes a track of it at any time; there is room for
-    /// the name and an empty object, not for a value.
+    /// Minimum bytes of metadata with a value; less has room only for the name and an empty object. FFmpeg's FLV reader does not parse script
+    /// data below this length, and makes a track of it at any time.
     private static let leastMetadata = 19
 }
 
 extension ByteBuffer {
-    /// Moves past an AMF0 string of exactly this text: marker 2, UI16 length, UTF-8 (AMF0 §2.4). False leaves the reader in place.
+    /// Skips an AMF0 string of exactly this text: marker 2, UI16 length, UTF-8 (AMF0 §2.4). Otherwise returns false and leaves the reader
+    /// in place.
     fileprivate mutating func skipAMF0String(_ text: StaticString) -> Bool {
         guard self.startsWithAMF0String(text, exactly: true) else { return false }
         self.moveReaderIndex(forwardBy: text.utf8CodeUnitCount &+ 3)
         return true
     }
 
-    /// Whether an AMF0 string stands at the front that is this text, or begins with it.
+    /// Whether the buffer starts with an AMF0 string that is or begins with this text.
     private func startsWithAMF0String(_ text: StaticString, exactly: Bool) -> Bool {
         let count = text.utf8CodeUnitCount
         guard
@@ -51,14 +52,14 @@ extension ByteBuffer {
         }
     }
 
-    /// Whether script data other than `onMetaData` says nothing that a player could show.
+    /// Whether script data other than `onMetaData` has nothing that a player could show.
     fileprivate var isForServers: Bool {
-        // No player's handler can be called without a name.
+        // Without a name, players have no handler to call.
         guard self.getInteger(at: self.readerIndex, as: UInt8.self) == 2,
             let length = self.getInteger(at: self.readerIndex &+ 1, as: UInt16.self), length > 0, self.readableBytes >= Int(length) &+ 3
         else { return true }
-        // "@": calls of the server, as `@clearDataFrame`. "|RtmpSampleAccess": a server's leave to read samples. "onFI": the wall clock that
-        // encoders stamp frames with for the server's recorder. The others are a server's words about a connection.
+        // "@": calls to the server, such as `@clearDataFrame`. "|RtmpSampleAccess": a server's permission to read samples. "onFI": the wall
+        // clock that encoders stamp frames with for the server's recorder. The others are a server's messages about a connection.
         return self.startsWithAMF0String("@", exactly: false) || self.startsWithAMF0String("|RtmpSampleAccess", exactly: true)
             || self.startsWithAMF0String("onFI", exactly: true) || self.startsWithAMF0String("onStatus", exactly: true)
             || self.startsWithAMF0String("onPlayStatus", exactly: true)

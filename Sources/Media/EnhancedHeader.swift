@@ -9,7 +9,7 @@ internal import NIOCore
 ///
 /// Source: Enhanced RTMP v2, "ExAudioTagHeader" and "ExVideoTagHeader" tables.
 struct EnhancedHeader {
-    /// Where the two media's packet types differ.
+    /// The packet types in which audio and video differ.
     enum Media {
         case audio
         case video(isCommandFrame: Bool)
@@ -22,7 +22,7 @@ struct EnhancedHeader {
             }
         }
 
-        /// Packet types with a body that this version of the specification gives; Multitrack and ModEx are headers.
+        /// Whether this version of the specification gives the packet type a body. Multitrack and ModEx are headers.
         func hasBody(_ packetType: UInt8) -> Bool {
             switch self {
             case .audio: packetType <= AudioPacketType.sequenceEnd || packetType == AudioPacketType.multichannelConfig
@@ -31,24 +31,24 @@ struct EnhancedHeader {
         }
     }
 
-    /// ModEx packets in one message; the specification defines one kind and gives no bound.
+    /// Maximum ModEx packets in one message; the specification defines one kind and gives no bound.
     static let maxModEx = 16
     static let modExPacketType: UInt8 = 7
 
-    /// After ModEx and Multitrack: what the body holds.
+    /// The packet type of the body, after ModEx and Multitrack.
     var packetType: UInt8
     /// Raw AvMultitrackType; nil when the message is not Multitrack.
     var multitrackType: UInt8?
-    /// nil when each track has its own, and in commands and opaque messages.
+    /// nil if each track has its own, and in commands and opaque messages.
     var fourCC: FourCC?
     var timestampOffsetNanos: UInt32 = 0
     var isCommand = false
-    /// A packet or multitrack type of the future: nothing after it can be read, and it is relayed as it is.
+    /// Whether the packet or multitrack type is unknown. Nothing after it can be read, and it is relayed unchanged.
     var isOpaque = false
-    /// Where the body (or the first track's header) starts. Bytes from the payload's first readable byte.
+    /// Offset of the body, or of the first track's header. In bytes from the payload's first readable byte.
     var offset: Int = 0
 
-    /// Reads the header of `payload`, which is not empty and is known to be enhanced.
+    /// Reads the header of `payload`, which must be enhanced and not empty.
     init(_ payload: ByteBuffer, media: Media) throws(MediaError) {
         var bytes = payload
         self.packetType = try bytes.take(UInt8.self, "enhanced tag header") & 0x0F
@@ -119,7 +119,7 @@ enum MultitrackType {
 }
 
 extension ByteBuffer {
-    /// Reads a big-endian integer, or says which field was cut short.
+    /// Reads a big-endian integer; throws with the field's name if it is cut short.
     @inline(__always)
     mutating func take<T: FixedWidthInteger>(_: T.Type, _ field: String) throws(MediaError) -> T {
         guard let value = self.readInteger(as: T.self) else {
@@ -132,7 +132,7 @@ extension ByteBuffer {
         FourCC(rawValue: try self.take(UInt32.self, "FourCC"))
     }
 
-    /// UI24, big-endian, at an index that is still to be read.
+    /// Returns the big-endian UI24 at a readable index, without moving the reader.
     func uint24(at index: Int) -> UInt32? {
         guard let high = self.getInteger(at: index, as: UInt8.self), let low = self.getInteger(at: index &+ 1, as: UInt16.self) else {
             return nil
@@ -148,7 +148,7 @@ extension ByteBuffer {
         return value
     }
 
-    /// SI24, big-endian: FLV's composition time. Milliseconds.
+    /// Reads a big-endian SI24: FLV's composition time, in milliseconds.
     mutating func takeInt24(_ field: String) throws(MediaError) -> Int32 {
         Int32(bitPattern: try self.takeUInt24(field) << 8) >> 8
     }

@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// One media message on its way from publisher to viewers: when it is due, what its header says, and its bytes.
+/// One media message from publisher to viewers: its time, its parsed header and its bytes.
 ///
 /// A plain value, made on the publisher's event loop and then shared; the payload is relayed byte for byte.
 package struct Frame: Sendable {
-    /// What a message carries. Raw values are RTMP message type ids (RTMP 1.0 §5.4, §7.1) and FLV tag types (FLV §E.4.1).
+    /// The kind of a message. Raw values are RTMP message type ids (RTMP 1.0 §5.4, §7.1) and FLV tag types (FLV §E.4.1).
     package enum Kind: UInt8, Sendable, Hashable {
         case audio = 8
         case video = 9
-        /// Script data: an AMF0 name and values, `onMetaData` above all.
+        /// Script data: an AMF0 name and values, mostly `onMetaData`.
         case data = 18
     }
 
@@ -31,14 +31,14 @@ package struct Frame: Sendable {
         self.init(kind: kind, timestamp: timestamp, payload: payload, tag: try TagInfo.parse(kind, payload))
     }
 
-    /// A coded video frame that a decoder can start from; never a sequence header.
+    /// Whether a decoder can start from this coded video frame; never true for a sequence header.
     package var isKeyframe: Bool { self.kind == .video && self.tag.flags.contains(.keyframe) }
-    /// The codec's configuration, which every later joiner needs first.
+    /// Whether this is the codec's configuration, which every late joiner needs first.
     package var isSequenceHeader: Bool { self.tag.flags.contains(.sequenceHeader) }
-    /// The 32 bits of time that players and other servers are sent.
+    /// The 32-bit timestamp sent to players and other servers.
     ///
-    /// `onMetaData` goes out at time 0, and so does script data that came without a time: FFmpeg's FLV reader skips `onMetaData` and
-    /// `onCuePoint` only there; at any other time it makes a subtitle track of them, for which players then wait (flvdec.c).
+    /// `onMetaData` and script data without a time of its own go out at time 0. FFmpeg's FLV reader skips `onMetaData` and `onCuePoint`
+    /// only there; at any other time it makes a subtitle track of them, for which players then wait (flvdec.c).
     package var wireTimestamp: UInt32 {
         if self.kind == .data, !self.tag.flags.isDisjoint(with: [.metadata, .untimed]) { return 0 }
         return TimestampUnwrapper.wrap(self.timestamp)

@@ -9,7 +9,7 @@ package import NIOCore
 ///
 /// A plain value; the parameter sets are slices of the message, so copy them before keeping them long.
 package struct HEVCConfiguration: Sendable, Equatable {
-    /// NAL units in one record.
+    /// Maximum NAL units in one record.
     package static let maxUnits = 256
 
     /// general_profile_idc: 1 Main, 2 Main 10, 3 Main Still Picture, 4 range extensions.
@@ -17,7 +17,7 @@ package struct HEVCConfiguration: Sendable, Equatable {
     package var isHighTier: Bool
     /// Thirty times the level: 120 is level 4.
     package var level: UInt8
-    /// Frames per second; nil when the record leaves it open.
+    /// Frames per second; nil if the record does not say.
     package var averageFrameRate: Double?
     /// Bytes of the length before each NAL unit: 1, 2 or 4.
     package var nalLengthSize: Int

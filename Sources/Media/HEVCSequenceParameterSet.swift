@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// What an H.265 sequence parameter set says of the picture. Source: ITU-T H.265 §7.3.2.2.1, §7.3.3.
+/// The picture properties in an H.265 sequence parameter set. Source: ITU-T H.265 §7.3.2.2.1, §7.3.3.
 ///
-/// A plain value. Read up to the conformance window: what follows takes reference picture sets to reach the VUI.
+/// A plain value. Read only up to the conformance window: the VUI lies behind reference picture sets, which are not parsed.
 package struct HEVCSequenceParameterSet: Sendable, Equatable {
     /// general_profile_idc.
     package var profile: UInt8
@@ -12,7 +12,7 @@ package struct HEVCSequenceParameterSet: Sendable, Equatable {
     package var width: Int
     package var height: Int
 
-    /// From a NAL unit with its two header bytes.
+    /// Parses a NAL unit with its two header bytes.
     package init(nal: ByteBuffer) throws(MediaError) {
         var bits = try BitReader(rbspOf: nal)
         let type = try bits.bits(16, "SPS NAL header") >> 9 & 0x3F

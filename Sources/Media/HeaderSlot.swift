@@ -39,7 +39,8 @@ package struct TrackSet: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Which cached header a new one replaces. What a late joiner needs is the last message of every slot, oldest first.
+/// The place of a cached header, which a new one for the same slot replaces. A late joiner needs the last message of every slot, oldest
+/// first.
 ///
 /// A plain value, made once per header message, never per frame.
 package struct HeaderSlot: Hashable, Sendable {
@@ -63,8 +64,8 @@ package struct HeaderSlot: Hashable, Sendable {
         self.tracks = tracks
     }
 
-    /// The slot of a message, or nil when it is no header that late joiners need. Throws when a Multitrack header's tracks are
-    /// broken (`TrackIterator`): such a header must not be cached.
+    /// Finds the slot of a message; nil unless it is a header that late joiners need. Throws if a Multitrack header's tracks are broken
+    /// (`TrackIterator`): such a header must not be cached.
     package init?(kind: Frame.Kind, tag: TagInfo, payload: ByteBuffer) throws(MediaError) {
         let purpose: Purpose
         if tag.flags.contains(.sequenceHeader) {
@@ -83,14 +84,15 @@ package struct HeaderSlot: Hashable, Sendable {
         while let track = try tracks.next() { self.tracks.insert(track.id) }
     }
 
-    /// Whether a header in this slot makes one in `other` useless: same purpose, and every track of `other` is in this one.
+    /// Whether a header in this slot makes one in `other` obsolete. True for the same kind and purpose, if this slot has every track of
+    /// `other`.
     package func supersedes(_ other: HeaderSlot) -> Bool {
         self.kind == other.kind && self.purpose == other.purpose && other.tracks.isSubset(of: self.tracks)
     }
 }
 
 extension Frame {
-    /// The slot in which this message is to be cached; nil for everything that is no header.
+    /// Returns the slot to cache this message in; nil if it is not a header.
     package func headerSlot() throws(MediaError) -> HeaderSlot? {
         try HeaderSlot(kind: self.kind, tag: self.tag, payload: self.payload)
     }

@@ -1,6 +1,6 @@
-/// What was wrong with a media payload, and what was expected in its place.
+/// An error in a media payload: what was found and what was expected.
 ///
-/// Scope: the message. A stream may go on after it; whether it does is the caller's policy.
+/// Affects only the message; the caller decides whether the stream goes on.
 package enum MediaError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The payload ends inside a field. Sizes in bytes, or bits where the field's name says so.
     case truncated(field: String, needed: Int, available: Int)
@@ -8,7 +8,7 @@ package enum MediaError: Error, Equatable, Sendable, CustomStringConvertible {
     case invalid(field: String, found: Int, expected: String)
     /// A count or size is above what this parser accepts.
     case overLimit(field: String, found: Int, max: Int)
-    /// The payload is well formed, and is not what was asked for.
+    /// The payload is well formed, but not what was asked for.
     case mismatch(expected: String, found: String)
 
     package var description: String {

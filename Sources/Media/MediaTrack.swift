@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// One track of a media message: whose it is and where its body lies.
+/// One track of a media message: its id, its codec and the place of its body.
 ///
 /// A plain value. In a message that is not Multitrack the whole body is track 0.
 package struct MediaTrack: Sendable, Hashable {
     package var id: UInt8
     /// nil for legacy tags.
     package var fourCC: FourCC?
-    /// The track's body, in bytes from the payload's first readable byte. In enhanced messages it is as on the wire: in CodedFrames of
-    /// AVC, HEVC and VVC a composition time is its first 3 bytes. In legacy ones it starts after the whole header.
+    /// The track's body, in bytes from the payload's first readable byte. In enhanced messages it is as on the wire: CodedFrames of AVC,
+    /// HEVC and VVC start with a composition time of 3 bytes. In legacy ones it starts after the whole header.
     package var body: Range<Int>
 
     package init(id: UInt8, fourCC: FourCC?, body: Range<Int>) {
@@ -26,7 +26,7 @@ package struct MediaTrack: Sendable, Hashable {
 ///
 /// Source: Enhanced RTMP v2, "ExAudioTagBody" and "ExVideoTagBody" tables.
 package struct TrackIterator: Sendable {
-    /// Tracks in one message; the specification allows 256.
+    /// Maximum tracks in one message; the specification allows 256.
     package static let maxTracks = 64
 
     private var bytes: ByteBuffer
@@ -36,7 +36,7 @@ package struct TrackIterator: Sendable {
     private var count = 0
     private var isDone = false
 
-    /// Reads the message's header. A message without tracks (empty, a command, script data, opaque) has none to give.
+    /// Reads the message's header. Empty messages, commands, script data and opaque messages have no tracks.
     package init(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) {
         guard let first = payload.getInteger(at: payload.readerIndex, as: UInt8.self), kind != .data else {
             self.init(nothingIn: payload)
@@ -75,7 +75,7 @@ package struct TrackIterator: Sendable {
         self.isDone = true
     }
 
-    /// The next track, or nil after the last. Throws when a track's header is cut short, its size runs past the message, a Multitrack
+    /// Returns the next track, or nil after the last. Throws if a track's header is cut short, its size runs past the message, a Multitrack
     /// message has no track at all, or more than `maxTracks`.
     package mutating func next() throws(MediaError) -> MediaTrack? {
         guard !self.isDone, self.count == 0 || self.bytes.readableBytes > 0 else { return nil }
@@ -111,7 +111,7 @@ package struct TrackIterator: Sendable {
 }
 
 extension Frame {
-    /// Visits each track of an audio or video message, in order, with its body as a slice. Throws what `TrackIterator` throws.
+    /// Visits each track of an audio or video message with its body as a slice. In order; throws what `TrackIterator` throws.
     package func forEachTrack(_ visit: (MediaTrack, ByteBuffer) throws(MediaError) -> Void) throws(MediaError) {
         var tracks = try TrackIterator(self.kind, self.payload)
         while let track = try tracks.next() {

@@ -8,9 +8,9 @@ package import NIOCore
 package struct OpusHead: Sendable, Equatable {
     /// 1…255.
     package var channels: Int
-    /// Samples at 48 kHz to be dropped from the decoder's start.
+    /// Samples at 48 kHz to drop from the decoder's start.
     package var preSkip: Int
-    /// Hz, of what was encoded; for information. Opus itself always runs at 48 kHz. 0: unknown.
+    /// Sample rate of the encoder's input in Hz, for information. 0: unknown. Opus itself always runs at 48 kHz.
     package var inputSampleRate: Int
     package var mappingFamily: UInt8
 
@@ -30,8 +30,8 @@ package struct OpusHead: Sendable, Equatable {
     }
 }
 
-/// The body of a FLAC sequence header: the stream marker and the STREAMINFO block, RFC 9639 §6, §8.2. ffmpeg (seen with 9.0.2) sends
-/// the block's 34 bytes alone, without the marker and the block header.
+/// The body of a FLAC sequence header: the stream marker and STREAMINFO (RFC 9639 §6, §8.2). ffmpeg (seen with 9.0.2) sends the block's 34
+/// bytes alone, without the marker and the block header.
 ///
 /// A plain value.
 package struct FLACStreamInfo: Sendable, Equatable {
@@ -45,7 +45,7 @@ package struct FLACStreamInfo: Sendable, Equatable {
 
     package init(_ header: ByteBuffer) throws(MediaError) {
         var bits = BitReader(header)
-        // A block cannot be taken for the marker: its smallest block size would be over its largest.
+        // A bare block cannot look like the marker: its smallest block size would be over its largest.
         let hasMarker = header.getInteger(at: header.readerIndex, as: UInt32.self).map(FourCC.init(rawValue:)) == "fLaC"
         if hasMarker || header.readableBytes != Self.blockLength {
             let magic = FourCC(rawValue: try bits.bits(32, "FLAC marker"))

@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// AVC's and HEVC's parameter sets as they stand in front of a keyframe: NAL units, each after its length.
+/// AVC's and HEVC's parameter sets as they precede a keyframe: NAL units, each after its length.
 ///
-/// A sequence header has them too, but not every reader takes a second one: of FFmpeg's the MP4 reader does not, nor does VLC for RTMP and
-/// FLV. In a keyframe they reach every decoder.
+/// A sequence header has them too, but some readers ignore a second one: FFmpeg's MP4 reader, and VLC for RTMP and FLV. In a keyframe they
+/// reach every decoder.
 package enum ParameterSets {
-    /// Those of a codec's configuration record; nil for other codecs, and where there are none or they cannot be read.
+    /// Returns the parameter sets of a configuration record. Nil for other codecs, and if there are none or they cannot be read.
     package static func units(in record: ByteBuffer, of codec: VideoCodec?) -> ByteBuffer? {
         do throws(MediaError) {
             switch codec {
@@ -19,7 +19,7 @@ package enum ParameterSets {
             default: return nil
             }
         } catch {
-            // The record was judged where it came in.
+            // The record was checked when it arrived.
             return nil
         }
     }

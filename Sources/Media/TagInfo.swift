@@ -1,17 +1,17 @@
 package import NIOCore
 
-/// What a tag's header says, read without touching the coded data.
+/// The contents of a tag's header, read without touching the coded data.
 ///
-/// A plain value without references: parsing and copying one allocates nothing and counts no references.
+/// A plain value without references: parsing and copying one does not allocate or count references.
 package struct TagInfo: Sendable, Equatable {
-    /// What a message is, as far as relaying it needs to know. An opaque message (a packet type of the future) has none of
-    /// `sequenceHeader`, `coded`, `endOfSequence`, `metadata`, `channelConfig` and `command`.
+    /// The properties of a message that relaying needs. An opaque message (of an unknown packet type) has none of `sequenceHeader`,
+    /// `coded`, `endOfSequence`, `metadata`, `channelConfig` and `command`.
     package struct Flags: OptionSet, Sendable, Hashable {
         package let rawValue: UInt16
 
         package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-        /// Coded video that decoding can start from. With `multitrack` it speaks for all tracks of the message.
+        /// Coded video that decoding can start from. With `multitrack` it applies to all tracks of the message.
         package static let keyframe = Flags(rawValue: 1 << 0)
         /// Codec configuration: AVC or AAC packet type 0, SequenceStart, MPEG2TSSequenceStart.
         package static let sequenceHeader = Flags(rawValue: 1 << 1)
@@ -30,9 +30,9 @@ package struct TagInfo: Sendable, Equatable {
         package static let channelConfig = Flags(rawValue: 1 << 8)
         /// Video frame type 3: may be dropped, no other frame refers to it.
         package static let disposable = Flags(rawValue: 1 << 9)
-        /// Script data for servers or about the connection: nothing that players are sent. See `parseData`.
+        /// Script data for servers or about the connection, which players do not receive. See `parseData`.
         package static let notForPlayers = Flags(rawValue: 1 << 10)
-        /// Script data that came at time 0 into a stream that runs: it has no time of its own. Set by the relay.
+        /// Script data that arrived at time 0 in a running stream: it has no time of its own. Set by the relay.
         package static let untimed = Flags(rawValue: 1 << 11)
     }
 
@@ -43,15 +43,15 @@ package struct TagInfo: Sendable, Equatable {
     }
 
     package var flags: Flags
-    /// nil in script data, commands, empty messages and messages whose codec could not be read.
+    /// nil in script data, enhanced commands, empty messages and messages with an unreadable codec.
     package var codec: Codec?
     /// The track of a OneTrack message, the first track of a ManyTracks one, otherwise 0.
     package var trackID: UInt8
     /// Presentation minus decode time of the (first) track's frame. Milliseconds; 24 bits on the wire.
     package var compositionTimeMs: Int32
-    /// To be added to the message's timestamp. Nanoseconds, 0…999,999 (Enhanced RTMP v2, ModEx TimestampOffsetNano).
+    /// Nanoseconds to add to the message's timestamp, 0…999,999 (Enhanced RTMP v2, ModEx TimestampOffsetNano).
     package var timestampOffsetNanos: UInt32
-    /// Where the (first) track's codec data starts, past every header. Bytes from the payload's first readable byte.
+    /// Offset of the (first) track's codec data, past every header. In bytes from the payload's first readable byte.
     package var bodyOffset: UInt32
 
     package init(
@@ -74,8 +74,8 @@ package struct TagInfo: Sendable, Equatable {
         if case .audio(let codec)? = self.codec { codec } else { nil }
     }
 
-    /// Reads the header of a message of any kind. Throws for headers that are cut short or break their specification; never for
-    /// packet types and codecs that are merely unknown, which come back opaque.
+    /// Reads the header of a message of any kind. Throws if it is cut short or breaks its specification, but not for unknown packet types
+    /// (returned as opaque) and unknown codecs.
     package static func parse(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) -> TagInfo {
         switch kind {
         case .audio: try Self.parseAudio(payload)

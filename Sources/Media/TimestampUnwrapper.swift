@@ -1,29 +1,30 @@
-/// Turns RTMP's wrapping 32-bit milliseconds into a line of time that goes on.
+/// Extends RTMP's wrapping 32-bit milliseconds to a continuous 64-bit timeline.
 ///
-/// Owned by whoever reads one message stream; a plain value. RTMP 1.0 §5 ("Byte Order, Alignment, and Time Format"): timestamps
-/// roll over every 49 days 17 h, so two adjacent ones are compared by their signed 32-bit difference.
+/// Owned by the reader of one message stream; a plain value. RTMP 1.0 §5 ("Byte Order, Alignment, and Time Format"): timestamps roll over
+/// every 49 days 17 h, so two adjacent ones are compared by their signed 32-bit difference.
 package struct TimestampUnwrapper: Sendable, Equatable {
-    /// Milliseconds: the last value given out; nil before the first.
+    /// The last value returned, in milliseconds; nil before the first.
     package private(set) var last: Int64?
 
     package init() {}
 
-    /// The first timestamp stands as it is. A later one is taken as the nearest to the one before: less than 2³¹ ms ahead goes on
-    /// (across the wrap too), anything else goes back. May become negative when a stream starts near 0 and steps back over it.
+    /// Unwraps a timestamp and remembers the result. The first is returned unchanged; a later one becomes the value nearest to its
+    /// predecessor: less than 2³¹ ms ahead (across the wrap too) goes on, anything else goes back. May become negative when a stream starts
+    /// near 0 and steps back over it.
     package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
         let unwrapped = self.peek(timestamp)
         self.last = unwrapped
         return unwrapped
     }
 
-    /// The same without moving on: for headers and metadata, whose time often is 0 in the middle of a stream.
+    /// Unwraps without remembering: for headers and metadata, whose time often is 0 in the middle of a stream.
     package func peek(_ timestamp: UInt32) -> Int64 {
         guard let last else { return Int64(timestamp) }
         let difference = Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: last))
         return last &+ Int64(difference)
     }
 
-    /// The 32 bits that go on the wire for an unwrapped time.
+    /// Returns the 32 bits on the wire for an unwrapped time.
     package static func wrap(_ timestampMs: Int64) -> UInt32 {
         UInt32(truncatingIfNeeded: timestampMs)
     }

@@ -1,17 +1,17 @@
 package import NIOCore
 
-/// What is known of a video track: for the console, the API and players' manifests.
+/// The known properties of a video track, for the console, the API and players' manifests.
 ///
 /// A plain value.
 package struct VideoFormat: Sendable, Equatable {
-    /// Pixels on either side; a header that says more is refused.
+    /// Maximum pixels on either side; a header with more is rejected.
     package static let maxDimension = 16_384
 
     package var codec: VideoCodec
-    /// Pixels, as shown; nil when the header does not say.
+    /// Pixels as shown; nil if the header does not say.
     package var width: Int?
     package var height: Int?
-    /// Frames per second, when the header says.
+    /// Frames per second; nil if the header does not say.
     package var frameRate: Double?
     /// As people write it: "High", "Main 10".
     package var profile: String?
@@ -29,10 +29,10 @@ package struct VideoFormat: Sendable, Equatable {
         self.level = level
     }
 
-    /// Reads a video sequence header message; of a Multitrack one, the first track's.
+    /// Reads a video sequence header message; in a Multitrack one, the first track's.
     ///
-    /// Of codecs without a parser here (VP8, VP9, VVC) and of messages that are no sequence header it tells the codec alone. Throws for
-    /// broken headers, and for messages that name no codec.
+    /// Returns the codec alone for codecs without a parser here, and for other messages. These codecs are VP8, VP9 and VVC. Throws for
+    /// malformed headers, and for messages without a codec.
     package static func from(sequenceHeader payload: ByteBuffer) throws(MediaError) -> VideoFormat {
         let tag = try TagInfo.parseVideo(payload)
         guard let codec = tag.videoCodec else { throw .mismatch(expected: "a video sequence header", found: "a message without a codec") }
@@ -41,7 +41,7 @@ package struct VideoFormat: Sendable, Equatable {
         switch codec {
         case .avc: return try VideoFormat(avc: AVCConfiguration(body))
         case .hevc: return try VideoFormat(hevc: HEVCConfiguration(body))
-        // MPEG2TSSequenceStart brings an AV1 video descriptor instead (tag 0x80), which has no picture size.
+        // MPEG2TSSequenceStart has an AV1 video descriptor instead (tag 0x80), without a picture size.
         case .av1 where body.getInteger(at: body.readerIndex, as: UInt8.self) != 0x80: return try VideoFormat(av1: AV1Configuration(body))
         default: return format
         }
@@ -79,7 +79,7 @@ package struct VideoFormat: Sendable, Equatable {
             level: configuration.level < 31 ? "\(2 + configuration.level / 4).\(configuration.level % 4)" : nil)
     }
 
-    /// nil unless the quotient is a rate that video has: above 0, at most 1,000 frames per second.
+    /// Returns the frame rate; nil unless above 0 and at most 1,000 frames per second.
     static func frameRate(timeScale: Double, ticksPerFrame: Double) -> Double? {
         guard ticksPerFrame > 0 else { return nil }
         let rate = timeScale / ticksPerFrame
@@ -119,7 +119,7 @@ package struct VideoFormat: Sendable, Equatable {
 }
 
 extension ByteBuffer {
-    /// The codec data of a message's first track, which starts at `offset`; nil when there is none.
+    /// Returns the codec data of a message's first track, which starts at `offset`; nil if there is none.
     func body(of kind: Frame.Kind, from offset: UInt32) throws(MediaError) -> ByteBuffer? {
         var tracks = try TrackIterator(kind, self)
         guard let track = try tracks.next(), track.body.upperBound >= Int(offset) else { return nil }

@@ -33,10 +33,10 @@ extension TagInfo {
             _ = try bytes.take(UInt8.self, "video command")
             tag.flags = .command
         } else if codec.hasCompositionTime || codec == .av1 {
-            // AVC, and the ids 12 and 13 that borrow its layout.
+            // AVC, and the ids 12 and 13, which use its layout.
             switch try bytes.take(UInt8.self, "AVC packet type") {
             case VideoPacketType.sequenceStart:
-                // "If AVCPacketType == 1: composition time offset, else 0": the three bytes are there all the same.
+                // "If AVCPacketType == 1: composition time offset, else 0": the three bytes are present in either case.
                 _ = try bytes.takeInt24("composition time")
                 tag.flags = .sequenceHeader
             case VideoPacketType.codedFrames:
@@ -92,7 +92,7 @@ extension TagInfo {
         return tag
     }
 
-    /// A frame without a body carries no samples, and is nothing that decoding can start from.
+    /// A frame without a body carries no samples, so decoding cannot start from it.
     private static func codedFlags(_ frameType: UInt8, bodyBytes: Int) -> Flags {
         guard bodyBytes > 0 else { return [] }
         switch frameType {
@@ -102,7 +102,7 @@ extension TagInfo {
         }
     }
 
-    /// Fills in the track part of an enhanced header. nil: an opaque message.
+    /// Fills in the track part of an enhanced header; returns nil for an opaque message.
     mutating func readFirstTrack(_ header: EnhancedHeader, _ payload: ByteBuffer) throws(MediaError) -> MediaTrack? {
         if header.multitrackType != nil { self.flags.insert(.multitrack) }
         var tracks = TrackIterator(header, payload)
