@@ -24,8 +24,8 @@ extension TagInfo {
         return bytes.isForServers ? TagInfo(flags: .notForPlayers) : TagInfo()
     }
 
-    /// Minimum bytes of metadata with a value; less has room only for the name and an empty object. FFmpeg's FLV reader does not parse script
-    /// data below this length, and makes a track of it at any time.
+    /// Minimum bytes of metadata with a value; less has room only for the name and an empty object. FFmpeg's FLV reader does not parse
+    /// shorter script data, and makes a track of it at any time.
     private static let leastMetadata = 19
 }
 
