@@ -1,7 +1,7 @@
-/// Turns RTMP's whole milliseconds into audio times that are exact to the sample, so that players hear no gaps.
+/// Turns RTMP's whole milliseconds into sample-exact audio times, so that players hear no gaps.
 ///
-/// A plain value; one per track. It keeps counting samples while the timestamps agree with the count, takes a step forward where they
-/// say that audio is missing, and slows down, never stepping back, where the count has run ahead of them.
+/// A plain value; one per track. It counts samples as long as the timestamps agree with the count, and jumps forward where they show
+/// that audio is missing. Where the count has run ahead of them it slows down, and never steps back.
 package struct AudioClock: Sendable, Equatable {
     /// Hz.
     private let sampleRate: Int64
@@ -10,13 +10,13 @@ package struct AudioClock: Sendable, Equatable {
     private var last: Int64?
     private var next: Int64 = 0
 
-    /// `toleranceMs` covers the rounding to milliseconds and the jitter of encoders that stamp by wall clock.
+    /// `toleranceMs` covers rounding to milliseconds and the jitter of encoders that stamp by wall clock.
     package init(sampleRate: Int, toleranceMs: Int = 25) {
         self.sampleRate = Int64(max(1, sampleRate))
         self.tolerance = Int64(max(1, toleranceMs)) * self.sampleRate / 1_000
     }
 
-    /// When a run of `samples` that is stamped `ms` starts: in samples from the timeline's 0, above all given out before.
+    /// The start of a run of `samples` stamped `ms`, in samples from the timeline's 0. Always above earlier results.
     package mutating func time(ms: Int64, samples: Int) -> Int64 {
         let length = Int64(max(1, min(samples, 1 << 20)))
         let given = Self.scale(Self.bounded(ms), self.sampleRate, 1_000)
@@ -29,7 +29,7 @@ package struct AudioClock: Sendable, Equatable {
         if given - time > self.tolerance {
             time = given
         } else if time - given > self.tolerance {
-            // A sixteenth of a run at a time: players do not hear it, and the count comes back to the timestamps.
+            // A sixteenth of a run at a time: inaudible, and the count returns to the timestamps.
             time = max(last + 1, given, time - max(1, length / 16))
         }
         self.last = time
@@ -37,7 +37,7 @@ package struct AudioClock: Sendable, Equatable {
         return time
     }
 
-    /// Milliseconds that can be counted in any clock's ticks without overflow: 35,000 years either way.
+    /// Clamps milliseconds to a range that does not overflow in any clock's ticks: 35,000 years either way.
     static func bounded(_ ms: Int64) -> Int64 {
         max(-(1 << 50), min(1 << 50, ms))
     }

@@ -9,27 +9,27 @@ package final class AudioDecoder {
     package let track: Track
     private let decoder: Decoder
 
-    /// Bytes of one coded run; RTMP's own limit for audio is below it.
+    /// Limit for the bytes of one coded run; RTMP's own audio limit is lower.
     private static let maxPayload = 1 << 20
 
-    /// Throws `.unsupported` for codecs without a decoder, `.library` when the track's header is no good.
+    /// Throws `.unsupported` for codecs without a decoder, `.library` for a bad track header.
     package init(_ track: Track) throws(FFmpegError) {
         guard track.kind == .audio else { throw .unsupported("decoding \(track.codecName) as audio") }
         self.track = track
         self.decoder = try Decoder(track, isStrict: false)
     }
 
-    /// What comes out for a coded run; often with the first nothing. Throws `.library` for damaged data, after which it can go on.
+    /// Decodes one coded run; the first often yields nothing. Throws `.library` for damaged data and can continue afterwards.
     package func decode(_ payload: ByteBuffer) throws(FFmpegError) -> [PCM] {
         guard payload.readableBytes <= Self.maxPayload else {
             throw .overLimit(field: "coded audio (bytes)", found: payload.readableBytes, max: Self.maxPayload)
         }
-        // An empty packet means the end to libav.
+        // libav reads an empty packet as the end.
         guard payload.readableBytes > 0 else { return [] }
         return try self.run(payload)
     }
 
-    /// What the decoder still held back. It can start anew afterwards.
+    /// Returns the samples that the decoder still holds. It can start anew afterwards.
     package func flush() throws(FFmpegError) -> [PCM] {
         defer { self.decoder.reset() }
         return try self.run(nil)
@@ -72,8 +72,8 @@ package final class AudioDecoder {
         return PCM(sampleRate: rate, planes: planes)
     }
 
-    /// Of decoded sound, 1.0 at full scale: damaged data can decode to anything, and libav's AAC encoder does not end with what is no number or
-    /// far too loud.
+    /// Limit for decoded samples; 1.0 is full scale. Damaged data can decode to anything, and libav's AAC encoder never returns from
+    /// NaN or far too loud samples.
     package static let loudest: Float = 4
 
     private static func tame(_ sample: Float) -> Float {

@@ -4,27 +4,27 @@ package import NIOCore
 
 /// Encodes audio to AAC-LC in runs of 1,024 samples, or to Opus in runs of 20 ms.
 ///
-/// Owned by one consumer, used on one thread at a time. What an encoder was given comes out ``priming`` samples late: the first run
-/// decodes to silence, of AAC entirely, of Opus in part.
+/// Owned by one consumer, used on one thread at a time. The output lags the input by ``priming`` samples: the first run decodes to
+/// silence, entirely for AAC, in part for Opus.
 package final class AudioEncoder {
     package enum Codec: String, Sendable, CaseIterable {
         case aac
-        /// By libopus, set for voices.
+        /// Encoded by libopus, tuned for voices.
         case opus
     }
 
     /// A raw data block or an Opus packet, for an RTMP message or a container.
     package struct Run: Sendable {
         package var payload: ByteBuffer
-        /// Of what was put in: the sample that this run begins with. The first is −``AudioEncoder/priming``.
+        /// The input sample that this run begins with. The first run has −``AudioEncoder/priming``.
         package var position: Int64
     }
 
     package let codec: Codec
-    /// Of a run, at the encoder's rate.
+    /// Samples of one run, at the encoder's rate.
     package let runSamples: Int
 
-    /// What comes out, with its AudioSpecificConfig or OpusHead.
+    /// The encoded track, with its AudioSpecificConfig or OpusHead.
     package let track: Track
     /// Samples.
     package let priming: Int
@@ -36,9 +36,9 @@ package final class AudioEncoder {
     private var isAtEnd = false
 
     /// - Parameters:
-    ///   - sampleRate: Hz, one of AAC's; 48,000 of Opus.
+    ///   - sampleRate: Hz, one of AAC's; 48,000 for Opus.
     ///   - channels: 1 or 2.
-    ///   - bitRate: bits per second, of all channels.
+    ///   - bitRate: bits per second, for all channels together.
     package init(codec: Codec = .aac, sampleRate: Int = 48_000, channels: Int, bitRate: Int) throws(FFmpegError) {
         Library.quiet
         guard (1...2).contains(channels) else { throw .overLimit(field: "channels to encode", found: channels, max: 2) }
@@ -49,7 +49,7 @@ package final class AudioEncoder {
         self.packet = try Packet()
         let context = try allocated(avcodec_alloc_context3(library), "avcodec_alloc_context3")
         do throws(FFmpegError) {
-            // libopus takes interleaved samples, the others take planes.
+            // libopus expects interleaved samples, the other encoders planes.
             context.pointee.sample_fmt = codec == .opus ? AV_SAMPLE_FMT_FLT : AV_SAMPLE_FMT_FLTP
             context.pointee.sample_rate = Int32(clamping: sampleRate)
             av_channel_layout_default(&context.pointee.ch_layout, Int32(channels))
@@ -78,19 +78,19 @@ package final class AudioEncoder {
         avcodec_free_context(&context)
     }
 
-    /// The track as a publisher's sequence header would tell it.
+    /// The track as a publisher's sequence header would describe it.
     private static func track(_ message: ByteBuffer) throws(FFmpegError) -> Track {
         let frame = try reading { () throws(MediaError) in try Frame(kind: .audio, timestamp: 0, payload: message) }
         return try Track(frame)
     }
 
-    /// The payload of the RTMP message that tells players what comes: the sequence header.
+    /// The payload of the RTMP sequence header.
     package var sequenceMessage: ByteBuffer { self.codec.message(self.track.extradata, isHeader: true) }
 
     /// The payload of the RTMP message that carries a run.
     package func message(_ run: Run) -> ByteBuffer { self.codec.message(run.payload, isHeader: false) }
 
-    /// Takes audio of the encoder's rate and channels; throws `.unsupported` for any other.
+    /// Encodes audio of the encoder's rate and channels; throws `.unsupported` for any other.
     package func encode(_ pcm: PCM) throws(FFmpegError) -> [Run] {
         guard pcm.sampleRate == self.pending.sampleRate, pcm.channels == self.pending.channels else {
             throw .unsupported("encoding \(pcm.channels) channels at \(pcm.sampleRate) Hz")
@@ -106,7 +106,7 @@ package final class AudioEncoder {
         return runs
     }
 
-    /// The rest, filled up with silence. Nothing can be encoded afterwards.
+    /// Encodes the rest, padded with silence. Nothing can be encoded afterwards.
     package func flush() throws(FFmpegError) -> [Run] {
         guard !self.isAtEnd else { return [] }
         self.isAtEnd = true
@@ -165,7 +165,7 @@ extension AudioEncoder.Codec {
     fileprivate var library: UnsafePointer<AVCodec>? {
         switch self {
         case .aac: avcodec_find_encoder_by_name("aac")
-        // libavcodec's own counts as an experiment, and knows nothing of voices.
+        // libavcodec's own encoder is marked experimental and has no voice mode.
         case .opus: avcodec_find_encoder_by_name("libopus")
         }
     }
@@ -173,17 +173,17 @@ extension AudioEncoder.Codec {
     fileprivate func configure(_ context: UnsafeMutablePointer<AVCodecContext>) throws(FFmpegError) {
         switch self {
         case .aac:
-            // Nearly twoloop's quality for half of its time.
+            // Nearly the quality of twoloop in half the time.
             try check(av_opt_set(context.pointee.priv_data, "aac_coder", "fast", 0), "av_opt_set (aac_coder)")
         case .opus:
             try check(av_opt_set(context.pointee.priv_data, "application", "voip", 0), "av_opt_set (application)")
             try check(av_opt_set(context.pointee.priv_data, "frame_duration", "20", 0), "av_opt_set (frame_duration)")
-            // From 10, the best, to half of it: voices sound the same, for half of the time.
+            // Half of 10, the best: voices sound the same in half the time.
             context.pointee.compression_level = 5
         }
     }
 
-    /// FLV 10.1 §E.4.2.1 (AAC: format 10, at 44 kHz, 16 bits, stereo, whatever it is); Enhanced RTMP v2, "Enhanced Audio".
+    /// FLV 10.1 §E.4.2.1 (AAC always says format 10, 44 kHz, 16 bits, stereo); Enhanced RTMP v2, "Enhanced Audio".
     fileprivate func message(_ body: ByteBuffer, isHeader: Bool) -> ByteBuffer {
         var message = ByteBuffer()
         switch self {

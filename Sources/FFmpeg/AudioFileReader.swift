@@ -2,15 +2,15 @@ internal import CFFmpeg
 internal import Media
 internal import NIOCore
 
-/// Reads the audio of a file or of the standard input, in any form that libav knows, as decoded runs.
+/// Reads and decodes the audio of a file or of the standard input, in any format that libav knows.
 ///
-/// Owned by one caller, used on one thread at a time; blocks on the disk or the pipe. It opens what it is told and nothing that a file
-/// refers to in other places.
+/// Owned by one caller, used on one thread at a time; blocks on the disk or the pipe. It opens only the given path, never a file that
+/// the media refers to.
 package final class AudioFileReader {
-    /// Hz, of what comes first; a run tells its own.
+    /// Hz, of the first run; later runs carry their own.
     package let sampleRate: Int
     package let channels: Int
-    /// Milliseconds, as the file says; nil of pipes and of formats that do not.
+    /// Milliseconds according to the file; nil for pipes and formats that do not say.
     package let durationMs: Int64?
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let decoder: UnsafeMutablePointer<AVCodecContext>
@@ -20,17 +20,17 @@ package final class AudioFileReader {
     private let maxSeconds: Int
     private var seconds = 0.0
     private var isAtEnd = false
-    /// Damaged pieces that were left out.
+    /// Damaged packets and frames that were skipped.
     package private(set) var damaged = 0
 
-    /// Of damaged pieces in a row after which a file is given up.
+    /// Damaged packets and frames, in all, after which reading fails.
     private static let maxDamaged = 1_000
 
     /// - Parameters:
     ///   - path: "-" is the standard input.
-    ///   - maxSeconds: of audio, after which `.overLimit` is thrown.
+    ///   - maxSeconds: of audio; reading more throws `.overLimit`.
     ///
-    /// Throws `.file` for what cannot be opened, `.library` for what is no media, `.unsupported` when there is no audio in it.
+    /// Throws `.file` when the path cannot be opened, `.library` when it is no media, `.unsupported` when it has no audio.
     package init(_ path: String, maxSeconds: Int = 86_400) throws(FFmpegError) {
         Library.quiet
         self.maxSeconds = max(1, maxSeconds)
@@ -65,18 +65,18 @@ package final class AudioFileReader {
     private static func open(_ path: String) throws(FFmpegError) -> UnsafeMutablePointer<AVFormatContext> {
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
-        // A playlist, or a reference within a file, could name anything: nothing but what is opened here can be.
+        // A playlist, or a reference inside a file, could name anything: forbid libav to open more than this.
         try check(av_dict_set(&options, "protocol_whitelist", "none", 0), "av_dict_set")
         var io: UnsafeMutablePointer<AVIOContext>?
-        // By protocol, so that a path with a colon is no other protocol's.
+        // The explicit protocol keeps a path with a colon from selecting another one.
         let opened = avio_open2(&io, path == "-" ? "pipe:0" : "file:" + path, AVIO_FLAG_READ, nil, nil)
-        // libav hands the system's error through, negative; its own are far below.
+        // libav passes on the system's error as −errno; its own codes are far below.
         if opened < 0, opened > -4_096 { throw .file(operation: "open", path: path, errno: -opened) }
         try check(opened, "open \(path)")
         var context = avformat_alloc_context()
         context?.pointee.pb = io
         context?.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        // When it fails, it frees the context and not the I/O.
+        // On failure it frees the context but not the I/O.
         let code = context == nil ? earshot_error_no_memory : avformat_open_input(&context, path, nil, &options)
         guard code >= 0, let context else {
             avio_closep(&io)
@@ -108,7 +108,7 @@ package final class AudioFileReader {
         return (index, decoder)
     }
 
-    /// The next run, of any length; nil at the end. Pieces that are damaged are left out and counted.
+    /// Returns the next run, of any length; nil at the end. Damaged packets and frames are skipped and counted.
     package func next() throws(FFmpegError) -> PCM? {
         while true {
             let code = avcodec_receive_frame(self.decoder, self.frame.pointer)
@@ -128,7 +128,7 @@ package final class AudioFileReader {
         }
     }
 
-    /// Gives the decoder the stream's next packet, or the end.
+    /// Sends the stream's next packet, or the end, to the decoder.
     private func feed() throws(FFmpegError) {
         while true {
             let code = av_read_frame(self.context, self.packet.pointer)
@@ -140,7 +140,7 @@ package final class AudioFileReader {
             }
             try check(code, "av_read_frame")
             defer { av_packet_unref(self.packet.pointer) }
-            // An empty packet means the end to a decoder.
+            // A decoder reads an empty packet as the end.
             guard self.packet.pointer.pointee.stream_index == self.index, self.packet.pointer.pointee.size > 0 else { continue }
             let sent = avcodec_send_packet(self.decoder, self.packet.pointer)
             if sent < 0 {

@@ -5,12 +5,12 @@ internal import NIOCore
 ///
 ///     | sync 11 bits | version UB[2] | layer UB[2] | no CRC UB[1] | bit rate UB[4] | rate UB[2] | padding, private | mode UB[2] | …
 ///
-/// FLV's own bits do not do: they cannot say 48 kHz.
+/// FLV's own bits are not enough: they cannot say 48 kHz.
 struct MPEGAudioHeader {
     /// Hz.
     let sampleRate: Int
     let channels: Int
-    /// In one frame.
+    /// Samples of one frame.
     let samples: Int
 
     init(_ frame: ByteBuffer) throws(MediaError) {
@@ -73,9 +73,9 @@ struct AC3Header {
     }
 }
 
-/// How long an Opus packet lasts, RFC 6716 §3.1 and §3.2.
+/// The duration of an Opus packet, RFC 6716 §3.1 and §3.2.
 enum OpusPacket {
-    /// At 48 kHz; nil for packets that are empty, cut short or longer than 120 ms.
+    /// Samples at 48 kHz; nil for packets that are empty, cut short or longer than 120 ms.
     static func samples(_ packet: ByteBuffer) -> Int? {
         guard let toc = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else { return nil }
         let config = Int(toc >> 3)
@@ -98,7 +98,7 @@ enum OpusPacket {
     }
 }
 
-/// How long a FLAC frame lasts, RFC 9639 §9.1.
+/// The duration of a FLAC frame, RFC 9639 §9.1.
 enum FLACFrame {
     static func samples(_ frame: ByteBuffer) -> Int? {
         let bytes = Array(frame.readableBytesView.prefix(16))
@@ -109,7 +109,7 @@ enum FLACFrame {
         case 2...5: return 144 << code
         case 8...15: return 1 << code
         case 6, 7:
-            // Behind the frame or sample number, which is coded like UTF-8.
+            // The size follows the frame or sample number, which is coded like UTF-8.
             let length = max(1, (~bytes[4]).leadingZeroBitCount)
             let offset = 4 + length
             guard bytes.count > offset + 1 else { return nil }

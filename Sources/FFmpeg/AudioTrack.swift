@@ -2,7 +2,7 @@ internal import Media
 internal import NIOCore
 
 extension Track {
-    /// From a sequence header's body, or from a first coded run of audio.
+    /// Reads a sequence header's body, or a first coded run of audio.
     init(_ codec: AudioCodec, _ body: ByteBuffer, _ frame: Frame) throws(FFmpegError) {
         self.init(kind: .audio, codec: .audio(codec))
         let format = try reading { () throws(MediaError) in try AudioFormat.from(tag: frame.payload) }
@@ -15,7 +15,7 @@ extension Track {
         case .mp3, .mp3At8k:
             let header = try reading { () throws(MediaError) in try MPEGAudioHeader(body) }
             (self.sampleRate, self.channels, self.samplesPerRun) = (header.sampleRate, header.channels, header.samples)
-            // The object type of the esds box: MPEG-1 audio, or MPEG-2's lower rates.
+            // The object type in the esds box: MPEG-1 audio, or MPEG-2 for its lower rates.
             self.codecsString = header.sampleRate > 24_000 ? "mp4a.6B" : "mp4a.69"
         case .ac3, .eac3:
             let header = try reading { () throws(MediaError) in try AC3Header(body) }
@@ -38,7 +38,7 @@ extension Track {
     private mutating func readAAC(_ body: ByteBuffer) throws(FFmpegError) {
         let config = try reading { () throws(MediaError) in try AudioSpecificConfig(body) }
         self.extradata = body
-        // Samples are counted at the core codec's rate: 1,024 a run, whatever SBR makes of them.
+        // Samples count at the core codec's rate: 1,024 a run, whatever SBR adds.
         self.sampleRate = config.coreSampleRate
         guard let channels = config.coreChannels else {
             throw .media(.invalid(field: "channelConfiguration", found: Int(config.channelConfiguration), expected: "1…7, 11, 12 or 14"))
@@ -48,8 +48,8 @@ extension Track {
         self.samplesPerRun = Self.samplesPerRun(config, body)
     }
 
-    /// frameLengthFlag (ISO/IEC 14496-3 §4.4.1): 960 in place of 1,024, 480 in place of 512. It stands right behind the channels where
-    /// nothing hierarchical comes in between; there, and for ELD, the long form is assumed.
+    /// Reads frameLengthFlag (ISO/IEC 14496-3 §4.4.1): 960 instead of 1,024, 480 instead of 512. It follows the channels unless
+    /// hierarchical signalling lies in between; there, and for ELD, this assumes the long form.
     private static func samplesPerRun(_ config: AudioSpecificConfig, _ body: ByteBuffer) -> Int {
         let isLowDelay = config.objectType == 23 || config.objectType == 39
         var bits = BitReader(Array(body.readableBytesView.prefix(8)))
@@ -80,7 +80,7 @@ extension Track {
     }
 
     private mutating func readFLAC(_ body: ByteBuffer) throws(FFmpegError) {
-        // RFC 9639 §8.2: 34 bytes, behind the marker and a block header when these are there. Other blocks are of no use.
+        // RFC 9639 §8.2: 34 bytes, after the marker and a block header when those are present. Other blocks are not needed.
         let offset = body.readableBytes == 34 ? 0 : 8
         guard let block = body.getBytes(at: body.readerIndex + offset, length: 34) else {
             throw .media(.truncated(field: "FLAC STREAMINFO", needed: 34, available: max(0, body.readableBytes - offset)))
@@ -89,7 +89,7 @@ extension Track {
         self.codecsString = "fLaC"
     }
 
-    /// Samples at ``sampleRate`` that a coded run decodes to; nil when its header cannot be read.
+    /// The number of samples at ``sampleRate`` in a coded run; nil when its header cannot be read.
     func samples(in payload: ByteBuffer) -> Int? {
         if let samplesPerRun { return samplesPerRun }
         switch self.codec {
@@ -100,7 +100,7 @@ extension Track {
         }
     }
 
-    /// Audio that players of HTTP streams do not take as it is, or no MP4 without its first frame: through an `AudioTranscoder` first.
+    /// Whether the audio must pass an `AudioTranscoder` first. HTTP players reject such codecs, or MP4 needs their first frame.
     package var needsTranscode: Bool {
         switch self.codec {
         case .audio(.speex), .audio(.g711ALaw), .audio(.g711MuLaw), .audio(.ac3), .audio(.eac3): true
@@ -110,12 +110,12 @@ extension Track {
         }
     }
 
-    /// Whether a container takes this track as it is.
+    /// Whether a container accepts this track unchanged.
     package func isSupported(in format: FragmentMuxer.Format) -> Bool {
         switch (self.codec, format) {
         case (.video(.avc), _), (.video(.hevc), _), (.video(.av1), .fmp4): true
         case (.audio(.aac), _), (.audio(.mp3), _), (.audio(.mp3At8k), _), (.audio(.opus), _), (.audio(.flac), .fmp4): true
-        // Their boxes are made from a first packet, which an empty moov cannot wait for.
+        // Their MP4 boxes need a first packet, for which an empty moov cannot wait.
         case (.audio(.ac3), .mpegTS), (.audio(.eac3), .mpegTS): true
         default: false
         }

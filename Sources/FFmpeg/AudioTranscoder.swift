@@ -1,17 +1,17 @@
 internal import Media
 
-/// Turns a legacy codec's audio into AAC-LC at 48 kHz with times that go on evenly: one per stream, for all its outputs.
+/// Transcodes legacy audio to AAC-LC at 48 kHz with continuous times; one per stream, for all its outputs.
 ///
-/// Owned by one consumer of a stream, used on one thread at a time. What the publisher left out becomes silence; after
-/// ``maxSilenceMs`` of nothing the times take a step instead.
+/// Owned by one consumer of a stream, used on one thread at a time. Gaps in the publisher's audio become silence; above
+/// ``maxSilenceMs`` the times jump instead.
 package final class AudioTranscoder {
-    /// Milliseconds of silence that are made where audio is missing; above that nothing is.
+    /// The longest gap, in milliseconds, that is filled with silence.
     package static let maxSilenceMs: Int64 = 5_000
     private static let sampleRate = 48_000
 
     /// The AAC track.
     package let track: Track
-    /// Coded runs that could not be decoded and were replaced by silence.
+    /// Coded runs that failed to decode and became silence.
     package private(set) var damaged = 0
     private let source: Track
     private let bitRate: Int
@@ -19,7 +19,7 @@ package final class AudioTranscoder {
     private let resampler: Resampler
     private var encoder: AudioEncoder
     private var clock: AudioClock
-    /// Of the stream's timeline, in samples at 48 kHz: where the encoder's first sample is, and where the next one will be.
+    /// Positions of the encoder's first and next sample on the stream's timeline, in samples at 48 kHz.
     private var base: Int64?
     private var next: Int64 = 0
 
@@ -35,7 +35,7 @@ package final class AudioTranscoder {
         self.clock = AudioClock(sampleRate: Self.sampleRate, toleranceMs: 60)
     }
 
-    /// AAC for a coded run; of another kind of sample nothing. Damaged runs are counted and become silence when the next one comes.
+    /// Transcodes a coded run of audio; other samples yield nothing. Damaged runs are counted and become silence when the next one arrives.
     package func transcode(_ sample: Sample) throws(FFmpegError) -> [Sample] {
         guard sample.kind == .audio else { return [] }
         let runs: [PCM]
@@ -48,7 +48,7 @@ package final class AudioTranscoder {
         var output: [Sample] = []
         var ms = sample.pts
         for run in runs {
-            // Of several runs in one message, the second starts where the first ends.
+            // When one message holds several runs, each starts where the one before ends.
             let start = ms
             ms += Int64(run.count) * 1_000 / Int64(max(1, run.sampleRate))
             let pcm = try self.resampler.convert(run)
@@ -57,7 +57,7 @@ package final class AudioTranscoder {
         return output
     }
 
-    /// The rest, when the stream ends. Nothing can be transcoded afterwards.
+    /// Encodes the rest when the stream ends. Nothing can be transcoded afterwards.
     package func flush() throws(FFmpegError) -> [Sample] {
         self.samples(try self.encoder.flush())
     }
@@ -72,7 +72,7 @@ package final class AudioTranscoder {
         }
         let missing = time - self.next
         if missing > Self.maxSilenceMs * Int64(Self.sampleRate) / 1_000 {
-            // What is in the encoder ends here, and a new one starts there.
+            // The current encoder ends before the gap; a new one starts after it.
             output = self.samples(try self.encoder.flush())
             self.encoder = try AudioEncoder(sampleRate: Self.sampleRate, channels: pcm.channels, bitRate: self.bitRate)
             self.base = time
@@ -82,7 +82,7 @@ package final class AudioTranscoder {
             output = self.samples(try self.encoder.encode(silence))
             self.next = time
         } else if missing < 0 {
-            // The clock slows down to the timestamps: a few samples less.
+            // The clock slows down to the timestamps: drop a few samples.
             pcm.dropFirst(Int(min(-missing, Int64(pcm.count))))
         }
         self.next += Int64(pcm.count)
@@ -92,7 +92,7 @@ package final class AudioTranscoder {
     private func samples(_ runs: [AudioEncoder.Run]) -> [Sample] {
         guard let base = self.base else { return [] }
         return runs.compactMap { run in
-            // Before the first sample there is only the encoder's priming.
+            // Runs before the first sample hold only the encoder's priming.
             guard run.position >= 0 else { return nil }
             let ms = AudioClock.scale(base + run.position, 1_000, Int64(Self.sampleRate))
             return Sample(kind: .audio, dts: ms, pts: ms, isKeyframe: true, payload: run.payload)

@@ -3,7 +3,7 @@ internal import Media
 internal import NIOCore
 
 extension Track {
-    /// libav's name for the codec; nil for what nothing here reads or writes.
+    /// libav's id of the codec; nil for codecs that this module neither reads nor writes.
     var codecID: AVCodecID? {
         switch self.codec {
         case .video(.avc): AV_CODEC_ID_H264
@@ -20,7 +20,7 @@ extension Track {
         case .audio(.g711ALaw): AV_CODEC_ID_PCM_ALAW
         case .audio(.g711MuLaw): AV_CODEC_ID_PCM_MULAW
         case .audio(.adpcm): AV_CODEC_ID_ADPCM_SWF
-        // The encoder's machine (format 0) is taken to be little-endian, as all are that still send this.
+        // Format 0 has the encoder's byte order: assume little-endian, as all machines are that still send it.
         case .audio(.linearPCM), .audio(.linearPCMPlatform): self.bitsPerSample == 8 ? AV_CODEC_ID_PCM_U8 : AV_CODEC_ID_PCM_S16LE
         default: nil
         }
@@ -40,7 +40,7 @@ extension Track {
             av_channel_layout_default(&parameters.pointee.ch_layout, Int32(self.channels))
         }
         guard self.extradata.readableBytes > 0 else { return }
-        // avformat_free_context and avcodec_parameters_free free it.
+        // avformat_free_context and avcodec_parameters_free free this memory.
         let memory = try allocated(av_mallocz(self.extradata.readableBytes + Int(earshot_input_padding)), "av_mallocz")
         self.extradata.withUnsafeReadableBytes { source in
             UnsafeMutableRawBufferPointer(start: memory, count: source.count).copyMemory(from: source)

@@ -1,9 +1,9 @@
 internal import Media
 internal import NIOCore
 
-/// Codec strings as RFC 6381 §3.3 wants them in `codecs=`: what MediaSource and HLS's CODECS attribute are asked with.
+/// Codec strings of RFC 6381 §3.3 for `codecs=`, as used by MediaSource and HLS's CODECS attribute.
 enum CodecsString {
-    /// `configuration` is the record that the sequence header brings; it has been parsed before, so its fixed part is there.
+    /// `configuration` is the sequence header's record; it was parsed before, so its fixed part is present.
     static func video(_ codec: VideoCodec, _ configuration: ByteBuffer) -> String {
         let bytes = Array(configuration.readableBytesView.prefix(13))
         switch codec {
@@ -41,7 +41,7 @@ enum CodecsString {
         return parts.joined(separator: ".")
     }
 
-    /// The object type with which AAC's signalling starts: 2 LC, 5 HE, 29 HE v2.
+    /// AAC's codec string, by the object type that the signalling starts with: 2 LC, 5 HE, 29 HE v2.
     static func aac(_ config: AudioSpecificConfig) -> String {
         "mp4a.40.\(config.hasPS ? 29 : config.hasSBR ? 5 : Int(config.objectType))"
     }

@@ -8,10 +8,10 @@ final class Decoder {
     private let packet: Packet
     private let frame: MediaFrame
 
-    /// Pixels of a picture that is decoded: above H.264's and H.265's highest levels (35.6 million). The memory of one is 1.5 bytes each.
+    /// The most pixels a picture may have: above H.264's and H.265's highest levels (35.6 million). Each takes 1.5 bytes of memory.
     static let maxPixels: Int64 = 1 << 26
 
-    /// `isStrict`: damage is an error, in place of a picture with what could be guessed.
+    /// With `isStrict`, damage is an error; otherwise the decoder guesses the missing parts of a picture.
     init(_ track: Track, isStrict: Bool) throws(FFmpegError) {
         Library.quiet
         guard let id = track.codecID, let codec = avcodec_find_decoder(id) else { throw .unsupported("decoding \(track.codecName)") }
@@ -39,7 +39,7 @@ final class Decoder {
         try check(avcodec_parameters_to_context(context, filled), "avcodec_parameters_to_context")
     }
 
-    /// Gives coded data to the decoder; nil tells it that there is no more. Every frame that comes out is lent to `body`.
+    /// Sends coded data to the decoder; nil marks the end. `body` borrows every frame that comes out.
     func decode(_ payload: ByteBuffer?, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> Void) throws(FFmpegError) {
         if let payload {
             try self.packet.fill(payload)
@@ -58,6 +58,6 @@ final class Decoder {
         }
     }
 
-    /// Makes it fit for new data, after an end or a gap.
+    /// Prepares the decoder for new data, after an end or a gap.
     func reset() { avcodec_flush_buffers(self.context) }
 }

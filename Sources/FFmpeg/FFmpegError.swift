@@ -1,22 +1,22 @@
 internal import CFFmpeg
 package import Media
 
-/// What failed in a container, a codec or a file of media, and with what.
+/// A failure in a container, a codec or a media file, with its cause.
 ///
-/// Scope: the object that threw. What was written before stands.
+/// Scope: the object that threw. Data written before remains.
 package enum FFmpegError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// A call into libav; the text is av_strerror's.
+    /// A failed call into libav, with av_strerror's text.
     case library(operation: String, code: Int32, text: String)
-    /// A header or a frame that breaks its specification; names the field.
+    /// A header or frame that violates its specification; names the field.
     case media(MediaError)
-    /// Sound media that has no place where it was to go: "FLAC in MPEG-TS".
+    /// Sound media that its destination cannot hold: "FLAC in MPEG-TS".
     case unsupported(String)
     case overLimit(field: String, found: Int, max: Int)
-    /// A sample's time is too far from that of its track's sample before to be laid out behind it. Milliseconds.
+    /// A sample's time is too far from its track's previous sample to follow it. Milliseconds.
     case timestampJump(kind: Frame.Kind, fromMs: Int64, toMs: Int64)
-    /// A system call on a file.
+    /// A failed system call on a file.
     case file(operation: String, path: String, errno: Int32)
-    /// Whoever asked for it wanted it no more.
+    /// The caller gave up the operation.
     case cancelled
 
     package var description: String {
@@ -41,14 +41,14 @@ package enum FFmpegError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Gives back what a libav call returned, unless that is an error.
+/// Returns the result of a libav call, or throws when it is an error.
 @discardableResult
 func check(_ code: Int32, _ operation: @autoclosure () -> String) throws(FFmpegError) -> Int32 {
     guard code < 0 else { return code }
     throw .library(operation: operation(), code: code, text: FFmpegError.text(code))
 }
 
-/// Gives back what a libav call allocated, unless it had no memory.
+/// Returns the result of a libav allocation, or throws when there was no memory.
 func allocated<Pointer>(_ pointer: Pointer?, _ operation: @autoclosure () -> String) throws(FFmpegError) -> Pointer {
     guard let pointer else {
         throw .library(operation: operation(), code: earshot_error_no_memory, text: FFmpegError.text(earshot_error_no_memory))
@@ -56,7 +56,7 @@ func allocated<Pointer>(_ pointer: Pointer?, _ operation: @autoclosure () -> Str
     return pointer
 }
 
-/// Runs what throws `MediaError`, as an `FFmpegError`.
+/// Runs `body` and wraps its `MediaError` into an `FFmpegError`.
 func reading<Result>(_ body: () throws(MediaError) -> Result) throws(FFmpegError) -> Result {
     do throws(MediaError) {
         return try body()
@@ -65,8 +65,8 @@ func reading<Result>(_ body: () throws(MediaError) -> Result) throws(FFmpegError
     }
 }
 
-/// What is set once for the whole process.
+/// Settings for the whole process, made once.
 enum Library {
-    /// libav writes to the standard error by itself; all that matters comes back as an error here.
+    /// Stops libav from writing to the standard error; all that matters is returned as an error.
     static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
 }

@@ -9,7 +9,7 @@ final class FileOutput {
     init(_ path: String, _ watch: MP4Finisher.Watch) throws(FFmpegError) {
         self.path = path
         var context: UnsafeMutablePointer<AVFormatContext>?
-        // By protocol, so that a path with a colon is no other protocol's.
+        // The explicit protocol keeps a path with a colon from selecting another one.
         let url = "file:" + path
         try check(avformat_alloc_output_context2(&context, nil, "mp4", url), "avformat_alloc_output_context2")
         self.context = try allocated(context, "avformat_alloc_output_context2")
@@ -19,7 +19,7 @@ final class FileOutput {
                 return Unmanaged<MP4Finisher.Watch>.fromOpaque(opaque).takeUnretainedValue().goesOn() ? 0 : 1
             },
             opaque: Unmanaged.passUnretained(watch).toOpaque())
-        // The index is put in front by reading the file once more, through the context's own callback.
+        // libavformat reads the file once more to move the index to the front; this second pass uses the context's own callback.
         self.context.pointee.interrupt_callback = interrupt
         self.context.pointee.flags |= AVFMT_FLAG_BITEXACT
         self.context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL
@@ -61,7 +61,7 @@ final class FileOutput {
         try self.checkFile(avio_closep(&self.context.pointee.pb), "write")
     }
 
-    /// libav hands the system's error through, negative.
+    /// Checks a result; libav passes on the system's error as −errno.
     private func checkFile(_ code: Int32, _ operation: String) throws(FFmpegError) {
         guard code < 0 else { return }
         if code > -4_096 { throw .file(operation: operation, path: self.path, errno: -code) }

@@ -1,22 +1,22 @@
 internal import Glibc
 package import NIOCore
 
-/// A recording as it comes: an MP4 file to which whole fragments are appended.
+/// A recording in progress: an MP4 file to which whole fragments are appended.
 ///
-/// Owned by one recorder, used on one thread at a time; all calls block on the disk. What was appended is in the file even when this
-/// process is killed the next moment, and after a loss of power up to the last sync. A fragment that could not be written whole is taken
-/// away again, so that the file always ends with a whole one, and more can be appended when there is room again.
+/// Owned by one recorder, used on one thread at a time; all calls block on the disk. Appended fragments survive a kill of this process
+/// at once, and a power loss up to the last sync. A partly written fragment is cut off again, so the file always ends with a whole one
+/// and can grow further when there is room.
 package final class FragmentFile {
     /// When written bytes are forced to the disk.
     package enum Sync: Sendable, Hashable {
-        /// Whenever the kernel likes: about half a minute.
+        /// Left to the kernel: after about half a minute.
         case never
         case everyFragment
         case everyMs(Int64)
     }
 
     package let path: String
-    /// Of whole fragments, and of the initialization segment.
+    /// Bytes of the whole fragments and the initialization segment.
     package private(set) var bytes: Int64 = 0
     package private(set) var fragments = 0
     private let policy: Sync
@@ -25,7 +25,7 @@ package final class FragmentFile {
     /// Bytes that are known to be on the disk.
     private var synced: Int64 = 0
 
-    /// Makes the file, which must not exist, readable by owner and group. Throws `.file`; no file stays behind then.
+    /// Creates the file, which must not exist, readable by owner and group. Throws `.file` and leaves no file behind then.
     package init(path: String, initialization: ByteBuffer, sync policy: Sync) throws(FFmpegError) {
         self.path = path
         self.policy = policy
@@ -49,8 +49,7 @@ package final class FragmentFile {
 
     /// Appends a fragment and syncs as the policy says; `nowMs` is any clock's time in milliseconds.
     ///
-    /// Throws `.file` with operation "write" (the file is as before), or "sync" (the fragment is in the file, and nobody knows whether it
-    /// is on the disk).
+    /// Throws `.file` with operation "write" (the file is as before), or "sync" (the fragment is in the file, but may not be on the disk).
     package func append(_ fragment: ByteBuffer, nowMs: Int64) throws(FFmpegError) {
         try self.write(fragment)
         self.fragments += 1
@@ -68,14 +67,14 @@ package final class FragmentFile {
         }
     }
 
-    /// Forces to the disk what is not there yet.
+    /// Forces pending bytes to the disk.
     package func sync() throws(FFmpegError) {
         guard self.synced < self.bytes else { return }
         guard fdatasync(self.descriptor) == 0 else { throw .file(operation: "sync", path: self.path, errno: errno) }
         self.synced = self.bytes
     }
 
-    /// Syncs, unless the policy is never to, and closes. Afterwards nothing can be appended.
+    /// Syncs, unless the policy is `.never`, and closes. Nothing can be appended afterwards.
     package func close() throws(FFmpegError) {
         guard self.descriptor >= 0 else { return }
         defer {
@@ -88,7 +87,7 @@ package final class FragmentFile {
     private func write(_ buffer: ByteBuffer) throws(FFmpegError) {
         let code = buffer.withUnsafeReadableBytes { Self.write($0, to: self.descriptor) }
         guard code == 0 else {
-            // Whatever part got in: readers end at a half fragment, and what came behind it would be lost to them.
+            // Cut off a partial write: readers stop at half a fragment and would lose everything after it.
             _ = ftruncate(self.descriptor, off_t(self.bytes))
             lseek(self.descriptor, off_t(self.bytes), SEEK_SET)
             throw .file(operation: "write", path: self.path, errno: code)
@@ -96,7 +95,7 @@ package final class FragmentFile {
         self.bytes += Int64(buffer.readableBytes)
     }
 
-    /// 0, or the errno that stopped it.
+    /// Returns 0, or the errno of the failed write.
     private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -111,15 +110,15 @@ package final class FragmentFile {
     }
 }
 
-/// Calls that more than one kind of file needs.
+/// Calls shared by several kinds of file.
 enum FileSystem {
-    /// A file's name is in its directory, which has to reach the disk too.
+    /// Syncs the directory of `path`, which holds the file's name.
     static func syncDirectory(of path: String) throws(FFmpegError) {
         let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(operation: "open", path: directory, errno: errno) }
         defer { close(descriptor) }
-        // Some file systems know no such thing for directories: EINVAL.
+        // Some file systems cannot sync directories: EINVAL.
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw .file(operation: "sync", path: directory, errno: errno) }
     }
 

@@ -2,11 +2,11 @@ internal import CFFmpeg
 internal import Media
 package import NIOCore
 
-/// Writes samples into fragmented MP4 or MPEG-TS in memory, piece by piece.
+/// Muxes samples into fragmented MP4 or MPEG-TS in memory, fragment by fragment.
 ///
-/// Owned by one consumer of a stream, used on one thread at a time. Video runs on a clock of 90 kHz, audio on its sample rate. Decode and
-/// presentation times are the stream's minus the origin, so there are no edit lists and no negative composition offsets: FFmpeg's demuxer
-/// would show the latter late. Times that do not rise are moved up; see ``adjustedTimestamps``.
+/// Owned by one consumer of a stream, used on one thread at a time. Video runs on a 90 kHz clock, audio on its sample rate. Decode and
+/// presentation times are the stream's minus the origin, so there are no edit lists and no negative composition offsets, which FFmpeg's
+/// demuxer would show late. Times that do not rise are moved up; see ``adjustedTimestamps``.
 package final class FragmentMuxer {
     package enum Format: Sendable, Hashable {
         /// ISO base media: an initialization segment, then pairs of moof and mdat (CMAF chunks, MediaSource's byte stream).
@@ -16,20 +16,20 @@ package final class FragmentMuxer {
 
     package let tracks: [Track]
     package let format: Format
-    /// ftyp and moov. Empty of MPEG-TS, whose pieces carry all there is to know.
+    /// ftyp and moov. Empty for MPEG-TS, whose fragments carry their own tables.
     package let initialization: ByteBuffer
     /// The number of the next fragment.
     package private(set) var nextSequenceNumber: UInt32
-    /// Samples that libavformat did not take.
+    /// Samples that libavformat rejected.
     package private(set) var lostSamples = 0
     private let output: Output
     private let packet: Packet
     private var lanes: [Lane]
     /// Bytes.
     private let maxPendingBytes: Int
-    /// Payload bytes that were written since the last flush.
+    /// Payload bytes written since the last flush.
     package private(set) var pendingBytes = 0
-    /// Where on libavformat's own timeline the next fragment of each track starts. Ticks.
+    /// The start of each track's next fragment on libavformat's own timeline. Ticks.
     private var written: [Int64]
 
     private static let videoTimescale: Int64 = 90_000
@@ -38,11 +38,11 @@ package final class FragmentMuxer {
 
     /// - Parameters:
     ///   - tracks: at most one video and one audio track; at least one.
-    ///   - originMs: the moment of the stream's timeline that is the container's 0.
+    ///   - originMs: the moment of the stream's timeline that becomes the container's 0.
     ///   - maxPendingBytes: of payload, in one fragment.
-    ///   - outlivesTracks: readers may go on with fragments of a muxer behind this one that has another kind of track as well.
+    ///   - outlivesTracks: readers may continue with a later muxer's fragments, which also have the other kind of track.
     ///
-    /// Throws `.unsupported` for codecs that the container does not take.
+    /// Throws `.unsupported` for codecs that the container cannot hold.
     package init(
         tracks: [Track], format: Format = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1, maxPendingBytes: Int = 64 << 20,
         outlivesTracks: Bool = false
@@ -71,7 +71,7 @@ package final class FragmentMuxer {
         context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL
         switch format {
         case .fmp4:
-            // What is in an FLV stream is what MP4 wants: no conversion by libavformat's own guess.
+            // FLV samples already have MP4's form: keep libavformat from converting by its own guess.
             context.pointee.flags &= ~AVFMT_FLAG_AUTO_BSF
             try self.output.writeHeader([
                 ("movflags", "frag_custom+empty_moov+default_base_moof+skip_trailer"), ("use_editlist", "0"),
@@ -79,7 +79,7 @@ package final class FragmentMuxer {
                 ("video_track_timescale", String(Self.videoTimescale)),
             ])
         case .mpegTS:
-            // Half a second and more of buffer between clock and decoder, as ffmpeg's own HLS has it; constant, so pieces stay continuous.
+            // Over half a second of buffer between clock and decoder, like ffmpeg's own HLS; constant, so fragments stay continuous.
             context.pointee.max_delay = 700_000
             try self.output.writeHeader([("pat_period", "3600"), ("sdt_period", "3600")])
         }
@@ -103,12 +103,12 @@ package final class FragmentMuxer {
         stream.pointee.id = Self.id(of: track, format)
         try track.fill(parameters)
         stream.pointee.time_base = AVRational(num: 1, den: track.kind == .video ? Int32(Self.videoTimescale) : Int32(track.sampleRate))
-        // Apple's players take hvc1 alone: parameter sets in the header, not in the samples.
+        // Apple's players accept only hvc1: parameter sets in the header, not in the samples.
         if track.codec == .video(.hevc), format == .fmp4 { parameters.pointee.codec_tag = earshot_tag_hvc1 }
     }
 
-    /// The track's id in MP4, its PID in MPEG-TS: one for each kind of media, whether the other is there or not. A player that goes on with
-    /// what it knew when tracks come or go so never takes pictures for sound.
+    /// The track's id in MP4, its PID in MPEG-TS: fixed per kind of media, even when the other kind is absent. A player that keeps its
+    /// old state when tracks come or go never confuses pictures with sound.
     private static func id(of track: Track, _ format: Format) -> Int32 {
         switch format {
         case .fmp4: track.kind == .video ? Self.videoID : Self.audioID
@@ -119,7 +119,7 @@ package final class FragmentMuxer {
     /// "avc1.64001f,mp4a.40.2": RFC 6381, for HLS's CODECS attribute.
     package var codecsString: String { self.tracks.map(\.codecsString).filter { !$0.isEmpty }.joined(separator: ",") }
 
-    /// What MediaSource's `addSourceBuffer` is called with, and the Content-Type.
+    /// The type for MediaSource's `addSourceBuffer` and for Content-Type.
     package var mimeType: String {
         switch self.format {
         case .fmp4: "\(self.tracks.contains { $0.kind == .video } ? "video" : "audio")/mp4; codecs=\"\(self.codecsString)\""
@@ -127,20 +127,21 @@ package final class FragmentMuxer {
         }
     }
 
-    /// Decode or presentation times that had to be moved because they did not rise, were before the origin or made no sense.
+    /// Decode and presentation times that were moved: not rising, before the origin, or implausible.
     package var adjustedTimestamps: Int { self.lanes.reduce(0) { $0 + $1.adjusted } }
 
-    /// Milliseconds that pictures last at least, of late; nil before three have come.
+    /// The shortest recent duration of a picture in milliseconds; nil before three have arrived.
     package var pictureMs: Int64? { self.lanes.first { $0.track.kind == .video }?.pictureMs }
 
-    /// Whether a flush would give something.
+    /// Whether a flush would return nothing.
     package var isEmpty: Bool { self.lanes.allSatisfy(\.isEmpty) }
 
-    /// Adds a sample behind those of its track; of a kind that has no track here it is ignored.
+    /// Adds a sample to its track; samples of a kind without a track are ignored.
     ///
-    /// Throws `.timestampJump` for one that is over 60 s ahead of its track's last in this fragment (flush and write it again, or begin a
-    /// discontinuity) or over 10 s behind (make a new muxer), `.overLimit` when the fragment grows too large: nothing was taken then.
-    /// `.library` when libavformat does not take the track's sample before this one, which is lost and counted; the muxer can go on.
+    /// Throws `.timestampJump` for a sample over 60 s ahead of its track's last in this fragment (flush and write it again, or begin a
+    /// discontinuity) or over 10 s behind it (make a new muxer), `.overLimit` when the fragment grows too large; neither adds the
+    /// sample. Throws `.library` when libavformat rejects the track's previous sample, which is lost and counted; the muxer can
+    /// continue.
     package func write(_ sample: Sample) throws(FFmpegError) {
         guard let index = self.tracks.firstIndex(where: { $0.kind == sample.kind }), sample.payload.readableBytes > 0 else { return }
         try self.lanes[index].judge(sample)
@@ -156,16 +157,16 @@ package final class FragmentMuxer {
         }
     }
 
-    /// Ends the fragment and gives it out; nil when nothing was written since the last.
+    /// Ends the fragment and returns it; nil when nothing was written since the last.
     ///
     /// - Parameters:
-    ///   - next: the sample that will be written first behind this fragment. Its decode time ends its track's last sample here; without it
-    ///     the last sample is as long as the codec says (audio) or as the one before it (video).
-    ///   - keepsPicture: the newest picture goes into the next fragment, when it is known how long it lasts.
+    ///   - next: the first sample of the next fragment. If it is video, its decode time ends the last picture here; otherwise the last
+    ///     sample lasts as long as the codec says (audio) or as the one before it (video).
+    ///   - keepsPicture: the newest picture moves to the next fragment, where its duration will be known.
     package func flush(before next: Sample? = nil, keepsPicture: Bool = false) throws(FFmpegError) -> Fragment? {
         guard !self.isEmpty else { return nil }
         for index in self.lanes.indices where !keepsPicture || self.tracks[index].kind != .video {
-            // A step of audio is the codec's, whatever the milliseconds say: the clock keeps it free of gaps.
+            // Audio advances by the codec's run length, whatever the milliseconds say: the clock avoids gaps.
             let until = next.flatMap {
                 $0.kind == self.tracks[index].kind && $0.kind == .video ? self.lanes[index].ticks(ofMs: $0.dts) : nil
             }
@@ -173,7 +174,7 @@ package final class FragmentMuxer {
             do throws(FFmpegError) {
                 try self.put(placed, duration, index)
             } catch {
-                // One sample that libavformat does not take is no reason to lose the others.
+                // One rejected sample is no reason to lose the others.
                 self.lostSamples += 1
             }
         }
@@ -222,8 +223,8 @@ package final class FragmentMuxer {
         packet.pointee.flags = placed.isKeyframe ? AV_PKT_FLAG_KEY : 0
         switch self.format {
         case .fmp4:
-            // libavformat's fragments follow each other without gap or overlap, which it would mend in its own way; the real decode time
-            // is put in afterwards.
+            // libavformat closes gaps and overlaps between fragments in its own way, so it gets gapless times; the real decode time is
+            // patched in afterwards.
             let lane = self.lanes[index]
             packet.pointee.dts = placed.dts - (lane.first?.dts ?? placed.dts) + self.written[index]
         case .mpegTS:

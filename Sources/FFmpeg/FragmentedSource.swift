@@ -2,18 +2,18 @@ internal import CFFmpeg
 internal import Glibc
 internal import Media
 
-/// A fragmented MP4 file for reading, up to the end of its last whole fragment.
+/// Reads a fragmented MP4 file up to the end of its last whole fragment.
 ///
 /// Owned by a finisher, used on one thread; blocks on the disk.
 final class FragmentedSource {
     let context: UnsafeMutablePointer<AVFormatContext>
-    /// Bytes up to the end of the last whole fragment, and of the file.
+    /// Bytes up to the end of the last whole fragment, and of the whole file.
     let wholeBytes: Int64
     let fileBytes: Int64
     private let io: UnsafeMutablePointer<AVIOContext>
     private let file: File
 
-    /// libav holds it unretained, for as long as the source lives.
+    /// The descriptor with its position; libav holds it unretained, for as long as the source lives.
     private final class File {
         let descriptor: CInt
         var end: Int64 = 0
@@ -82,9 +82,9 @@ final class FragmentedSource {
         }
         var context = avformat_alloc_context()
         context?.pointee.pb = io
-        // The file says it all: nothing has to be guessed from the coded data.
+        // The file is complete: nothing has to be guessed from the coded data.
         context?.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN | AVFMT_FLAG_CUSTOM_IO
-        // When it fails, it frees the context and not the I/O.
+        // On failure it frees the context but not the I/O.
         let code = avformat_open_input(&context, nil, av_find_input_format("mp4"), nil)
         guard code >= 0, let context else {
             Self.free(io)
@@ -106,10 +106,10 @@ final class FragmentedSource {
         avio_context_free(&io)
     }
 
-    /// Bytes that have been read, about.
+    /// Bytes read so far, roughly.
     var position: Int64 { min(self.file.position, self.wholeBytes) }
 
-    /// Walks the boxes at the top (ISO/IEC 14496-12 §4.2): only what ends with a whole mdat counts.
+    /// Walks the top-level boxes (ISO/IEC 14496-12 §4.2): a fragment counts once its mdat is whole.
     private static func endOfLastFragment(_ descriptor: CInt, size: Int64, _ path: String) throws(FFmpegError) -> Int64 {
         var offset: Int64 = 0
         var end: Int64 = 0
@@ -125,7 +125,7 @@ final class FragmentedSource {
             let number = { (range: Range<Int>) in header[range].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
             var length = number(0..<4)
             if length == 1 { length = got == 16 ? number(8..<16) : 0 }
-            // 0 is "to the end of the file", which no fragment of ours says; so is anything below a header.
+            // 0 means "to the end of the file", which our fragments never say; lengths below a header are invalid too.
             guard length >= 8, length <= UInt64(size - offset) else { break }
             offset += Int64(length)
             switch String(decoding: header[4..<8], as: UTF8.self) {

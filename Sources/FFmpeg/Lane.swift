@@ -1,9 +1,9 @@
 internal import Media
 internal import NIOCore
 
-/// One track's samples on their way into a muxer: puts them on the track's clock, in strictly rising order, and tells how long each lasts.
+/// Places one track's samples on its clock, in strictly rising order, and finds their durations.
 ///
-/// A plain value, owned by a `FragmentMuxer`. The newest sample is held back until the one behind it, or a flush, tells its duration.
+/// A plain value, owned by a `FragmentMuxer`. It holds the newest sample back until the next one, or a flush, determines its duration.
 struct Lane {
     /// A sample on the track's clock.
     struct Placed {
@@ -11,17 +11,17 @@ struct Lane {
         /// Ticks of the track's timescale since the origin.
         var dts: Int64
         var pts: Int64
-        /// What the codec says a sample lasts; nil of video.
+        /// The duration according to the codec; nil for video.
         var nominal: Int64?
-        /// Milliseconds on the stream's timeline, as they came.
+        /// Milliseconds on the stream's timeline, unchanged.
         var ms: Int64
         var isKeyframe: Bool
     }
 
-    /// Milliseconds. A step back that is more than encoders' disorder; a composition time that no encoder has.
+    /// Milliseconds. A larger step back is more than encoders' disorder; a larger composition time has no encoder.
     static let maxStepBackMs: Int64 = 10_000
     static let maxCompositionMs: Int64 = 10_000
-    /// Milliseconds. A step forward inside one fragment that is no pause any more.
+    /// Milliseconds. A larger step forward inside one fragment is no mere pause.
     static let maxStepForwardMs: Int64 = 60_000
 
     let track: Track
@@ -33,17 +33,17 @@ struct Lane {
     private(set) var held: Placed?
     private var lastTicks: Int64?
     private var lastMs: Int64?
-    /// Ticks; of video.
+    /// The duration of the last picture, in ticks.
     private var lastDuration: Int64
-    /// Between the last two pictures, and the shorter of that and the one before. Ticks.
+    /// The step between the last two pictures, and the shorter of the last two steps. Ticks.
     private var lastStep: Int64?
     private var shortestStep: Int64?
-    /// Of audio, in the last run whose header could be read.
+    /// Samples of the last audio run with a readable header.
     private var lastSamples: Int
-    /// Of the fragment that is being written.
+    /// The current fragment's first sample and sample count.
     private(set) var first: Placed?
     private(set) var count = 0
-    /// Where the last written sample ends. Ticks since the origin.
+    /// The end of the last written sample. Ticks since the origin.
     private(set) var end: Int64 = 0
     /// Times that had to be moved.
     private(set) var adjusted = 0
@@ -53,7 +53,7 @@ struct Lane {
         self.timescale = timescale
         self.originMs = originMs
         self.clock = AudioClock(sampleRate: track.sampleRate)
-        // Until two pictures have been seen: the header's rate, or 25 pictures a second.
+        // Until two pictures have arrived: the header's rate, or 25 pictures a second.
         let rate = max(1, track.frameRate ?? 25)
         self.lastDuration = max(1, Int64(Double(timescale) / rate))
         self.lastSamples = track.samplesPerRun ?? 1_024
@@ -61,10 +61,10 @@ struct Lane {
 
     var isEmpty: Bool { self.held == nil && self.count == 0 }
 
-    /// What pictures last at least, by the last two that are known; nil before.
+    /// The shorter of the last two picture steps, in milliseconds; nil before three pictures.
     var pictureMs: Int64? { self.shortestStep.map { AudioClock.scale($0, 1_000, self.timescale) } }
 
-    /// Throws `.timestampJump` when the sample cannot stand behind the ones before.
+    /// Throws `.timestampJump` when the sample cannot follow the ones before.
     func judge(_ sample: Sample) throws(FFmpegError) {
         guard let lastMs else { return }
         let step = sample.dts.subtractingReportingOverflow(lastMs)
@@ -73,7 +73,7 @@ struct Lane {
         }
     }
 
-    /// Takes a sample that was judged, and gives back the one it had held, with its duration in ticks.
+    /// Adds a sample that passed ``judge(_:)``, and returns the one held before with its duration in ticks.
     mutating func push(_ sample: Sample) -> (placed: Placed, duration: Int64)? {
         let placed = self.place(sample)
         let released = self.release(until: placed.dts)
@@ -81,13 +81,13 @@ struct Lane {
         return released
     }
 
-    /// Gives back the held sample. `next` is the dts of the sample behind it in ticks; nil when nobody knows.
+    /// Returns the held sample. `next` is the next sample's dts in ticks; nil when unknown.
     mutating func release(until next: Int64?) -> (placed: Placed, duration: Int64)? {
         guard let placed = self.held else { return nil }
         self.held = nil
         var duration = placed.nominal ?? self.lastDuration
         if let next, next > placed.dts {
-            // A gap is left open, between fragments; a fragment's last sample does not fill it.
+            // A gap between fragments stays open; the last sample is not stretched over it.
             let measured = next - placed.dts
             let isGap = measured > Self.maxStepBackMs * self.timescale / 1_000
             if !isGap { duration = measured }
@@ -99,7 +99,7 @@ struct Lane {
         return (placed, duration)
     }
 
-    /// When a sample would start, without taking it. Ticks since the origin; rounded to the millisecond.
+    /// The start of a sample in ticks since the origin, without adding it; rounded to the millisecond.
     func ticks(ofMs ms: Int64) -> Int64 {
         AudioClock.scale(AudioClock.bounded(ms &- self.originMs), self.timescale, 1_000)
     }
@@ -127,7 +127,7 @@ struct Lane {
         } else {
             dts = self.ticks(ofMs: sample.dts)
         }
-        // RTMP's milliseconds can be equal for two samples; a container's decode times must rise. Nothing can be before the origin.
+        // Two samples can share one of RTMP's milliseconds, but a container's decode times must rise and cannot precede the origin.
         let least = self.lastTicks.map { $0 + 1 } ?? 0
         if dts < least {
             self.adjusted += 1
@@ -138,12 +138,12 @@ struct Lane {
             if sample.pts > sample.dts, sample.pts &- sample.dts <= Self.maxCompositionMs {
                 pts = max(self.ticks(ofMs: sample.pts), dts)
             } else {
-                // Shown before it is decoded: no container has that, and libavformat refuses it.
+                // Shown before it is decoded: no container allows that, and libavformat rejects it.
                 self.adjusted += 1
             }
         }
-        // What a picture lasts whose successor is not known, as at the end of a fragment, is what the one before it did: across fragments,
-        // for of few pictures a second each may be one.
+        // A picture without a known successor, as at a fragment's end, lasts as long as the one before it. This holds across fragments,
+        // since at few pictures a second each may be a fragment of its own.
         if self.track.kind == .video, let last = self.lastTicks, dts - last <= Self.maxStepBackMs * self.timescale / 1_000 {
             self.shortestStep = self.lastStep.map { min($0, dts - last) }
             self.lastStep = dts - last

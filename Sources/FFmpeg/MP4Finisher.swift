@@ -1,25 +1,25 @@
 internal import CFFmpeg
 internal import Glibc
 
-/// Turns a recording in fragments into an MP4 file that players can seek in at once: one index, in front of the media.
+/// Turns a fragmented recording into a seekable MP4 file with one index in front.
 ///
 /// Works on the caller's thread and blocks on the disk; memory grows with the number of samples (about 100 bytes each).
 package enum MP4Finisher {
-    /// What came of it. A plain value.
+    /// The result of a finished file. A plain value.
     package struct Finished: Sendable, Equatable {
-        /// Of the new file.
+        /// Bytes of the new file.
         package var bytes: Int64
         package var durationMs: Int64
         package var packets: Int
-        /// At the source's end, of a fragment that is not whole.
+        /// Bytes of an incomplete fragment at the source's end.
         package var lostBytes: Int64
     }
 
-    /// Reads `source`, which stays, and puts the new file in place of `destination` when it is whole and on the disk; until then it is
-    /// `destination` + ".tmp", which goes away on failure.
+    /// Reads `source`, which stays, and replaces `destination` once the new file is whole and on the disk. Until then it is
+    /// `destination` + ".tmp", which is removed on failure.
     ///
-    /// `progress` is told the bytes read and to be read, about once a megabyte, and again while the index is put in front; it cancels by
-    /// false. Throws `.cancelled`, `.file` for what the system refuses, `.media` when there is no whole fragment, `.library` otherwise.
+    /// `progress` receives the bytes read and to be read, about once a megabyte and again while the index moves to the front; returning
+    /// false cancels. Throws `.cancelled`, `.file` for system errors, `.media` without a whole fragment, `.library` otherwise.
     package static func finish(
         _ source: String, to destination: String, progress: (_ doneBytes: Int64, _ totalBytes: Int64) -> Bool = { _, _ in true }
     ) throws(FFmpegError) -> Finished {
@@ -44,7 +44,7 @@ package enum MP4Finisher {
     ) throws(FFmpegError) -> Finished {
         let result: Result<Finished, FFmpegError> = withoutActuallyEscaping(progress) { progress in
             let watch = Watch(total: input.wholeBytes, progress)
-            // Alive for as long as the output, which asks it while it writes.
+            // Keeps `watch` alive as long as the output, which asks it while writing.
             return withExtendedLifetime(watch) {
                 do throws(FFmpegError) {
                     let output = try FileOutput(path, watch)
@@ -75,8 +75,8 @@ package enum MP4Finisher {
             try check(code, "av_read_frame")
             let index = Int(packet.pointer.pointee.stream_index)
             guard index < count, let from = input.context.pointee.streams[index]?.pointee.time_base else { continue }
-            // FFmpeg 5.1 does not tell the durations of samples with a composition time, which are in the fragments. Decode times say all
-            // but the last one's, for which the one before stands in. What stands behind a pause is not as long as that.
+            // FFmpeg 5.1 drops the durations of samples with a composition time, although the fragments hold them. Decode times give
+            // all but the last, which gets the previous one's duration; a sample after a pause does not last as long as the pause.
             let dts = packet.pointer.pointee.dts
             let step = last[index].map { max(0, dts &- $0) } ?? 0
             if packet.pointer.pointee.duration <= 0 { packet.pointer.pointee.duration = min(step, steps[index]) }
@@ -96,7 +96,7 @@ package enum MP4Finisher {
         return finished
     }
 
-    /// Asks whether to go on, and remembers the answer. libav holds it unretained.
+    /// Asks `progress` whether to continue, and remembers a refusal. libav holds it unretained.
     final class Watch {
         private(set) var isCancelled = false
         private let total: Int64

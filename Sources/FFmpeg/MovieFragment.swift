@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// The numbers of a movie fragment that libavformat counts from its own beginnings, set to those of the stream.
+/// Replaces libavformat's own counters in a movie fragment by those of the stream.
 ///
 ///     moof  | mfhd: sequence number | traf  | tfhd: track id | tfdt: decode time | trun … |  traf …  |   mdat
 ///
-/// Source: ISO/IEC 14496-12 §8.8.4 to §8.8.12. The fragment is our own muxer's, so whatever is not as expected is a fault of the muxer.
+/// Source: ISO/IEC 14496-12 §8.8.4 to §8.8.12. Our own muxer wrote the fragment, so anything unexpected is a fault of the muxer.
 enum MovieFragment {
-    /// Sets the sequence number, and each track's base decode time in its timescale; `times` is by track id, which counts from 1.
+    /// Sets the sequence number and each track's base decode time in its timescale. `times` is keyed by track id, which counts from 1.
     static func renumber(_ fragment: inout ByteBuffer, sequenceNumber: UInt32, times: [UInt32: UInt64]) throws(FFmpegError) {
         let whole = Box(start: fragment.readerIndex, size: fragment.readableBytes, type: 0)
         let boxes = try Self.boxes(in: whole, header: 0, fragment)
@@ -37,7 +37,7 @@ enum MovieFragment {
         var type: UInt32
     }
 
-    /// The boxes that stand in another one behind the `header` bytes of it.
+    /// The child boxes of `parent`, which follow its first `header` bytes.
     static func boxes(in parent: Box, header: Int, _ bytes: ByteBuffer) throws(FFmpegError) -> [Box] {
         var boxes: [Box] = []
         var index = parent.start + header

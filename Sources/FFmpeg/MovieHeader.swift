@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// The initialization section's defaults for fragments of tracks that it does not have.
+/// Adds defaults for absent tracks to an initialization segment.
 ///
 ///     ftyp | moov  | mvhd | trak … | mvex  | trex: track id, defaults | … |
 ///
-/// FFmpeg's reader knows the first initialization section alone (libavformat/mov.c skips a second `moov`) and gives up at a fragment whose
-/// track has no `trex`. With one it leaves out the track that it does not know, and plays on with the one that it does. Source:
-/// ISO/IEC 14496-12 §8.8.3. The section is our own muxer's, so whatever is not as expected is a fault of the muxer.
+/// FFmpeg's reader keeps only the first segment (libavformat/mov.c skips a second `moov`) and gives up at a fragment whose track has no
+/// `trex`. With one it skips the unknown track and plays the known one. Source: ISO/IEC 14496-12 §8.8.3. Our own muxer wrote the
+/// segment, so anything unexpected is a fault of the muxer.
 enum MovieHeader {
-    /// The section with a `trex` more for this track id.
+    /// Returns the segment with another `trex`, for this track id.
     static func addingDefaults(ofTrack id: UInt32, to section: ByteBuffer) throws(FFmpegError) -> ByteBuffer {
         let whole = MovieFragment.Box(start: section.readerIndex, size: section.readableBytes, type: 0)
         guard let moov = try MovieFragment.boxes(in: whole, header: 0, section).first(where: { $0.type == Self.moov }),

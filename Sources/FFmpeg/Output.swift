@@ -2,18 +2,18 @@ internal import CFFmpeg
 internal import Glibc
 internal import NIOCore
 
-/// A container that is written to memory. Owned by a muxer; used by one thread at a time.
+/// A container written to memory. Owned by a muxer; used by one thread at a time.
 final class Output {
     let context: UnsafeMutablePointer<AVFormatContext>
     private let io: UnsafeMutablePointer<AVIOContext>
     private let sink: Sink
 
-    /// What libav wrote and nobody took yet. libav holds it unretained, for as long as the `Output` lives.
+    /// Bytes from libav that were not taken yet. libav holds it unretained, for as long as the `Output` lives.
     private final class Sink {
         var bytes = ByteBuffer()
-        /// Bytes that were taken before.
+        /// Bytes taken before.
         var base: Int64 = 0
-        /// Where the next byte goes, in `bytes`: at its end, but for sizes that are filled in afterwards.
+        /// The index in `bytes` of the next byte: the end, except while sizes are filled in afterwards.
         var position = 0
 
         func write(_ source: UnsafeRawBufferPointer) {
@@ -21,7 +21,7 @@ final class Output {
             if self.position > self.bytes.writerIndex { self.bytes.moveWriterIndex(to: self.position) }
         }
 
-        /// Only to where the present piece was written.
+        /// Seeks only within the bytes not yet taken.
         func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
             let start: Int64
             switch whence & ~Int32(AVSEEK_FORCE) {
@@ -68,7 +68,7 @@ final class Output {
             throw .library(operation: "avio_alloc_context", code: earshot_error_no_memory, text: FFmpegError.text(earshot_error_no_memory))
         }
         self.io = io
-        // Large writes come straight through, without a stay in the buffer. To muxers it is a stream: they seek to fill in sizes alone.
+        // Large writes bypass the buffer. Muxers see an unseekable stream: they seek only to fill in sizes.
         io.pointee.seekable = 0
         io.pointee.direct = 1
         self.context.pointee.pb = io
@@ -81,7 +81,7 @@ final class Output {
         avio_context_free(&io)
     }
 
-    /// Adds a stream; streams count from 0.
+    /// Adds a stream; indexes count from 0.
     func addStream() throws(FFmpegError) -> UnsafeMutablePointer<AVStream> {
         try allocated(avformat_new_stream(self.context, nil), "avformat_new_stream")
     }
@@ -93,7 +93,7 @@ final class Output {
         try check(avformat_write_header(self.context, &dictionary), "avformat_write_header")
     }
 
-    /// Sets one of the muxer's own options while it is at work.
+    /// Sets one of the muxer's own options while it runs.
     func set(_ option: String, _ value: String) throws(FFmpegError) {
         try check(av_opt_set(self.context.pointee.priv_data, option, value, 0), "av_opt_set (\(option))")
     }
@@ -102,12 +102,12 @@ final class Output {
         try check(av_write_frame(self.context, packet.pointer), "av_write_frame")
     }
 
-    /// Has the muxer write what it holds back.
+    /// Makes the muxer write what it holds back.
     func flush() throws(FFmpegError) {
         try check(av_write_frame(self.context, nil), "av_write_frame (flush)")
     }
 
-    /// All that was written since it was last asked.
+    /// Returns all bytes written since the last call.
     func take() -> ByteBuffer {
         avio_flush(self.io)
         let bytes = self.sink.bytes
@@ -117,7 +117,7 @@ final class Output {
         return bytes
     }
 
-    /// Makes room for what is about to be written, so that it is not copied as it grows. Bytes.
+    /// Reserves bytes for the next writes, so that the buffer is not copied as it grows.
     func reserve(_ count: Int) {
         self.sink.bytes.reserveCapacity(minimumWritableBytes: count)
     }

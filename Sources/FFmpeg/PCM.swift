@@ -1,4 +1,4 @@
-/// A run of decoded audio: a plane of samples for each channel, all of the same length, 1.0 at full scale.
+/// A run of decoded audio: one plane of samples per channel, of equal length; 1.0 is full scale.
 ///
 /// A plain value.
 package struct PCM: Sendable, Equatable {
@@ -19,12 +19,12 @@ package struct PCM: Sendable, Equatable {
     /// Samples per channel.
     package var count: Int { self.planes.first?.count ?? 0 }
 
-    /// Drops samples off the front.
+    /// Drops samples from the front.
     mutating func dropFirst(_ count: Int) {
         for index in self.planes.indices { self.planes[index].removeFirst(min(count, self.planes[index].count)) }
     }
 
-    /// One or two channels of the same: duplicated, or averaged, so that what is alike in both keeps its level.
+    /// Duplicates one channel to two, or averages two to one, so that sound common to both keeps its level.
     func mixed(to channels: Int) -> PCM {
         switch (self.channels, channels) {
         case (1, 2): return PCM(sampleRate: self.sampleRate, planes: [self.planes[0], self.planes[0]])

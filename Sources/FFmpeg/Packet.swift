@@ -14,10 +14,10 @@ struct Packet: ~Copyable {
         av_packet_free(&pointer)
     }
 
-    /// Puts coded data in, in place of what was there.
+    /// Replaces the packet's data.
     ///
-    /// libav reads up to 64 bytes past a packet's end. Where the buffer has that much room behind its data the packet refers to it,
-    /// retained and read-only; a slice out of the middle of a buffer is copied once.
+    /// libav reads up to 64 bytes past a packet's end. When the buffer has that much room after its data the packet refers to it,
+    /// retained and read-only; otherwise, as for a slice out of the middle of a buffer, the bytes are copied once.
     func fill(_ bytes: ByteBuffer) throws(FFmpegError) {
         av_packet_unref(self.pointer)
         let count = bytes.readableBytes
@@ -38,7 +38,7 @@ struct Packet: ~Copyable {
 
     private func refer(to bytes: ByteBuffer) throws(FFmpegError) {
         let reference: UnsafeMutablePointer<AVBufferRef>? = bytes.withUnsafeReadableBytesWithStorageManagement { source, storage in
-            // While the storage is retained here, nobody who holds the buffer can write to it in place.
+            // As long as the storage is retained here, no holder of the buffer can write to it in place.
             let retained = storage.retain()
             let data = UnsafeMutablePointer(mutating: source.baseAddress?.assumingMemoryBound(to: UInt8.self))
             let reference = av_buffer_create(

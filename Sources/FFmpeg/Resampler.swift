@@ -1,21 +1,21 @@
 internal import CFFmpeg
 
-/// Brings decoded audio to one rate and to one or two channels, whatever comes in; more than two channels are mixed down.
+/// Converts decoded audio to one rate and one or two channels; more channels are mixed down.
 ///
-/// Owned by one consumer, used on one thread at a time. A change of the input's form starts anew, with a seam of about a millisecond.
+/// Owned by one consumer, used on one thread at a time. When the input's format changes it restarts, with a seam of about a millisecond.
 package final class Resampler {
     /// Hz.
     package let sampleRate: Int
     package let channels: Int
     private var context: OpaquePointer?
     private var form: (rate: Int, channels: Int) = (0, 0)
-    /// Of what libav gives: channels that it leaves to us are not mixed yet.
+    /// Channels that libav returns; between one and two, ``PCM/mixed(to:)`` does the mixing.
     private var mixedChannels = 0
 
-    /// Hz that are taken: a header can say 1, and each of a run's samples would become as many as the rate that comes out.
+    /// Accepted input rates in Hz. A header can say 1, and each sample would become as many as the output rate.
     package static let rates = 4_000...768_000
 
-    /// `channels` is 1 or 2, `sampleRate` 8,000…192,000; others are brought into these.
+    /// `channels` is 1 or 2, `sampleRate` 8,000…192,000; other values are clamped.
     package init(sampleRate: Int = 48_000, channels: Int) {
         self.sampleRate = min(max(sampleRate, 8_000), 192_000)
         self.channels = min(max(channels, 1), 2)
@@ -23,7 +23,7 @@ package final class Resampler {
 
     deinit { swr_free(&self.context) }
 
-    /// Throws `.unsupported` for a rate out of ``rates``.
+    /// Throws `.unsupported` for a rate outside ``rates``.
     package func convert(_ pcm: PCM) throws(FFmpegError) -> PCM {
         guard pcm.count > 0 else { return PCM(silence: 0, sampleRate: self.sampleRate, channels: self.channels) }
         if pcm.sampleRate == self.sampleRate, pcm.channels <= 2, self.context == nil { return pcm.mixed(to: self.channels) }
@@ -32,7 +32,7 @@ package final class Resampler {
         return try self.run(pcm.planes, pcm.count)
     }
 
-    /// What the filter still held back; nil when nothing is left.
+    /// Returns the samples that the filter still holds; nil when there are none.
     package func flush() throws(FFmpegError) -> PCM? {
         guard self.context != nil else { return nil }
         let rest = try self.run([], 0)
@@ -43,7 +43,7 @@ package final class Resampler {
     private func open(_ pcm: PCM) throws(FFmpegError) {
         swr_free(&self.context)
         self.form = (pcm.sampleRate, pcm.channels)
-        // From mono to stereo libav takes 3 dB away: between one and two channels the planes are mixed here.
+        // libav attenuates mono by 3 dB on the way to stereo, so the planes are mixed here between one and two channels.
         self.mixedChannels = pcm.channels <= 2 ? pcm.channels : self.channels
         var from = AVChannelLayout()
         var to = AVChannelLayout()
@@ -74,7 +74,7 @@ package final class Resampler {
     }
 }
 
-/// Lends planes of samples to C, which wants an array of pointers.
+/// Lends planes of samples to C functions, which expect an array of pointers.
 enum Planes {
     typealias Input = UnsafeMutablePointer<UnsafePointer<UInt8>?>
     typealias Output = UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>

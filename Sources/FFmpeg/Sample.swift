@@ -1,7 +1,7 @@
 package import Media
 package import NIOCore
 
-/// One coded picture or run of audio, without the header that carried it: what goes into a container.
+/// One coded picture or run of audio without its message header, ready for a container.
 ///
 /// A plain value.
 package struct Sample: Sendable {
@@ -10,9 +10,9 @@ package struct Sample: Sendable {
     package var dts: Int64
     /// Milliseconds on the stream's timeline, presentation order.
     package var pts: Int64
-    /// Decoding can start here: always true of audio.
+    /// Whether decoding can start here; always true for audio.
     package var isKeyframe: Bool
-    /// AVC and HEVC: NAL units, each after its length. AAC: a raw data block. Otherwise as the codec has it.
+    /// AVC and HEVC: NAL units with length prefixes. AAC: a raw data block. Otherwise the codec's own form.
     package var payload: ByteBuffer
 
     package init(kind: Frame.Kind, dts: Int64, pts: Int64, isKeyframe: Bool, payload: ByteBuffer) {
@@ -23,8 +23,8 @@ package struct Sample: Sendable {
         self.payload = payload
     }
 
-    /// nil for what brings no coded media of the first track: headers, end of sequence, commands, script data, empty messages, and
-    /// Multitrack messages that start with another track than 0.
+    /// Returns nil for frames without coded media of the first track: headers, end of sequence, commands, script data, empty messages,
+    /// and Multitrack messages that start with a track other than 0.
     package init?(_ frame: Frame) {
         guard frame.tag.flags.contains(.coded), frame.tag.trackID == 0 else { return nil }
         var payload = frame.payload
@@ -35,7 +35,7 @@ package struct Sample: Sendable {
             guard let slice = payload.getSlice(at: payload.readerIndex + offset, length: end - offset) else { return nil }
             payload = slice
         } else {
-            // Not a slice: the room behind the data is what lets libav take it without a copy.
+            // Not a slice: libav needs the room behind the data to use it without a copy.
             payload.moveReaderIndex(forwardBy: offset)
         }
         self.kind = frame.kind
@@ -45,13 +45,13 @@ package struct Sample: Sendable {
         self.payload = payload
     }
 
-    /// Bytes from the payload's start; nil when the tracks are broken.
+    /// Offset in bytes from the payload's start; nil when the tracks are broken.
     private static func endOfFirstTrack(_ frame: Frame) -> Int? {
         do throws(MediaError) {
             var tracks = try TrackIterator(frame.kind, frame.payload)
             return try tracks.next()?.body.upperBound
         } catch {
-            // The header was read before; a message whose first track is broken has no sample to give.
+            // The header was read before; a message with a broken first track has no sample.
             return nil
         }
     }

@@ -2,7 +2,7 @@ internal import CFFmpeg
 package import Media
 package import NIOCore
 
-/// A JPEG picture of a stream's keyframe. Works on the caller's thread (5–15 ms for 720p), and keeps nothing.
+/// Makes a JPEG of a stream's keyframe. Runs on the caller's thread (5–15 ms for 720p) and keeps nothing.
 package enum Snapshot {
     /// Pixels.
     package static let widths = 16...3_840
@@ -12,11 +12,11 @@ package enum Snapshot {
     /// Decodes `keyframe` with `header`, the sequence header that was valid for it, and encodes the picture.
     ///
     /// - Parameters:
-    ///   - width: pixels, of square pixels; made even and brought into ``widths``. nil: as wide as it is shown.
+    ///   - width: in square pixels; made even and clamped to ``widths``. nil: the displayed width.
     ///   - quality: one of ``qualities``.
     ///
-    /// Throws `.media` when these are no keyframe and header or the header is broken, `.unsupported` for codecs without a decoder,
-    /// `.library` when the keyframe is damaged, `.overLimit` for pictures beyond 67 million pixels.
+    /// Throws `.media` when the frames are not a keyframe and its header or the header is broken, `.unsupported` for codecs without a
+    /// decoder, `.library` when the keyframe is damaged, `.overLimit` for pictures beyond 67 million pixels.
     package static func jpeg(keyframe: Frame, header: Frame, width: Int? = nil, quality: Int = 4) throws(FFmpegError) -> ByteBuffer {
         guard keyframe.isKeyframe, let sample = Sample(keyframe) else {
             throw .media(.mismatch(expected: "a video keyframe", found: "another message"))
@@ -45,9 +45,9 @@ package enum Snapshot {
         return jpeg
     }
 
-    /// The size of the JPEG for a picture of this size and sample aspect ratio: even, within limits, aspect kept.
+    /// The JPEG's size for a picture of this size and sample aspect ratio: even, within limits, aspect kept.
     static func size(width: Int, height: Int, aspect: AVRational, wanted: Int?) -> (width: Int, height: Int) {
-        // 0 is unknown. What is beyond 16 to 1 is no picture's, but a header that lies.
+        // 0 is unknown. A ratio beyond 16 to 1 is a lying header.
         var ratio = aspect.num > 0 && aspect.den > 0 ? Double(aspect.num) / Double(aspect.den) : 1
         if !(1.0 / 16...16).contains(ratio) { ratio = 1 }
         let shown = Double(width) * ratio
@@ -84,7 +84,7 @@ package enum Snapshot {
         let isFull = source.pointee.color_range == AVCOL_RANGE_JPEG || format != plain
         guard let context = sws_alloc_context() else { throw .unsupported("scaling") }
         defer { sws_freeContext(context) }
-        // The ranges have to be known from the start: without any scaling libswscale would choose to copy.
+        // The ranges must be set from the start: without scaling libswscale would choose to copy.
         let options: [(String, Int32)] = [
             ("srcw", source.pointee.width), ("srch", source.pointee.height), ("src_format", plain.rawValue), ("src_range", isFull ? 1 : 0),
             ("dstw", target.pointee.width), ("dsth", target.pointee.height), ("dst_format", AV_PIX_FMT_YUV420P.rawValue),
@@ -94,7 +94,7 @@ package enum Snapshot {
             try check(av_opt_set_int(UnsafeMutableRawPointer(context), name, Int64(value), 0), "av_opt_set_int (\(name))")
         }
         try check(sws_init_context(context, nil, nil), "sws_init_context (pixel format \(format.rawValue))")
-        // JFIF: BT.601 in full range. A source that does not say is BT.601 below 720 lines and BT.709 from there, as players have it.
+        // JFIF: BT.601 in full range. Like players, assume BT.601 below 720 lines and BT.709 from there when the source does not say.
         let space = source.pointee.colorspace
         let unknown = space == AVCOL_SPC_UNSPECIFIED || space == AVCOL_SPC_RGB
         let matrix = unknown ? (source.pointee.height >= 720 ? SWS_CS_ITU709 : SWS_CS_ITU601) : Int32(space.rawValue)
@@ -106,7 +106,7 @@ package enum Snapshot {
             }, "sws_scale")
     }
 
-    /// The pixel formats whose name says that their range is full, by their other name.
+    /// Maps pixel formats that imply full range to their plain equivalents.
     private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
         switch format {
         case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P

@@ -1,28 +1,28 @@
 package import Media
 package import NIOCore
 
-/// What a container or a decoder has to know of a stream's video or audio before its first sample.
+/// The properties of a stream's video or audio that a container or decoder needs before its first sample.
 ///
 /// A plain value; equal tracks need no new initialization segment.
 package struct Track: Sendable, Equatable {
     package var kind: Frame.Kind
     package var codec: TagInfo.Codec
-    /// avcC, hvcC, av1C, AudioSpecificConfig, OpusHead, FLAC's STREAMINFO: as ISO/IEC 14496 puts it in its box. Empty for codecs without.
+    /// avcC, hvcC, av1C, AudioSpecificConfig, OpusHead, FLAC's STREAMINFO, as stored in ISO/IEC 14496 boxes. Empty for codecs without.
     package var extradata: ByteBuffer
-    /// Pixels, as shown; 0 of audio.
+    /// Pixels, as shown; 0 for audio.
     package var width = 0
     package var height = 0
-    /// Frames per second, when the header says.
+    /// Frames per second, when the header says so.
     package var frameRate: Double?
-    /// Hz, of what is coded: with AAC's SBR that of the core codec. 0 of video.
+    /// Hz of the coded audio: with AAC's SBR that of the core codec. 0 for video.
     package var sampleRate = 0
-    /// 0 of video.
+    /// 0 for video.
     package var channels = 0
-    /// Of PCM: 8 or 16; else 0.
+    /// 8 or 16 for PCM; otherwise 0.
     var bitsPerSample = 0
-    /// The codec as RFC 6381 §3.3 writes it: "avc1.64001f", "mp4a.40.2". Empty for codecs that no player of HTTP streams takes.
+    /// The codec as RFC 6381 §3.3 writes it: "avc1.64001f", "mp4a.40.2". Empty for codecs that no HTTP player accepts.
     package var codecsString = ""
-    /// Samples that every coded run decodes to; nil where each run says itself.
+    /// Samples that every coded run decodes to; nil when it varies by run.
     var samplesPerRun: Int?
 
     init(kind: Frame.Kind, codec: TagInfo.Codec, extradata: ByteBuffer = ByteBuffer()) {
@@ -31,7 +31,7 @@ package struct Track: Sendable, Equatable {
         self.extradata = extradata
     }
 
-    /// As people write it.
+    /// The codec's common name.
     package var codecName: String {
         switch self.codec {
         case .video(let codec): codec.name
@@ -39,10 +39,10 @@ package struct Track: Sendable, Equatable {
         }
     }
 
-    /// Bytes of a configuration that is kept.
+    /// The most bytes of a stored configuration.
     static let maxExtradata = 64 << 10
 
-    /// Whether a track can be made of this message: a sequence header, or coded audio of a codec that has none.
+    /// Whether a track can be made from this message: a sequence header, or coded audio of a codec without one.
     package static func describes(_ frame: Frame) -> Bool {
         guard frame.kind != .data, frame.tag.trackID == 0 else { return false }
         if frame.tag.flags.contains(.sequenceHeader) { return true }
@@ -55,8 +55,8 @@ package struct Track: Sendable, Equatable {
         }
     }
 
-    /// From a message of which ``describes(_:)`` is true. Throws `.media` that names what is broken, and `.unsupported` for codecs that
-    /// no container here takes and no decoder here reads.
+    /// Reads a message that satisfies ``describes(_:)``. Throws `.media`, which names the broken field, and `.unsupported` for codecs
+    /// that no container here holds and no decoder here reads.
     package init(_ frame: Frame) throws(FFmpegError) {
         guard Self.describes(frame) else {
             throw .media(.mismatch(expected: "a sequence header, or audio of a codec without one", found: "another message"))
@@ -72,7 +72,7 @@ package struct Track: Sendable, Equatable {
         }
     }
 
-    /// The first track's codec data. It is copied: a slice would keep a whole read buffer for as long as the track is known.
+    /// The first track's codec data, copied: a slice would keep a whole read buffer alive as long as the track.
     private static func body(_ frame: Frame) throws(FFmpegError) -> ByteBuffer {
         let first = try reading { () throws(MediaError) in
             var tracks = try TrackIterator(frame.kind, frame.payload)

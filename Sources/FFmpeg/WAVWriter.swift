@@ -1,15 +1,15 @@
 internal import Glibc
 internal import NIOCore
 
-/// Writes decoded audio as a WAV file of 16 bits a sample, or to the standard output.
+/// Writes decoded audio as 16-bit WAV to a file or to the standard output.
 ///
 ///     | "RIFF" | size UI32 LE | "WAVE" | "fmt " | 16 | 1 | channels | rate | bytes a second | bytes a frame | 16 | "data" | size | samples
 ///
-/// Owned by one caller, used on one thread at a time; blocks on the disk or the pipe. Sizes are written at the end; into a pipe, where that
-/// cannot be done, they stand at their largest from the start, which readers take as "to the end". Source: Microsoft's and IBM's
-/// Multimedia Programming Interface 1.0, RIFF.
+/// Owned by one caller, used on one thread at a time; blocks on the disk or the pipe. Sizes are written at the end. A pipe cannot seek,
+/// so there they hold their maximum from the start, which readers treat as "to the end". Source: Microsoft's and IBM's Multimedia
+/// Programming Interface 1.0, RIFF.
 package final class WAVWriter {
-    /// Bytes of a file's samples: sizes are 32 bits wide.
+    /// The most bytes of samples in a file: sizes are 32 bits wide.
     package static let maxBytes: Int64 = 0xFFFF_FFFF - 36
 
     private let descriptor: CInt
@@ -22,7 +22,7 @@ package final class WAVWriter {
     private var isFinished = false
 
     /// - Parameters:
-    ///   - path: "-" is the standard output; a file that is there is replaced.
+    ///   - path: "-" is the standard output; an existing file is replaced.
     ///   - sampleRate: Hz, 1…768,000.
     ///   - channels: 1…24.
     package init(
@@ -57,8 +57,8 @@ package final class WAVWriter {
         return header
     }
 
-    /// Adds audio of the writer's rate and channels; throws `.unsupported` for any other, `.overLimit` when the file is full, `.file` when it
-    /// cannot be written.
+    /// Adds audio of the writer's rate and channels. Throws `.unsupported` for any other, `.overLimit` when the file is full, `.file`
+    /// when it cannot be written.
     package func write(_ pcm: PCM) throws(FFmpegError) {
         guard pcm.sampleRate == self.sampleRate, pcm.channels == self.channels else {
             throw .unsupported("writing \(pcm.channels) channels at \(pcm.sampleRate) Hz")
@@ -79,11 +79,11 @@ package final class WAVWriter {
         self.written += bytes
     }
 
-    /// Writes the sizes. Nothing can be written afterwards; without it the file says that it goes on to its end.
+    /// Writes the sizes. Nothing can be written afterwards; without this call the header claims the maximum size.
     package func finish() throws(FFmpegError) {
         guard !self.isFinished else { return }
         self.isFinished = true
-        // The standard output may be another's file, appended to.
+        // The standard output may be someone else's file, opened for appending.
         guard self.path != "-", lseek(self.descriptor, 0, SEEK_SET) == 0 else { return }
         try self.write(self.header(dataBytes: self.written))
     }
