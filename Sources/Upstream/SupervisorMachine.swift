@@ -1,4 +1,4 @@
-/// What a link does next, as rules: a plain value without clock, chance or threads.
+/// Decides a link's next step. A plain value without clock, randomness or threads.
 ///
 ///     idle ──start──▶ connecting ──running──▶ running
 ///                       ▲   │ended             │ended
@@ -13,7 +13,7 @@ struct SupervisorMachine {
     }
 
     private let policy: ReconnectPolicy
-    /// Ends in a row, none of them after a stable run.
+    /// Consecutive ends without a stable run between them.
     private(set) var failures = 0
     private var runningSinceMs: Int64?
 

@@ -1,4 +1,4 @@
-/// Host and port of a URL, taken only where every reader takes them the same way. A plain value.
+/// Host and port of a URL, accepted only where every reader parses them alike. A plain value.
 package struct URLAuthority: Sendable, Equatable {
     package enum Host: Sendable, Equatable {
         /// Lower case.
@@ -6,7 +6,7 @@ package struct URLAuthority: Sendable, Equatable {
         /// 4 or 16 bytes, network order.
         case address([UInt8])
 
-        /// As a URL has it.
+        /// The host in URL form.
         package var text: String {
             switch self {
             case .name(let name): name
@@ -18,12 +18,12 @@ package struct URLAuthority: Sendable, Equatable {
     package let host: Host
     package let port: Int?
 
-    /// What is wrong with it, in words that do not hold it: "has no valid host".
+    /// The fault, in a text that does not quote the authority: "has no valid host".
     package struct Problem: Error, Equatable {
         package let words: String
     }
 
-    /// `expected` is what a whole URL should be, for the words.
+    /// `expected` describes a whole valid URL, for the error's text.
     package init(parsing authority: Substring, expected: String) throws(Problem) {
         let hostText: Substring
         if authority.hasPrefix("[") {
@@ -48,8 +48,8 @@ package struct URLAuthority: Sendable, Equatable {
         self.port = port
     }
 
-    /// RFC 1123 §2.1. A last label that begins like a number makes it an address, which must then be a whole one: resolvers read `127.1`,
-    /// `0x7f.1` and `2130706433` as they like.
+    /// Parses a name (RFC 1123 §2.1) or an IPv4 address. A last label that begins with a digit must be part of a full address:
+    /// resolvers disagree on `127.1`, `0x7f.1` and `2130706433`.
     private static func nameOrV4(_ text: String) -> Host? {
         guard (1...253).contains(text.utf8.count) else { return nil }
         if let bytes = IPText.v4(text) { return .address(bytes) }

@@ -1,43 +1,43 @@
-/// Why a link is not up. Scope: one connection of one link, unless ``isPermanent``.
+/// The reason why a link is down. Scope: one connection of one link, unless ``isPermanent``.
 ///
-/// The words are for logs and the API: they hold host and port at most, never a stream name, query or password.
+/// The texts are for logs and the API: they hold host and port at most, never a stream name, query or password.
 package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is wrong with it.
+    /// The URL is invalid in this way.
     case badURL(String)
-    /// The host has only addresses that the server may not connect to.
+    /// All addresses of the host are forbidden for this server.
     case forbidden(host: String, address: String, why: String)
     case resolve(host: String, why: String)
     case connect(origin: String, why: String)
-    /// No TLS: the certificate, or the handshake.
+    /// TLS failed: the certificate or the handshake.
     case tls(origin: String, why: String)
     /// Connected, but the other end does not speak RTMP.
     case handshake(origin: String, why: String)
-    /// The server's own words.
+    /// The server's own code and text.
     case refused(command: String, code: String, description: String)
-    /// The stream that was to be played is not there.
+    /// The stream to play does not exist.
     case notFound(description: String)
-    /// The server wants us elsewhere; that is not followed.
+    /// The server redirects to another one, which the link does not follow.
     case redirected(to: String)
-    /// What is pulled has come from where it would go.
+    /// The pulled stream already passed through its destination.
     case loop(String)
-    /// The server said that the stream is over.
+    /// The server said that the stream ended.
     case ended(code: String)
     /// The connection broke.
     case closed(while: String)
-    /// The server accepted and then said nothing.
+    /// The server accepted the connection and then sent nothing.
     case silent(waitingFor: String, ms: Int)
-    /// It lets the stream be played, and sends nothing of it.
+    /// The server accepted play, but sends no media.
     case noMedia(ms: Int)
-    /// The other end does not take what is sent.
+    /// The other end does not accept data.
     case stalled(ms: Int)
-    /// What came breaks RTMP, or our limits.
+    /// The received data violates RTMP or our limits.
     case protocolViolation(String)
-    /// The system refused something: a socket, a thread.
+    /// The system denied a resource: a socket, a thread.
     case system(String)
-    /// Stopped by us.
+    /// We stopped the link.
     case cancelled
 
-    /// Trying again cannot help until somebody changes the URL, the settings or the server.
+    /// Whether a retry is pointless until the URL, the settings or the server change.
     package var isPermanent: Bool {
         switch self {
         case .badURL, .forbidden, .redirected: true
@@ -45,7 +45,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         }
     }
 
-    /// One word for the API and events.
+    /// The error's code for the API and events.
     package var code: String {
         switch self {
         case .badURL: "bad_url"

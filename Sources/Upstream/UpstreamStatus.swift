@@ -1,17 +1,17 @@
-/// Where a link stands. A plain value.
+/// A link's state. A plain value.
 package enum UpstreamState: Sendable, Equatable {
     /// Never started.
     case idle
-    /// From the name lookup to the server's consent; when pulling, to the first frame.
+    /// From the name lookup to the server's consent; for pulling, to the first frame.
     case connecting
     case running
-    /// Until the next try; milliseconds since 1970.
+    /// Waiting for the next attempt, until this time in milliseconds since 1970.
     case waiting(untilMs: Int64)
     case stopped
-    /// Given up. `permanent`: only a change of URL, settings or server can help; otherwise the tries are used up.
+    /// Given up. `permanent`: only a change of URL, settings or server can help; otherwise the attempts are used up.
     case failed(reason: String, permanent: Bool)
 
-    /// For the API.
+    /// The state's name in the API.
     package var word: String {
         switch self {
         case .idle: "idle"
@@ -24,19 +24,19 @@ package enum UpstreamState: Sendable, Equatable {
     }
 }
 
-/// What a link is doing and has done, over all its connections, as of one moment. A plain value.
+/// A snapshot of a link's state and counters, over all its connections. A plain value.
 package struct UpstreamStatus: Sendable, Equatable {
     package var state: UpstreamState
-    /// Milliseconds since 1970 at which the state began.
+    /// The start of the state in milliseconds since 1970.
     package var sinceMs: Int64
-    /// Connections tried, and those that came to run.
+    /// Connections attempted, and connections that reached `running`.
     package var attempts: UInt64
     package var connections: UInt64
     package var bytesIn: UInt64
     package var bytesOut: UInt64
     package var framesIn: UInt64
     package var framesOut: UInt64
-    /// Messages from the server that could not be read, and were left out.
+    /// Messages from the server that could not be read and were skipped.
     package var malformed: UInt64
     /// Frames not pushed because the other end was too slow.
     package var droppedVideo: UInt64
@@ -44,7 +44,7 @@ package struct UpstreamStatus: Sendable, Equatable {
     package var queuedBytes: Int
     /// Milliseconds that the oldest queued frame has waited.
     package var queuedMs: Int
-    /// Its words hold no credentials. Stays when the link runs again.
+    /// The latest error, without credentials. Remains when the link runs again.
     package var lastError: UpstreamError?
     /// Milliseconds since 1970.
     package var lastErrorMs: Int64?

@@ -3,10 +3,10 @@ package import Media
 internal import NIOCore
 internal import Synchronization
 
-/// A link to another server that is kept up: it connects, runs, waits and connects again, on a thread of its own from `start` to `stop`.
+/// Keeps a link to another server up: connects, runs, waits and reconnects, on a thread of its own from `start` to `stop`.
 ///
-/// Every method may be called from any thread, event loops included; none waits. The callbacks come on the link's thread and should not
-/// take long; they may call back into the task.
+/// Any thread may call every method, event loops included; none blocks. Callbacks run on the link's thread and should be short; they
+/// may call back into the task.
 package final class UpstreamTask: Sendable {
     private enum Direction: Sendable {
         case pull(@Sendable (PullEvent) -> Void)
@@ -20,18 +20,18 @@ package final class UpstreamTask: Sendable {
         var connections: UInt64 = 0
         var lastError: UpstreamError?
         var lastErrorMs: Int64?
-        /// The running thread's; nil without one.
+        /// The running thread's control; nil without a thread.
         var control: LinkControl?
-        /// The thread is done with its link and reports its last state.
+        /// The thread has ended its link and is reporting the last state.
         var isEnding = false
-        /// There was no thread for it: it is to be tried again, unless that has changed.
+        /// The number of the pending retry, after a thread could not be started; nil without one.
         var retry: Int?
         var retries = 0
-        /// Started again while the thread before is on its way out: it begins anew instead.
+        /// `start` was called while the previous thread was ending; that thread then launches a new one.
         var isWantedAgain = false
     }
 
-    /// Milliseconds for the goodbye of a link that was stopped.
+    /// Milliseconds for a stopped link to say goodbye.
     private static let goodbyeMs = 1_000
 
     private let url: UpstreamURL
@@ -53,7 +53,7 @@ package final class UpstreamTask: Sendable {
         self.onState = onState
     }
 
-    /// A link that plays a stream. `name` is what its thread is called, 15 bytes of it.
+    /// Makes a link that plays a stream. `name` names its thread (15 bytes of it).
     package static func pull(
         _ url: UpstreamURL, options: UpstreamOptions, name: String = "pull",
         onState: @escaping @Sendable (UpstreamState) -> Void = { _ in },
@@ -62,7 +62,7 @@ package final class UpstreamTask: Sendable {
         UpstreamTask(url, options, name, .pull(onEvent), onState)
     }
 
-    /// A link that publishes what is offered to it.
+    /// Makes a link that publishes the offered frames.
     package static func push(
         _ url: UpstreamURL, options: UpstreamOptions, name: String = "push", onState: @escaping @Sendable (UpstreamState) -> Void = { _ in }
     ) -> UpstreamTask {
@@ -86,17 +86,17 @@ package final class UpstreamTask: Sendable {
         }
     }
 
-    /// Pushing: the next frame of the stream, headers included. The payload is kept until it is sent or dropped, not copied.
+    /// Pushing: adds the stream's next frame, headers included. The payload is retained until it is sent or dropped, not copied.
     package func offer(_ frame: Frame) {
         if case .push(let queue) = self.direction { queue.offer(frame, nowMs: System.nowMs()) }
     }
 
-    /// Pushing: the stream that was offered is over; its headers and what waits are forgotten.
+    /// Pushing: ends the offered stream; its headers and queued frames are forgotten.
     package func clear() {
         if case .push(let queue) = self.direction { queue.clear() }
     }
 
-    /// Connects, unless the link is up or on its way already.
+    /// Connects, unless the link is already up or connecting.
     package func start() {
         let control: LinkControl?? = self.shared.withLock { shared in
             if let control = shared.control {
@@ -110,8 +110,8 @@ package final class UpstreamTask: Sendable {
         if let control { self.launch(control) }
     }
 
-    /// Ends the link: in words when the server has agreed to something, cut after a second otherwise. The state becomes `stopped` when the
-    /// thread is done with it.
+    /// Ends the link. Once the server has agreed to play or publish, the link says goodbye and is cut after a second; before that it is
+    /// cut at once. The state becomes `stopped` when the thread has ended the link.
     package func stop() {
         let (control, waited) = self.shared.withLock { shared in
             defer { shared.retry = nil }
@@ -125,7 +125,7 @@ package final class UpstreamTask: Sendable {
         }
     }
 
-    /// nil: the system has no descriptors left.
+    /// Starts a thread for the link, or schedules a retry. `control` is nil when the system has no descriptors left.
     private func launch(_ control: LinkControl?) {
         if let control, LinkThread(name: self.name, { self.run(control) }) != nil { return }
         let pauseMs = self.options.reconnect.maxMs
@@ -149,7 +149,7 @@ package final class UpstreamTask: Sendable {
     private func run(_ control: LinkControl) {
         let last = self.keepUp(control)
         self.shared.withLock { $0.isEnding = true }
-        // While this is reported no other thread can begin: reports come in order.
+        // No other thread can start during this report, so reports stay in order.
         self.set(last)
         let again: LinkControl?? = self.shared.withLock { shared in
             shared.isEnding = false
@@ -162,7 +162,7 @@ package final class UpstreamTask: Sendable {
         if let again { self.launch(again) }
     }
 
-    /// Until it is stopped or fails; returns the last state.
+    /// Runs until the link is stopped or fails; returns the last state.
     private func keepUp(_ control: LinkControl) -> UpstreamState {
         var machine = SupervisorMachine(self.options.reconnect)
         var connected = machine

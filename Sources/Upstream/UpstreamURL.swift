@@ -1,15 +1,15 @@
-/// Where a link goes: an `rtmp` or `rtmps` URL in its plainest form. A plain value.
+/// The address of a link: an `rtmp` or `rtmps` URL in its plainest form. A plain value.
 ///
-/// Only what every reader takes the same way is accepted: librtmp reads options of its own behind a space, and writes names as they are,
-/// so spaces, control characters and user names are refused.
+/// Accepts only what every reader parses alike. librtmp reads its own options after a space and writes names unchanged, so spaces,
+/// control characters and user names are rejected.
 package struct UpstreamURL: Sendable, Equatable {
-    /// TLS.
+    /// Whether the scheme is rtmps, that is TLS.
     package let isSecure: Bool
     package let host: URLAuthority.Host
     package let port: Int
     /// One or two path components, as ffmpeg and librtmp split them: two when at least one more follows.
     package let app: String
-    /// What is published or played, query included: holds credentials, never log it.
+    /// The name to publish or play, query included. It holds credentials: never log it.
     package let stream: String
 
     package static let expected =
@@ -19,26 +19,26 @@ package struct UpstreamURL: Sendable, Equatable {
     /// Bytes.
     package static let maxAppBytes = 256
 
-    /// Host as a URL has it.
+    /// The host in URL form.
     package var hostText: String { self.host.text }
 
-    /// "rtmps://cdn.example" with the port when it is an unusual one: no path.
+    /// "rtmps://cdn.example", with the port when it is unusual; no path.
     package var origin: String {
         let isUsual = self.port == (self.isSecure ? 443 : 1935)
         return "\(self.isSecure ? "rtmps" : "rtmp")://\(self.hostText)\(isUsual ? "" : ":\(self.port)")"
     }
 
-    /// For logs and the API: "rtmps://cdn.example/live/abcd***". A stream name is a key with many services: a third of it is shown, four
-    /// letters at most. No query.
+    /// For logs and the API: "rtmps://cdn.example/live/abcd***". Many services use the stream name as a key, so it shows a third of it,
+    /// four letters at most, and no query.
     package var redacted: String {
         let name = self.stream.prefix { $0 != "?" }
         return "\(self.origin)/\(self.app)/\(name.prefix(min(4, name.count / 3)))***"
     }
 
-    /// The URL of the app, which `connect` carries.
+    /// The app's URL, which `connect` sends.
     var tcUrl: String { "\(self.origin)/\(self.app)" }
 
-    /// Throws ``UpstreamError/badURL(_:)``, whose words do not hold the URL.
+    /// Throws ``UpstreamError/badURL(_:)``, whose text does not contain the URL.
     package init(parsing text: String) throws(UpstreamError) {
         guard text.utf8.count <= Self.maxBytes else {
             throw .badURL("has \(text.utf8.count) bytes; expected \(Self.maxBytes) at most")
@@ -83,7 +83,7 @@ package struct UpstreamURL: Sendable, Equatable {
         }
     }
 
-    /// RFC 3986 §2: what may stand in a URL at all. A fragment has no meaning here.
+    /// RFC 3986 §2: the characters allowed in a URL. A fragment has no meaning here.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"), UInt8(ascii: "`"),
@@ -95,7 +95,7 @@ package struct UpstreamURL: Sendable, Equatable {
 }
 
 extension UpstreamURL {
-    /// Scheme, host and port of a URL that may lack the rest; nil when it cannot be read. For showing.
+    /// Scheme, host and port of a URL, possibly without a path; nil when unreadable. For display.
     static func origin(of text: String) -> String? {
         let head = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3).joined(separator: "/")
         do throws(UpstreamError) {
@@ -105,8 +105,8 @@ extension UpstreamURL {
         }
     }
 
-    /// Text of a server's, fit to be shown: this URL's stream name and query values taken out (servers repeat what they were asked for), no
-    /// control characters, 200 characters at most.
+    /// Makes a server's text safe to show. Removes this URL's stream name and query values (servers repeat what they were asked for)
+    /// and control characters; keeps 200 characters at most.
     func scrub(_ text: String) -> String {
         var words = String(text.prefix(1_000).map { $0.unicodeScalars.allSatisfy(Self.isShown) ? $0 : " " })
         for secret in self.secrets { words = words.replacing(secret, with: "***") }
@@ -120,7 +120,7 @@ extension UpstreamURL {
         }
     }
 
-    /// Longest first, so that none is taken out of the middle of another.
+    /// Longest first, so that no secret is cut out of the middle of another.
     private var secrets: [String] {
         let name = self.stream.prefix { $0 != "?" }
         let query = self.stream.dropFirst(name.count).dropFirst()

@@ -6,24 +6,24 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Connects to a URL's host by TCP: IPv6 and IPv4, only to addresses that may be, within a time. On the link's thread.
+/// Connects to a URL's host by TCP over IPv6 or IPv4, to allowed addresses only, within a time limit. On the link's thread.
 ///
-/// librtmp's own connecting knows IPv4 only, waits as long as the system does, and asks nobody whether the address is allowed.
+/// librtmp's own connect knows only IPv4, waits as long as the system does, and cannot check addresses.
 enum Dialer {
     struct Connection {
-        /// Blocking, registered with the link's control, whose `close` closes it.
+        /// Blocking; registered with the link's control, whose `close` closes it.
         let descriptor: Int32
         /// "192.0.2.1:1935"
         let remote: String
     }
 
-    /// Addresses of one name that are tried, one after another.
+    /// The most addresses of one name that are tried, one after another.
     private static let maxAttempts = 6
 
     static func connect(_ url: UpstreamURL, _ options: UpstreamOptions, control: LinkControl, until endMs: Int64) throws(UpstreamError)
         -> Connection
     {
-        // With TLS there is a pair of sockets beside.
+        // TLS needs a pair of sockets in addition.
         if let shortage = options.shortage(url.isSecure ? 3 : 1) { throw .system("no socket (\(shortage))") }
         let found: [[UInt8]]
         switch url.host {
@@ -40,7 +40,7 @@ enum Dialer {
         let candidates = Self.alternating(allowed, beginningWith: first.count).prefix(Self.maxAttempts)
         var failure = UpstreamError.connect(origin: url.origin, why: "no address")
         for (index, address) in candidates.enumerated() {
-            // What is left is shared out, so that a first address that swallows packets leaves time for the next.
+            // Shares the remaining time, so that a first address that swallows packets leaves time for the next.
             let left = endMs - System.nowMs()
             guard left > 0 else { break }
             let share = System.nowMs() + max(left / Int64(candidates.count - index), min(left, 1_000))
@@ -54,7 +54,7 @@ enum Dialer {
         throw failure
     }
 
-    /// One family's first, the other's first, and so on: the resolver's order within each.
+    /// Alternates the two families, `size` first; keeps the resolver's order within each.
     private static func alternating(_ addresses: [[UInt8]], beginningWith size: Int) -> [[UInt8]] {
         let some = addresses.filter { $0.count == size }
         let others = addresses.filter { $0.count != size }
@@ -93,7 +93,7 @@ enum Dialer {
         return Connection(descriptor: descriptor, remote: "\(address.count == 16 ? "[\(text)]" : text):\(url.port)")
     }
 
-    /// nil: connected at once; otherwise the error, EINPROGRESS among them.
+    /// Returns nil when connected at once; otherwise the error, which may be EINPROGRESS.
     private static func begin(_ descriptor: Int32, _ address: [UInt8], port: Int) -> Int32? {
         let result: Int32
         if address.count == 4 {
@@ -135,7 +135,7 @@ enum Dialer {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, socklen_t(MemoryLayout<Int32>.size))
         #if !canImport(Darwin)
-        // What waits is to wait in the link's queue, where it can still be dropped, not in the kernel.
+        // Data should wait in the link's queue, where it can still be dropped, not in the kernel.
         var unsent: Int32 = 128 << 10
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
         #endif

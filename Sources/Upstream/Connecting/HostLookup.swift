@@ -7,15 +7,15 @@ internal import Darwin
 #endif
 internal import Synchronization
 
-/// Why a name has no address. A plain value.
+/// The reason why a name has no address. A plain value.
 package struct LookupFailure: Error, Equatable {
     package let why: String
     package init(why: String) { self.why = why }
 }
 
-/// Names to addresses for a link that must not wait longer than it may: the lookup runs on a thread of its own, left behind when it hangs.
+/// Resolves names for links with a time limit. Each lookup runs on a thread of its own, which is abandoned when it hangs.
 package enum HostLookup {
-    /// Lookups of the whole process at a time: threads that a dead name server holds.
+    /// Limit for concurrent lookups of the whole process, and so for threads that a dead name server holds.
     static let maxLookups = 16
     private static let running = Mutex(0)
 
@@ -23,7 +23,7 @@ package enum HostLookup {
         let result = Mutex<Result<[[UInt8]], LookupFailure>?>(nil)
     }
 
-    /// Blocks until there is an answer, `endMs` (`System.nowMs`) has come, or the link is to stop.
+    /// Blocks until the answer arrives, `endMs` (`System.nowMs`) has passed, or the link is stopped.
     static func addresses(
         of host: String, with lookup: @escaping @Sendable (String) -> Result<[[UInt8]], LookupFailure>, control: LinkControl,
         until endMs: Int64
@@ -57,7 +57,7 @@ package enum HostLookup {
         }
     }
 
-    /// 4 or 16 bytes each, network order, in RFC 6724's order of preference, from `getaddrinfo`. Blocks.
+    /// Addresses of 4 or 16 bytes in network order, sorted by RFC 6724's preference, from `getaddrinfo`. Blocks.
     package static let system: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = { name in
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
@@ -65,7 +65,7 @@ package enum HostLookup {
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         var code = getaddrinfo(name, nil, &hints, &list)
-        // A machine with nothing but loopback has no address "configured" in that flag's sense.
+        // AI_ADDRCONFIG ignores loopback, so a machine with nothing else has no address at all.
         if code == EAI_NONAME || code == EAI_FAMILY {
             hints.ai_flags = 0
             code = getaddrinfo(name, nil, &hints, &list)

@@ -7,19 +7,19 @@ internal import Darwin
 #endif
 internal import Synchronization
 
-/// The way into a link from other threads: wake it, ask it to end, cut its sockets. One for each run of a link's thread.
+/// Lets other threads wake a link, stop it or cut its sockets. One for each run of a link's thread.
 ///
-/// A socket is shut down here but closed only by who owns it, and only after it was taken off this list under the lock: a descriptor that
-/// is shut down is never one that meanwhile belongs to somebody else.
+/// This object shuts sockets down, but only their owner closes them, after removing them from the list under the lock. So a shutdown
+/// never hits a descriptor that the system has reused.
 final class LinkControl: Sendable {
     private struct State {
         var isStopping = false
-        /// Between connecting and the end: a stop may end the stream in words first.
+        /// Set between the server's consent and the end: a stop may then say goodbye first.
         var mayEndInWords = false
-        /// A deadline passed while the link was in a call that blocks.
+        /// A deadline passed while the link was in a blocking call.
         var isOverdue = false
         var descriptors: [Int32] = []
-        /// The pipe that wakes the link; closed with this object, which outlives all who wake it.
+        /// The pipe that wakes the link; closed with this object, which outlives everyone who wakes it.
         var wakeRead: Int32 = -1
         var wakeWrite: Int32 = -1
     }
@@ -49,10 +49,10 @@ final class LinkControl: Sendable {
     var isStopping: Bool { self.state.withLock { $0.isStopping } }
     var isOverdue: Bool { self.state.withLock { $0.isOverdue } }
 
-    /// Ends a wait of the link's thread.
+    /// Ends the current wait of the link's thread.
     func wake() { self.state.withLock { Self.wake($0) } }
 
-    /// Asks the link to end. True when it may still say so to the server: then it is to be cut (``cut()``) if it takes too long.
+    /// Asks the link to end. Returns true when it may say goodbye first; the caller then calls ``cut()`` if that takes too long.
     func stop() -> Bool {
         self.state.withLock { state in
             state.isStopping = true
@@ -62,10 +62,10 @@ final class LinkControl: Sendable {
         }
     }
 
-    /// Ends every wait on the link's sockets with an error. No more than that: the link's thread closes them.
+    /// Shuts the link's sockets down, so that every wait on them fails. The link's thread closes them.
     func cut() { self.state.withLock { Self.cut($0) } }
 
-    /// Like `cut`, for a call that took longer than it may.
+    /// Like ``cut()``, for a call that exceeded its deadline.
     func expire() {
         self.state.withLock { state in
             state.isOverdue = true
@@ -80,7 +80,7 @@ final class LinkControl: Sendable {
 
     private static func wake(_ state: State) {
         var byte: UInt8 = 0
-        // A full pipe wakes as well.
+        // A full pipe wakes the link as well.
         _ = write(state.wakeWrite, &byte, 1)
     }
 
@@ -89,7 +89,7 @@ final class LinkControl: Sendable {
     /// The descriptor that becomes readable when the link is woken.
     var wakeDescriptor: Int32 { self.state.withLock { $0.wakeRead } }
 
-    /// Takes back the wakes so far.
+    /// Discards the wakes so far.
     func calm() {
         var bytes = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
         let descriptor = self.wakeDescriptor
@@ -100,7 +100,7 @@ final class LinkControl: Sendable {
 
     func allowEndInWords(_ allowed: Bool) { self.state.withLock { $0.mayEndInWords = allowed } }
 
-    /// From now on `cut` reaches this socket; at once if it is too late already.
+    /// Makes ``cut()`` reach this socket; cuts it at once when the link is already stopped or overdue.
     func add(_ descriptor: Int32) {
         self.state.withLock { state in
             state.descriptors.append(descriptor)
@@ -108,18 +108,18 @@ final class LinkControl: Sendable {
         }
     }
 
-    /// Closes it.
+    /// Removes the socket from the list and closes it.
     func close(_ descriptor: Int32) {
         self.state.withLock { state in state.descriptors.removeAll { $0 == descriptor } }
         System.close(descriptor)
     }
 
-    /// A deadline passed earlier does not count for what comes now.
+    /// Clears a passed deadline before a new connection.
     func forgive() { self.state.withLock { $0.isOverdue = false } }
 
-    /// Waits until the events come, the link is woken, or the time (`System.nowMs`) is reached. Throws when the link is to stop.
+    /// Waits for the events, a wake, or the time (`System.nowMs`). Throws when the link is stopped.
     ///
-    /// - Returns: whether the descriptor has an event; false for a wake or when the time is over.
+    /// - Returns: whether the descriptor has an event; false after a wake or a timeout.
     func wait(for descriptor: Int32 = -1, _ events: Int32 = 0, until endMs: Int64) throws(UpstreamError) -> Bool {
         guard !self.isStopping else { throw .cancelled }
         var set = [
@@ -132,7 +132,7 @@ final class LinkControl: Sendable {
         return set[1].revents != 0
     }
 
-    /// Waits for a time (`System.nowMs`), through wakes; throws when the link is to stop.
+    /// Sleeps until a time (`System.nowMs`), ignoring wakes; throws when the link is stopped.
     func sleep(until endMs: Int64) throws(UpstreamError) {
         while System.nowMs() < endMs { _ = try self.wait(until: endMs) }
     }

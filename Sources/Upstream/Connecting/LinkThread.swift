@@ -8,7 +8,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A thread of the system's own for code that blocks: never one of an event loop or of the cooperative pool.
+/// A system thread for blocking code, apart from the event loops and the cooperative pool.
 struct LinkThread: Sendable {
     private let id: ThreadID
 
@@ -24,10 +24,10 @@ struct LinkThread: Sendable {
         }
     }
 
-    /// Bytes. librtmp keeps its handshake on the stack, OpenSSL some more; a link has no deep calls of its own.
+    /// Bytes. librtmp keeps its handshake on the stack, OpenSSL some more; the link itself has no deep calls.
     private static let stackBytes = 512 << 10
 
-    /// Begins at once; nil when the system has no thread left. `name` is cut to 15 bytes. Unless `joinable`, nobody waits for its end.
+    /// Starts at once; nil when the system has no thread left. `name` is cut to 15 bytes. Detached unless `joinable`.
     init?(name: String, joinable: Bool = false, _ run: @escaping @Sendable () -> Void) {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -65,6 +65,6 @@ struct LinkThread: Sendable {
         return nil
     }
 
-    /// Waits for the end of a `joinable` thread, once.
+    /// Waits for a `joinable` thread to end; call it once.
     func join() { pthread_join(self.id.value, nil) }
 }

@@ -6,14 +6,14 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The system's calls that links use, with the platforms' differences out of sight. All retry after a signal.
+/// System calls used by links, with the platforms' differences hidden. All retry after a signal.
 enum System {
-    /// What the last call that failed said, in words.
+    /// The text of the last failed call's errno.
     static var lastError: String { Self.words(errno) }
 
     static func words(_ code: Int32) -> String { String(cString: strerror(code)) }
 
-    /// Milliseconds on a clock that only goes forward.
+    /// Milliseconds on the monotonic clock.
     static func nowMs() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -27,7 +27,7 @@ enum System {
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Waits for any of the events; false when the time is over first. Errors count as an event: the next call on the descriptor tells.
+    /// Waits for any of the events; false on a timeout. Errors count as an event: the next call on the descriptor reports them.
     static func poll(_ descriptors: inout [pollfd], timeoutMs: Int64) -> Bool {
         let end = Self.nowMs() + timeoutMs
         while true {
@@ -45,7 +45,7 @@ enum System {
         }
     }
 
-    /// Bytes read, 0 at the end, nil when there is nothing now; -1 for an error.
+    /// Bytes read, 0 at the end, nil when nothing is available; -1 for an error.
     static func receive(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         while true {
             let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
@@ -55,7 +55,7 @@ enum System {
         }
     }
 
-    /// Bytes taken, nil when none fits now; -1 for an error. The thread must have ``blockBrokenPipeSignal()``.
+    /// Bytes sent, nil when the socket buffer is full; -1 for an error. The thread must have called ``blockBrokenPipeSignal()``.
     static func send(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int? {
         while true {
             #if canImport(Glibc)
@@ -71,8 +71,8 @@ enum System {
         }
     }
 
-    /// librtmp and OpenSSL write to sockets with no word about SIGPIPE, which a write raises on its own thread: with this it stays there,
-    /// and the write's error is all that comes of it.
+    /// librtmp and OpenSSL do not suppress SIGPIPE, which a write raises on its own thread. Blocked, it stays pending there and only
+    /// the write's error remains.
     static func blockBrokenPipeSignal() {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -85,10 +85,10 @@ enum System {
         _ = fcntl(descriptor, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK)
     }
 
-    /// No more bytes will come out of the other end.
+    /// Sends the other end an end of file.
     static func shutdownWriting(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// The end of both directions, for whoever holds the socket; what was received can still be read.
+    /// Ends both directions for every holder of the socket; received data can still be read.
     static func shutdownBoth(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     static func close(_ descriptor: Int32) {
@@ -103,7 +103,7 @@ enum System {
 
     static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
 
-    /// How long a blocking read or write on the socket may wait before it fails.
+    /// Limits how long a blocking read or write on the socket may wait before it fails.
     static func setTimeouts(_ descriptor: Int32, receiveMs: Int, sendMs: Int) {
         for (option, milliseconds) in [(SO_RCVTIMEO, receiveMs), (SO_SNDTIMEO, sendMs)] {
             var time = timeval()
@@ -113,7 +113,7 @@ enum System {
         }
     }
 
-    /// A new stream socket of AF_INET, AF_INET6 or (`pair`) two of AF_UNIX; nil when the system has none left.
+    /// A new stream socket of AF_INET or AF_INET6; nil when the system has none left.
     static func streamSocket(_ family: Int32) -> Int32? {
         let descriptor = socket(family, Self.streamType, 0)
         guard descriptor >= 0 else { return nil }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What a link has done, over all its connections; any thread may read.
+/// Counts a link's traffic over all its connections; any thread may read.
 final class LinkCounters: Sendable {
     struct Numbers: Sendable {
         var bytesIn: UInt64 = 0
@@ -22,7 +22,7 @@ final class LinkCounters: Sendable {
     func sentFrame() { self.numbers.withLock { $0.framesOut &+= 1 } }
     func receivedMalformed() { self.numbers.withLock { $0.malformed &+= 1 } }
 
-    /// nil when the connection is over.
+    /// Records the connection; pass nil when it is over.
     func connected(_ remote: String?, tls: String?) {
         self.numbers.withLock { numbers in
             numbers.remote = remote

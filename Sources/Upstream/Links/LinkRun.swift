@@ -1,6 +1,6 @@
 internal import RTMP
 
-/// The part of a connection that pulling and pushing have in common: from the socket to "started". On the link's thread.
+/// The common part of pulling and pushing: from the socket to "started". On the link's thread.
 struct LinkRun {
     let url: UpstreamURL
     let options: UpstreamOptions
@@ -9,7 +9,7 @@ struct LinkRun {
 
     static let wordless = "the server may refuse app, stream name or key without a word"
 
-    /// A connection on which the server has agreed to publish or play.
+    /// A connection on which the server accepted publish or play.
     struct Opened {
         let wire: Wire
         let streamID: UInt32
@@ -43,7 +43,7 @@ struct LinkRun {
                 }
             case .publishStarted where publishes: return Opened(wire: wire, streamID: streamID ?? 0)
             case .playStarted where !publishes: return Opened(wire: wire, streamID: streamID ?? 0)
-            // Some servers begin to play without a word.
+            // Some servers start to play without a status.
             case .media where !publishes && streamID != nil: return Opened(wire: wire, streamID: streamID ?? 0)
             default:
                 if let error = self.ending(output, isStarted: false) { throw error }
@@ -51,11 +51,11 @@ struct LinkRun {
         }
     }
 
-    /// What ends the link, among the things that a server may say at any time.
+    /// The error that ends the link, for outputs that a server may send at any time; nil for others.
     func ending(_ output: ClientSessionOutput, isStarted: Bool) -> UpstreamError? {
         switch output {
         case .refused(let command, let status):
-            // Servers refuse what they do not know, FCPublish above all, and go on.
+            // Servers refuse unknown commands, above all FCPublish, and continue.
             let matters = ["connect", "createStream", "publish", "play"].contains(command) || (command == "a call" && !isStarted)
             return matters ? self.refusal(command, status) : nil
         case .status(_, let status):

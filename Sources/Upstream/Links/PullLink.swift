@@ -2,13 +2,13 @@ package import Media
 internal import NIOCore
 internal import RTMP
 
-/// What comes out of a pulling link, in order, on the link's thread.
+/// Events of a pulling link, in order, on the link's thread.
 package enum PullEvent: Sendable {
-    /// A connection delivers: its first frame follows.
+    /// A connection delivers media; its first frame follows.
     case started
-    /// Timestamps go on within one connection, wraps taken out; a new connection begins anew.
+    /// Timestamps continue within one connection, with wraps removed; a new connection starts anew.
     case frame(Frame)
-    /// No more of this connection, and why.
+    /// The connection ended for this reason.
     case ended(UpstreamError)
 }
 
@@ -16,7 +16,7 @@ package enum PullEvent: Sendable {
 struct PullLink {
     let run: LinkRun
 
-    /// Runs until the connection ends, which it always does by throwing; `ended` is reported before, when `started` was.
+    /// Runs until the connection ends, which always throws. Reports `ended` first if it reported `started`.
     func perform(onRunning: () -> Void, onEvent: (PullEvent) -> Void) throws(UpstreamError) {
         let opened = try self.run.open(publishes: false)
         let wire = opened.wire
@@ -64,20 +64,20 @@ struct PullLink {
                 self.run.counters.receivedFrame()
                 onEvent(.frame(frame))
             } catch {
-                // One message that cannot be read; the stream goes on.
+                // Skip one unreadable message; the stream continues.
                 self.run.counters.receivedMalformed()
             }
         }
     }
 
-    /// The message as relays have it; nil for what a server says about the stream rather than in it.
+    /// The message as a relay frame; nil for messages about the stream rather than in it.
     private func media(_ message: Message) throws(UpstreamError) -> (kind: Frame.Kind, payload: ByteBuffer)? {
         switch message.type {
         case .audio: return (.audio, message.payload)
         case .video: return (.video, message.payload)
         case .dataAMF0, .dataAMF3:
             var payload = message.payload
-            // Type 15 is a zero byte, then AMF0.
+            // Type 15 starts with a zero byte; AMF0 follows.
             if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
                 payload.moveReaderIndex(forwardBy: 1)
             }

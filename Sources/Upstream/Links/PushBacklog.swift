@@ -1,11 +1,11 @@
 internal import Media
 internal import NIOCore
 
-/// The rules of a push queue: what is kept, what is dropped, what a new connection is sent first. A plain value; time is an input.
+/// A push queue's rules: which frames it keeps, drops or sends first. A plain value; time is an input.
 ///
-/// Sequence headers and metadata are never dropped. While a connection takes frames too slowly, video goes first, always up to a keyframe, so
-/// that what is sent can be decoded; audio only when it alone is too much. Without a connection the frames since the last keyframe are kept,
-/// so that the next one begins at once.
+/// Sequence headers and metadata are never dropped. When a connection is too slow, video is dropped first, always up to a keyframe so
+/// that the rest stays decodable; audio only when it alone is too much. Without a connection the queue keeps the frames since the last
+/// keyframe, so that the next connection starts at once.
 struct PushBacklog {
     struct Counts: Sendable, Equatable {
         var bytes = 0
@@ -26,11 +26,11 @@ struct PushBacklog {
         var isAudio: Bool { self.frame.kind == .audio && self.frame.tag.flags.contains(.coded) }
     }
 
-    /// Bytes that a frame takes beside its payload, so that empty ones are bounded too.
+    /// Bytes counted per frame beside its payload, so that empty frames are bounded too.
     private static let entryBytes = 128
-    /// Header slots that are remembered; a stream has three or four.
+    /// The most header slots remembered; a stream has three or four.
     private static let maxHeaders = 64
-    /// Bytes of one header that is remembered.
+    /// The most bytes of a remembered header.
     private static let maxHeaderBytes = 256 << 10
 
     private let maxBytes: Int
@@ -39,14 +39,14 @@ struct PushBacklog {
 
     private var entries = CircularBuffer<Entry>()
     private var bytes = 0
-    /// The headers in force where the queue begins, oldest first.
+    /// The headers in force at the queue's start, oldest first.
     private var headers: [(slot: HeaderSlot, frame: Frame)] = []
-    /// Those that a new connection is still to be sent.
+    /// Headers still to be sent to a new connection.
     private var opening = CircularBuffer<Frame>()
     private var isAttached = false
     private var hasVideo = false
     private var awaitsKeyframe = true
-    /// Whether this connection has been given a keyframe, or had no need of one.
+    /// Whether this connection got coded media: a keyframe, or audio where no video is expected.
     private var hasBegun = false
     private var droppedVideo: UInt64 = 0
     private var droppedAudio: UInt64 = 0
@@ -73,7 +73,7 @@ struct PushBacklog {
     }
 
     mutating func attach(nowMs: Int64) {
-        // A GOP whose stream paused long ago is no beginning for what comes next.
+        // A GOP that paused long ago is no start for the next frames.
         if self.age(nowMs) > Int64(self.maxMs) { self.dropAll() }
         self.isAttached = true
         self.hasBegun = self.entries.contains { $0.isVideo || $0.isAudio }
@@ -83,7 +83,7 @@ struct PushBacklog {
     mutating func detach() {
         self.isAttached = false
         self.opening.removeAll()
-        // What is left of a GOP whose start has been sent is of no use to the next connection.
+        // The rest of a GOP whose start was sent is useless to the next connection.
         self.dropAll()
     }
 
@@ -115,24 +115,24 @@ struct PushBacklog {
             if entry.isVideo || entry.isAudio { self.hasBegun = true }
             self.shrink(nowMs: nowMs)
         } else if self.isFull(nowMs) || !self.hasVideo {
-            // The GOP is longer than the queue: the next keyframe begins anew. Or audio alone, with nobody to send it to.
+            // The GOP is longer than the queue, so the next keyframe starts anew. Or it is audio alone, without a connection.
             self.dropAll()
         }
     }
 
-    /// Before the first keyframe there is nothing for it to be heard with; of a stream without video it is all there is.
+    /// Before the first keyframe audio has no picture to go with; in a stream without video it is everything.
     private var mayTakeAudio: Bool { !self.hasVideo || !self.awaitsKeyframe || (self.isAttached && self.hasBegun) }
 
     private func age(_ nowMs: Int64) -> Int64 { self.entries.first.map { max(nowMs - $0.arrivedMs, 0) } ?? 0 }
 
-    /// Whether video is to go. Audio waits longer, and what waits behind it is no older for that.
+    /// Whether video must be dropped. Audio may wait longer, and does not make the video behind it older.
     private func isFull(_ nowMs: Int64) -> Bool {
         if self.bytes > self.maxBytes { return true }
         guard self.age(nowMs) > Int64(self.maxMs), let oldest = self.entries.first(where: \.isVideo) else { return false }
         return nowMs - oldest.arrivedMs > Int64(self.maxMs)
     }
 
-    /// Drops what must go for the queue to be within its bounds.
+    /// Drops frames until the queue is within its limits.
     private mutating func shrink(nowMs: Int64) {
         if self.isFull(nowMs), let keyframe = self.entries.lastIndex(where: { $0.isVideo && $0.frame.isKeyframe }) {
             let after = self.entries.distance(from: keyframe, to: self.entries.endIndex)
@@ -147,11 +147,11 @@ struct PushBacklog {
             if self.removed(first) { headersLeft = true }
             if first.isAudio { self.droppedAudio &+= 1 }
         }
-        // A header that leaves unsent must still reach the server before what needs it.
+        // A header that was dropped unsent must still reach the server before the frames that need it.
         if headersLeft { self.opening = CircularBuffer(self.headers.map(\.frame)) }
     }
 
-    /// Drops entries by rule; `remaining` counts from the entry to the end, itself included.
+    /// Drops entries that match the rule; `remaining` counts from the entry to the end, itself included.
     private mutating func drop(where rule: (_ entry: Entry, _ remaining: Int) -> Bool) {
         var kept = CircularBuffer<Entry>(initialCapacity: self.entries.count)
         var remaining = self.entries.count
@@ -173,7 +173,7 @@ struct PushBacklog {
         self.awaitsKeyframe = true
     }
 
-    /// True when it was a header.
+    /// Accounts for a removed entry. Returns true when it was a header.
     @discardableResult
     private mutating func removed(_ entry: Entry) -> Bool {
         self.bytes -= entry.bytes
@@ -184,7 +184,7 @@ struct PushBacklog {
         do throws(MediaError) {
             return try frame.headerSlot()
         } catch {
-            // A broken header is passed on as it came, and not kept.
+            // A broken header is passed on unchanged but not remembered.
             return nil
         }
     }

@@ -2,17 +2,17 @@ internal import Media
 internal import NIOCore
 internal import RTMP
 
-/// One connection that publishes what a queue holds. On the link's thread.
+/// One connection that publishes a queue's frames. On the link's thread.
 struct PushLink {
     let run: LinkRun
     let queue: PushQueue
 
-    /// An hour: nothing to send is no reason to end.
+    /// An hour: an idle stream is no reason to end.
     private static let idleMs: Int64 = 3_600_000
-    /// A connection that is lost within this time of the server's consent was refused, as nginx does it, rather than broken.
+    /// A connection lost this soon after the server's consent was probably refused, as nginx does, rather than broken.
     private static let doubtMs: Int64 = 2_000
 
-    /// Runs until the connection ends, which it always does by throwing.
+    /// Runs until the connection ends, which always throws.
     func perform(onRunning: () -> Void) throws(UpstreamError) {
         let opened = try self.run.open(publishes: true)
         self.run.control.allowEndInWords(true)
@@ -55,7 +55,7 @@ struct PushLink {
         Message(type: MessageType(rawValue: frame.kind.rawValue), streamID: streamID, timestamp: timestamp, payload: Self.payload(frame))
     }
 
-    /// Metadata goes out behind `@setDataFrame`, by which servers know that it is to be kept for those who join later.
+    /// Sends metadata with `@setDataFrame` in front, which makes servers keep it for later viewers.
     private static func payload(_ frame: Frame) -> ByteBuffer {
         guard frame.kind == .data, frame.tag.flags.contains(.metadata), frame.tag.bodyOffset == 0 else { return frame.payload }
         var payload = ByteBuffer()
@@ -65,14 +65,14 @@ struct PushLink {
     }
 }
 
-/// The timestamps of one publish. A plain value.
+/// Computes the timestamps of one publish. A plain value.
 struct PushClock {
     private let fromZero: Bool
     private var base: Int64?
 
     init(fromZero: Bool) { self.fromZero = fromZero }
 
-    /// Milliseconds on the wire. The first media frame sets the zero; headers sent before it are at zero too, and metadata always is.
+    /// Milliseconds on the wire. The first media frame sets zero; earlier headers are at zero too, and so is all metadata.
     mutating func time(of frame: Frame) -> UInt32 {
         guard self.fromZero else { return frame.wireTimestamp }
         if self.base == nil, frame.tag.flags.contains(.coded) { self.base = frame.timestamp }

@@ -2,11 +2,11 @@ internal import Media
 internal import NIOCore
 internal import Synchronization
 
-/// What waits to be pushed: filled from any thread, never blocking, and emptied by the link's. Bounded in bytes and in time.
+/// The queue of a push link. Any thread fills it without blocking; the link's thread drains it. Limited in bytes and time.
 final class PushQueue: Sendable {
     private struct State {
         var backlog: PushBacklog
-        /// The link that has found nothing and sleeps.
+        /// The link to wake, which found the queue empty and sleeps.
         var sleeper: LinkControl?
         var control: LinkControl?
     }
@@ -18,7 +18,7 @@ final class PushQueue: Sendable {
             State(backlog: PushBacklog(maxBytes: options.queueBytes, maxMs: options.queueMs, maxAudioMs: options.queueAudioMs)))
     }
 
-    /// Any thread. The payload is kept, not copied.
+    /// Adds a frame. Any thread. The payload is retained, not copied.
     func offer(_ frame: Frame, nowMs: Int64) {
         let sleeper = self.state.withLock { state in
             state.backlog.offer(frame, nowMs: nowMs)
@@ -28,12 +28,12 @@ final class PushQueue: Sendable {
         sleeper?.wake()
     }
 
-    /// The stream is over: another one may follow, which has nothing to do with it.
+    /// Forgets the stream that ended; the next one is unrelated.
     func clear() { self.state.withLock { $0.backlog.clear() } }
 
     var counts: PushBacklog.Counts { self.state.withLock { $0.backlog.counts(nowMs: System.nowMs()) } }
 
-    /// A connection begins: headers first, then from a keyframe on.
+    /// Starts a connection: headers first, then frames from a keyframe on.
     func attach(_ control: LinkControl, nowMs: Int64) {
         self.state.withLock { state in
             state.control = control
@@ -49,7 +49,7 @@ final class PushQueue: Sendable {
         }
     }
 
-    /// What is to be sent next. nil: nothing; the link is woken when that changes.
+    /// The next frame to send. When it is nil, the next offer wakes the link.
     func next(nowMs: Int64) -> Frame? {
         self.state.withLock { state in
             let frame = state.backlog.next(nowMs: nowMs)

@@ -1,13 +1,13 @@
 internal import NIOCore
 internal import RTMP
 
-/// Reads the headers of a server's chunks before librtmp does, and lets no chunk pass that librtmp could not stand.
+/// Checks the headers of a server's chunks before librtmp reads them, and rejects chunks that would break librtmp.
 ///
-/// librtmp trusts its peer: it reserves what a header announces, on any of 65,600 chunk streams, and (2.4 of 2015, which Debian ships) writes
-/// past a message's end when a new header announces more in the middle of it. It also blocks until a chunk is whole, so this tells where
-/// chunks end. Keeps the same account of the chunk streams as librtmp. A plain value, on the link's thread.
+/// librtmp trusts its peer: it reserves the announced length on any of 65,600 chunk streams, and (2.4 of 2015, which Debian ships)
+/// writes past a message's end when a new header in the middle announces more. It also blocks until a chunk is whole, so the guard
+/// finds the ends of chunks. Tracks chunk streams just as librtmp does. A plain value, on the link's thread.
 struct ChunkGuard {
-    /// RTMP 1.0 §5.3: what one chunk stream remembers.
+    /// The state of one chunk stream, RTMP 1.0 §5.3.
     private struct ChunkStream {
         var type: UInt8 = 0
         var length = 0
@@ -17,11 +17,11 @@ struct ChunkGuard {
         var isInMessage: Bool { self.received > 0 }
     }
 
-    /// One whole chunk at the buffer's reader.
+    /// One whole chunk at the buffer's reader index.
     struct Chunk: Equatable {
         /// Bytes in the buffer.
         let length: Int
-        /// Where the extended timestamp belongs that librtmp expects and the server left out: bytes from the chunk's start.
+        /// The extended timestamp that librtmp expects and the server omitted, with its offset from the chunk's start.
         var missingTimestamp: (at: Int, value: UInt32)?
 
         static func == (left: Chunk, right: Chunk) -> Bool {
@@ -31,23 +31,23 @@ struct ChunkGuard {
     }
 
     private let limits: Limits
-    /// Becomes false at the first fmt 3 chunk that does not repeat the extended timestamp.
+    /// Turns false at the first fmt 3 chunk that does not repeat the extended timestamp.
     private var serverRepeatsTimestamp = true
     private var streams: [UInt32: ChunkStream] = [:]
     private var announcedBytes = 0
     private var partialMessages = 0
 
-    /// Bytes of payload in the server's chunks; to be set as Set Chunk Size messages come.
+    /// Payload bytes of the server's chunks; changed by ``setChunkSize(_:)``.
     private(set) var chunkSize = 128
-    /// No message is longer.
+    /// The longest message, which no chunk needs to exceed.
     private static let largestChunkSize = 0xFF_FFFF
 
     init(limits: Limits) { self.limits = limits }
 
-    /// The next whole chunk, or nil when more must come first.
+    /// Returns the next whole chunk, or nil until more bytes arrive.
     ///
-    /// Takes account of the chunk: to be called again only after librtmp has read it. Throws for what breaks RTMP 1.0 §5.3 or a limit; the
-    /// connection is to be ended then.
+    /// It also accounts for the chunk, so call it again only after librtmp has read that. Throws on violations of RTMP 1.0 §5.3 or of a
+    /// limit; end the connection then.
     mutating func nextChunk(in buffer: ByteBuffer) throws(UpstreamError) -> Chunk? {
         let start = buffer.readerIndex
         guard let first = buffer.getInteger(at: start, as: UInt8.self), let (id, basicLength) = Self.chunkStreamID(first, buffer) else {
@@ -96,7 +96,7 @@ struct ChunkGuard {
 
     private enum Repetition { case present, absent, undecided }
 
-    /// Writers disagree on whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3): four bytes equal to it say that this one does.
+    /// Writers disagree whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3): four equal bytes mean that this one does.
     private func repetition(of timestamp: UInt32, at index: Int, in buffer: ByteBuffer) -> Repetition {
         guard self.serverRepeatsTimestamp else { return .absent }
         for byte in 0..<4 {
@@ -112,7 +112,7 @@ struct ChunkGuard {
         self.chunkSize = min(Int(size), Self.largestChunkSize)
     }
 
-    /// At the start of a message: its announced length is what librtmp reserves.
+    /// Checks the start of a message: librtmp reserves the length announced there.
     private func check(_ stream: ChunkStream) throws(UpstreamError) {
         let limit = self.limits.messageBytes(MessageType(rawValue: stream.type))
         guard stream.length <= limit else {

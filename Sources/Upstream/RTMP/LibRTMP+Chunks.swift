@@ -2,9 +2,9 @@ internal import NIOCore
 internal import RTMP
 
 extension LibRTMP {
-    /// Gives librtmp the chunks at the buffer's reader that `chunks` lets pass, until they complete a message; nil when more must come first.
+    /// Feeds the input's chunks through the guard to librtmp until a message is complete; nil until more bytes arrive.
     ///
-    /// Throws for what the guard does not let pass; the connection is to be ended then.
+    /// Throws when the guard rejects a chunk; end the connection then.
     mutating func nextMessage(in input: inout ByteBuffer, chunks: inout ChunkGuard) throws(UpstreamError) -> Message? {
         while let chunk = try chunks.nextChunk(in: input) {
             let message: Message?

@@ -10,16 +10,16 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Owns librtmp's state of one connection and the texts it points to. Used by the link's thread only.
+/// Owns librtmp's state for one connection and the C strings it points to. On the link's thread only.
 ///
-/// librtmp is given a connected socket and whole chunks, never a URL and never a message to act on: its own connecting, TLS, URL options
-/// and command handling are left out (no IPv6, no checks of addresses and certificates, options by spaces, memory errors on what a server
-/// may send). What it does: the handshake, `connect`, messages to chunks and chunks to messages.
+/// librtmp gets a connected socket and whole chunks, never a URL and never a message to act on. It does the handshake, sends `connect`,
+/// and converts messages to chunks and back. Its connecting, TLS, URL options and command handling stay unused (no IPv6, no checks of
+/// addresses and certificates, options split at spaces, memory errors on messages that a server may send).
 struct LibRTMP: ~Copyable {
     private let state: UnsafeMutablePointer<CLibRTMP.RTMP>
-    /// librtmp points into these for as long as it lives.
+    /// C strings that librtmp points into for its whole life.
     private let texts: [UnsafeMutablePointer<CChar>]
-    /// A packet with room for its header before it, which librtmp overwrites as it sends.
+    /// A packet, with room before it for the chunk headers that librtmp writes while sending.
     private var scratch: UnsafeMutableRawBufferPointer
 
     /// Chunk streams as other clients use them (RTMP 1.0 §5.3.1.1 leaves 3 and up to us; 2 is for control messages).
@@ -47,7 +47,7 @@ struct LibRTMP: ~Copyable {
         self.scratch = .allocate(byteCount: 64 << 10, alignment: 16)
     }
 
-    /// `descriptor` is librtmp's from here on: it closes it.
+    /// Makes librtmp's state. librtmp owns `descriptor` from here on and closes it.
     static func make(_ descriptor: Int32, url: UpstreamURL, publishes: Bool, timeoutMs: Int) throws(UpstreamError) -> LibRTMP {
         Self.prepare
         let texts = [url.hostText, url.stream, url.tcUrl, url.app].compactMap { (text: String) in strdup(text) }
@@ -62,7 +62,7 @@ struct LibRTMP: ~Copyable {
         var none = AVal()
         values.withUnsafeMutableBufferPointer { values in
             guard let first = values.baseAddress else { return }
-            // librtmp's plain protocol in either case: TLS lies below.
+            // Always librtmp's plain protocol: TLS runs below it.
             RTMP_SetupStream(
                 state, RTMP_PROTOCOL_RTMP, first, UInt32(url.port), &none, first + 1, first + 2, nil, nil, first + 3, nil, nil, 0, nil, nil,
                 nil, 0, 0, 1, timeoutMs / 1_000)
@@ -71,7 +71,7 @@ struct LibRTMP: ~Copyable {
         return LibRTMP(state, texts)
     }
 
-    /// librtmp sets up its TLS library with the first connection, unguarded; its log is ours to take.
+    /// Prepares librtmp once: it sets up its TLS library with the first connection, without a lock. Also installs the log handler.
     private static let prepare: Void = {
         LibRTMPLog.install()
         guard let first = RTMP_Alloc() else { return }
@@ -79,16 +79,16 @@ struct LibRTMP: ~Copyable {
         RTMP_Free(first)
     }()
 
-    /// Handshake (RTMP 1.0 §5.2), then the `connect` command. Blocks. False: it did not come about, and the socket is closed.
+    /// Does the handshake (RTMP 1.0 §5.2), then sends `connect`. Blocks. Returns false when that failed and the socket is closed.
     mutating func connect(_ command: Message) -> Bool {
         var packet = self.packet(command)
         return RTMP_Connect1(self.state, &packet) != 0
     }
 
-    /// Whether the last wait of librtmp's own was too long.
+    /// Whether librtmp's own last wait timed out.
     var timedOut: Bool { earshot_rtmp_timed_out(self.state) != 0 }
 
-    /// What librtmp read from the socket beyond the handshake.
+    /// Takes the bytes that librtmp read from the socket beyond the handshake.
     mutating func takeUnread() -> ByteBuffer {
         var buffer = ByteBuffer()
         let count = earshot_rtmp_unread(self.state)
@@ -99,8 +99,8 @@ struct LibRTMP: ~Copyable {
         return buffer
     }
 
-    /// Gives librtmp one whole chunk, `length` bytes at the buffer's reader, and returns the message that it completes, if it does.
-    /// Does not touch the socket.
+    /// Feeds librtmp one whole chunk, `length` bytes at the buffer's reader index. Returns the message if that completes one. Does not
+    /// touch the socket.
     mutating func read(_ length: Int, of buffer: ByteBuffer) throws(UpstreamError) -> Message? {
         var packet = RTMPPacket()
         let state = self.state
@@ -111,7 +111,7 @@ struct LibRTMP: ~Copyable {
             earshot_rtmp_unfeed(state)
             return result != 0 && left == 0
         }
-        // A body that librtmp did not finish belongs to librtmp.
+        // librtmp keeps an unfinished body.
         guard result else { throw .protocolViolation("a chunk that librtmp cannot read") }
         guard packet.m_nBytesRead == packet.m_nBodySize else { return nil }
         defer { RTMPPacket_Free(&packet) }
@@ -124,19 +124,19 @@ struct LibRTMP: ~Copyable {
             timestamp: packet.m_nTimeStamp, payload: payload)
     }
 
-    /// Bytes of payload in the server's chunks.
+    /// Sets the payload bytes of the server's chunks.
     mutating func setReadChunkSize(_ size: Int) { self.state.pointee.m_inChunkSize = Int32(clamping: size) }
 
-    /// Bytes of payload in our chunks.
+    /// Sets the payload bytes of our chunks.
     mutating func setWriteChunkSize(_ size: Int) { self.state.pointee.m_outChunkSize = Int32(clamping: size) }
 
-    /// Blocks until the system has taken all of it. False: it could not be sent, and the socket is closed.
+    /// Blocks until the system has accepted the whole message. Returns false when that failed and the socket is closed.
     mutating func send(_ message: Message) -> Bool {
         var packet = self.packet(message)
         return RTMP_SendPacket(self.state, &packet, 0) != 0
     }
 
-    /// A copy: librtmp writes its chunk headers into the body as it goes.
+    /// Copies the message: librtmp writes its chunk headers into the body while sending.
     private mutating func packet(_ message: Message) -> RTMPPacket {
         let count = message.payload.readableBytes
         if self.scratch.count < count + Self.headroom {
@@ -146,7 +146,7 @@ struct LibRTMP: ~Copyable {
         let body = UnsafeMutableRawBufferPointer(rebasing: self.scratch[Self.headroom..<(Self.headroom + count)])
         message.payload.withUnsafeReadableBytes { body.copyMemory(from: $0) }
         var packet = RTMPPacket()
-        // Always a full header: librtmp leaves out a timestamp that repeats, where the standard then has the last difference again.
+        // Always a full header: librtmp omits a repeated timestamp, but by the standard that repeats the last difference.
         packet.m_headerType = UInt8(RTMP_PACKET_SIZE_LARGE)
         packet.m_packetType = message.type.rawValue
         packet.m_hasAbsTimestamp = 1

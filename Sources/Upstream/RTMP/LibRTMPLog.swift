@@ -9,16 +9,16 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// librtmp's own log: silent unless somebody asks.
+/// librtmp's own log: silent until a handler is set.
 ///
-/// Of librtmp's levels only errors are passed on. From warnings downward it writes what was sent and received, names and keys included.
+/// Only errors are passed on. From warnings downward librtmp logs sent and received data, names and keys included.
 package enum LibRTMPLog {
     private static let handler = Mutex<(@Sendable (String) -> Void)?>(nil)
 
-    /// Takes librtmp's error lines, of all links, on the links' threads; nil for none. A line names no stream and no key.
+    /// Sets the handler for error lines of all links, called on the links' threads; nil for none. Lines contain no stream name or key.
     package static func setHandler(_ new: (@Sendable (String) -> Void)?) { self.handler.withLock { $0 = new } }
 
-    /// Before librtmp's first use, once.
+    /// Call once before librtmp's first use.
     static func install() {
         RTMP_LogSetLevel(RTMP_LOGERROR)
         RTMP_LogSetCallback { level, format, arguments in

@@ -10,8 +10,8 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// One RTMP connection as a client, from the address to the answers of the server. On the link's thread, which it may block only while it
-/// connects and sends.
+/// One RTMP client connection, from the address to the server's answers. On the link's thread, which it may block only while connecting
+/// and sending.
 ///
 ///     socket ── Wire.fill ── ChunkGuard ── LibRTMP ── ClientSession ── nextOutput
 final class Wire {
@@ -24,7 +24,7 @@ final class Wire {
     private let url: UpstreamURL
     private let control: LinkControl
     private let counters: LinkCounters
-    /// The socket, or our end of the TLS pump's pair. librtmp has a duplicate of it, so that it never closes this one.
+    /// The socket, or our end of the TLS pump's pair. librtmp gets a duplicate, so it never closes this one.
     private let descriptor: Int32
     private let pump: TLSPump?
     private var rtmp: LibRTMP
@@ -37,7 +37,7 @@ final class Wire {
     private let wayObjection: (property: String, objection: @Sendable (String) -> String?)?
 
     private static let readBytes = 64 << 10
-    /// A server's chunk streams: a few are usual, some servers take a new one for each message stream.
+    /// Limits for a server's chunk streams: a few are usual, but some servers use a new one for each message stream.
     static var limits: Limits {
         var limits = Limits()
         limits.chunkStreams = 256
@@ -46,7 +46,7 @@ final class Wire {
         return limits
     }
 
-    /// Connects by TCP and TLS, does the handshake and sends `connect`. Its answer is still to come out of ``nextOutput()``.
+    /// Connects by TCP and TLS, does the handshake and sends `connect`. ``nextOutput()`` returns the answer.
     init(_ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool, control: LinkControl, counters: LinkCounters)
         throws(UpstreamError)
     {
@@ -82,20 +82,20 @@ final class Wire {
     }
 
     deinit {
-        // librtmp's duplicate is closed later: without this the pump would wait for the end of what it holds open. Without a goodbye there is
-        // nothing that the pump should still bring out.
+        // librtmp's duplicate is closed later, so without a shutdown the pump would wait for the end of its pair. Without a goodbye
+        // nothing is left for the pump to deliver.
         if self.isFinished { System.shutdownBoth(self.descriptor) } else { self.control.cut() }
         self.control.close(self.descriptor)
         self.pump?.join()
     }
 
-    /// `connect` as the session words it: librtmp sends it itself after its handshake. What else the session says stays with it.
+    /// The session's `connect` message, which librtmp sends after its handshake. The session's other messages are dropped here.
     private static func connectCommand(
         _ session: inout ClientSession, _ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool
     ) -> Message {
         var extra = options.connectProperties().map { AMF0Property(name: $0.name, value: .string($0.value)) }
         if !publishes {
-            // What ffmpeg's player says it can do, and Enhanced RTMP's list of codecs (v2, "Enhancing NetConnection connect Command").
+            // The properties of ffmpeg's player, and Enhanced RTMP's list of codecs (v2, "Enhancing NetConnection connect Command").
             extra += [
                 AMF0Property(name: "fpad", value: false), AMF0Property(name: "capabilities", value: 15),
                 AMF0Property(name: "audioCodecs", value: 4071), AMF0Property(name: "videoCodecs", value: 252),
@@ -113,7 +113,7 @@ final class Wire {
         return command ?? Message(type: .commandAMF0, payload: ByteBuffer())
     }
 
-    /// librtmp with its handshake done and `connect` sent. When this throws, the connection is closed.
+    /// Makes librtmp's state, does the handshake and sends `connect`. Closes the connection before it throws.
     private static func begin(
         _ descriptor: Int32, _ command: Message, _ url: UpstreamURL, _ options: UpstreamOptions, publishes: Bool, control: LinkControl,
         pump: TLSPump?
@@ -135,7 +135,7 @@ final class Wire {
     private static func handshake(
         _ rtmp: inout LibRTMP, _ command: Message, _ url: UpstreamURL, _ options: UpstreamOptions, control: LinkControl, pump: TLSPump?
     ) throws(UpstreamError) {
-        // librtmp gives each read its time; this is the time for all of them.
+        // librtmp limits each single read; this limits them all together.
         let deadline = DispatchWorkItem { control.expire() }
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(options.handshakeTimeoutMs), execute: deadline)
         let isConnected = rtmp.connect(command)
@@ -152,7 +152,7 @@ final class Wire {
 
     // MARK: Reading
 
-    /// The next thing that the server said, or nil until more bytes come. Sends what the session answers.
+    /// Returns the server's next message as output, or nil until more bytes arrive. Sends the session's answers.
     func nextOutput() throws(UpstreamError) -> ClientSessionOutput? {
         while true {
             while let output = self.session.nextOutput() {
@@ -181,7 +181,7 @@ final class Wire {
         case .aggregate:
             var parts = Aggregate(message)
             while let part = try Self.checked({ () throws(RTMPError) in try parts.next() }) {
-                // Nothing but media belongs in there (RTMP 1.0 §7.1.6), and each part has its own limit.
+                // Only media belongs in an aggregate (RTMP 1.0 §7.1.6), and each part has its own limit.
                 guard [.audio, .video, .dataAMF0, .dataAMF3].contains(part.type) else { continue }
                 let limit = self.limits.messageBytes(part.type)
                 guard part.payload.readableBytes <= limit else {
@@ -215,7 +215,7 @@ final class Wire {
         }
     }
 
-    /// Commands that end the link whatever it does, and that the session does not look into.
+    /// The error of commands that always end the link and that the session does not inspect.
     private func finalWord(_ command: Command) -> UpstreamError? {
         let information = command.arguments.first
         if let target = information?["ex"]?["redirect"]?.string ?? information?["redirect"]?.string {
@@ -229,7 +229,7 @@ final class Wire {
         return command.name == "close" ? .ended(code: "close") : nil
     }
 
-    /// Reads what the socket has, without waiting. False: nothing. Throws at the connection's end.
+    /// Reads the socket without waiting. Returns false when nothing is there; throws at the connection's end.
     func fill(_ during: String) throws(UpstreamError) -> Bool {
         let descriptor = self.descriptor
         var count: Int?
@@ -251,7 +251,7 @@ final class Wire {
         return .closed(while: during)
     }
 
-    /// Waits until the server says something or the link is woken. Throws when the link is to stop, or when the time (`System.nowMs`) has come.
+    /// Waits for data from the server or a wake. Throws when the link is stopped, or after the time (`System.nowMs`).
     func wait(until endMs: Int64, orElse error: UpstreamError) throws(UpstreamError) {
         if try self.control.wait(for: self.descriptor, Int32(POLLIN), until: endMs) { return }
         guard System.nowMs() < endMs else { throw error }
@@ -259,7 +259,7 @@ final class Wire {
 
     // MARK: Sending
 
-    /// Blocks until the system has taken all of it.
+    /// Sends a message. Blocks until the system has accepted all of it.
     func send(_ message: Message) throws(UpstreamError) {
         let begin = System.nowMs()
         guard self.rtmp.send(message) else {
@@ -269,13 +269,13 @@ final class Wire {
         self.counters.sent(bytes: message.payload.readableBytes + 12)
     }
 
-    /// Says how long our chunks are from now on; librtmp would keep to 128 bytes, a write for each.
+    /// Announces our chunk size; librtmp would keep to 128 bytes, with one write per chunk.
     func announceChunkSize() throws(UpstreamError) {
         try self.send(ControlMessage.setChunkSize(UInt32(ClientSession.outgoingChunkSize)).message)
         self.rtmp.setWriteChunkSize(ClientSession.outgoingChunkSize)
     }
 
-    /// Sends what the session still has to say, then no more, and gives the server a moment to take it. Never throws: this is a goodbye.
+    /// Sends the session's last messages, ends the sending side, and waits up to half a second for the server. Never throws.
     func finish() {
         do throws(UpstreamError) {
             while let output = self.session.nextOutput() {

@@ -8,17 +8,17 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// One TLS connection as a client, over a connected socket: TLS 1.2 or later, the server's name sent (RFC 6066 §3), its certificate checked
-/// against the system's authorities, the name (RFC 6125) and the date.
+/// One TLS client connection over a connected socket. It uses TLS 1.2 or later, sends the server's name (RFC 6066 §3), and checks the
+/// certificate against the system's authorities, the name (RFC 6125) and the date.
 ///
-/// Unchecked: one thread at a time uses it, the link's until the pump's thread has begun, that one from then on.
+/// Unchecked: one thread at a time uses it, first the link's, then the pump's once that has started.
 final class TLSClient: @unchecked Sendable {
-    /// What a call on the connection needs before it can go on.
+    /// The result of a call on the connection.
     enum Outcome {
-        /// Bytes done.
+        /// The call succeeded with this many bytes.
         case done(Int)
         case needsReadable, needsWritable
-        /// The other end said goodbye, or just closed.
+        /// The other end sent close_notify, or just closed.
         case ended
         case failed(String)
     }
@@ -31,11 +31,11 @@ final class TLSClient: @unchecked Sendable {
         SSL_CTX_free(self.context)
     }
 
-    /// Does not own the descriptor. `caFile`: PEM of authorities trusted beside the system's.
+    /// Does not own the descriptor. `caFile` is a PEM file of authorities trusted beside the system's.
     init(_ descriptor: Int32, url: UpstreamURL, caFile: String?) throws(UpstreamError) {
         ERR_clear_error()
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .system("no TLS context: \(Self.errors())") }
-        // A session takes the context's settings when it is made.
+        // A session copies the context's settings when it is made, so these calls come first.
         let problem: UpstreamError?
         if earshot_ssl_require_tls12(context) != 1 || SSL_CTX_set_default_verify_paths(context) != 1 {
             problem = .tls(origin: url.origin, why: "the system's authorities cannot be read: \(Self.errors())")
@@ -65,7 +65,7 @@ final class TLSClient: @unchecked Sendable {
             X509_VERIFY_PARAM_set_hostflags(rules, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
             isReady = X509_VERIFY_PARAM_set1_host(rules, name, name.utf8.count) == 1 && earshot_ssl_set_server_name(ssl, name) == 1
         case .address(let bytes):
-            // No server name: RFC 6066 §3 knows none for addresses.
+            // RFC 6066 §3 allows no server name for addresses.
             isReady = X509_VERIFY_PARAM_set1_ip(rules, bytes, bytes.count) == 1
         }
         guard isReady, SSL_set_fd(ssl, descriptor) == 1 else {
@@ -75,12 +75,12 @@ final class TLSClient: @unchecked Sendable {
         return ssl
     }
 
-    /// Goes on with the handshake. The socket must not block.
+    /// Continues the handshake. The socket must be non-blocking.
     func connect() -> Outcome {
         self.perform { SSL_connect(self.ssl) }
     }
 
-    /// Why the certificate is refused, or nil when it is not that.
+    /// Why the certificate was rejected; nil when it was not.
     var verifyProblem: String? {
         let code = SSL_get_verify_result(self.ssl)
         guard code != Int(X509_V_OK) else { return nil }
@@ -112,7 +112,7 @@ final class TLSClient: @unchecked Sendable {
         self.perform { SSL_write(self.ssl, buffer.baseAddress, Int32(clamping: buffer.count)) }
     }
 
-    /// Says goodbye (RFC 8446 §6.1), as far as that goes without waiting.
+    /// Sends close_notify (RFC 8446 §6.1) if that is possible without waiting.
     func shutdown() {
         ERR_clear_error()
         SSL_shutdown(self.ssl)
@@ -120,7 +120,7 @@ final class TLSClient: @unchecked Sendable {
     }
 
     private func perform(_ call: () -> Int32) -> Outcome {
-        // What an earlier call left in the thread's queue would be taken for this one's.
+        // Clears the thread's error queue, or an earlier call's error would be taken for this one's.
         ERR_clear_error()
         errno = 0
         let result = call()
@@ -135,7 +135,7 @@ final class TLSClient: @unchecked Sendable {
         }
     }
 
-    /// The oldest error of this thread's queue, which is the cause; empties the queue.
+    /// Returns this thread's oldest queued error, which is the cause, and empties the queue.
     private static func errors() -> String {
         let code = ERR_get_error()
         ERR_clear_error()

@@ -8,15 +8,15 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Carries bytes between a TLS connection and one end of a socket pair, whose other end librtmp takes for its connection. A thread of its own.
+/// Carries bytes between TLS and a socket pair, whose other end librtmp uses as its connection. A thread of its own.
 ///
 ///     link's thread, librtmp ── socket pair ── TLSPump ── TLS ── server
 ///
-/// Each direction holds one buffer at most: who reads slowly slows down who writes.
+/// Each direction holds one buffer at most, so back-pressure passes through.
 final class TLSPump: Sendable {
-    /// Bytes for each direction.
+    /// Buffer bytes per direction.
     private static let bufferBytes = 64 << 10
-    /// Milliseconds for what is still to be sent once the link has closed its end.
+    /// Milliseconds to flush pending bytes after the link has closed its end.
     private static let flushMs: Int64 = 2_000
 
     private let control: LinkControl
@@ -25,7 +25,7 @@ final class TLSPump: Sendable {
 
     private init(control: LinkControl) { self.control = control }
 
-    /// Why the TLS connection broke, if it did.
+    /// The error that broke the TLS connection, if any.
     var failure: String? { self.problem.withLock { $0 } }
 
     struct Started {
@@ -36,8 +36,8 @@ final class TLSPump: Sendable {
         let version: String
     }
 
-    /// Does the TLS handshake on the link's thread, then leaves the connection to a thread of its own, which closes `network` in the end.
-    /// When this throws, `network` is closed.
+    /// Does the TLS handshake on the link's thread, then starts the pump's thread, which closes `network` in the end. Closes `network`
+    /// before it throws.
     static func start(
         _ network: Int32, url: UpstreamURL, options: UpstreamOptions, control: LinkControl, until endMs: Int64
     ) throws(UpstreamError) -> Started {
@@ -65,7 +65,7 @@ final class TLSPump: Sendable {
         }
     }
 
-    /// Waits for the pump's thread, after the link's end is closed: two seconds at most.
+    /// Waits for the pump's thread, after the link's end was closed: two seconds at most.
     func join() {
         let thread = self.thread.withLock { thread in
             defer { thread = nil }
@@ -108,8 +108,8 @@ final class TLSPump: Sendable {
             }
             if !toLink.isEmpty { set[1].events |= Int16(POLLOUT) }
             if toNetwork.isEmpty, !state.linkEnded { set[1].events |= Int16(POLLIN) }
-            // A hang-up is reported unasked, again and again: a descriptor of which nothing is wanted is left out, but for the link's, which may
-            // go while the network takes nothing.
+            // poll reports hang-ups unasked, again and again, so descriptors without wanted events are left out. The link's stays in,
+            // since it may close while the network accepts nothing.
             if set[0].events == 0 { set[0].fd = -1 }
             if set[1].events == 0, state.linkEnded || state.flushEndMs > 0 { set[1].fd = -1 }
             let left = state.flushEndMs > 0 ? state.flushEndMs - System.nowMs() : 3_600_000
@@ -126,7 +126,7 @@ final class TLSPump: Sendable {
         var linkEnded = false
         var networkEnded = false
         var isOver = false
-        /// `System.nowMs`; 0 while the link is there.
+        /// The end of the flush by `System.nowMs`; 0 while the link is open.
         var flushEndMs: Int64 = 0
         var readNeeds = Int16(POLLIN)
         var writeNeeds = Int16(POLLOUT)
@@ -136,7 +136,7 @@ final class TLSPump: Sendable {
         }
     }
 
-    /// Moves what can be moved without waiting.
+    /// Moves all bytes that can move without waiting.
     private func move(
         _ client: TLSClient, _ link: Int32, _ toLink: inout PumpBuffer, _ toNetwork: inout PumpBuffer, _ state: inout State
     ) {
@@ -148,7 +148,7 @@ final class TLSPump: Sendable {
             if toNetwork.isEmpty, !state.linkEnded { moved = self.readLink(link, &toNetwork, &state) || moved }
             if !toNetwork.isEmpty { moved = self.writeNetwork(client, &toNetwork, &state) || moved }
             if state.networkEnded, toLink.isEmpty, !state.linkEnded {
-                // Not closed yet: the link would lose what it has not read if we left something of its unread.
+                // Do not close yet: with unread bytes of the link's left here, the link would lose what it has not read.
                 System.shutdownWriting(link)
                 toNetwork.clear()
             }
@@ -224,7 +224,7 @@ final class TLSPump: Sendable {
         switch outcome {
         case .done: return true
         case .ended:
-            // The link is gone, or was cut; its end shows when it is read.
+            // The link is gone or was cut; reading it will show its end.
             toLink.clear()
             return true
         default: return false
@@ -232,7 +232,7 @@ final class TLSPump: Sendable {
     }
 }
 
-/// Bytes on their way in one direction: filled when empty, then drained. Used by one thread.
+/// Bytes in transit in one direction: filled when empty, then drained. Used by one thread.
 private struct PumpBuffer {
     private var bytes: [UInt8]
     private var start = 0
