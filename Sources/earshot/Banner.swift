@@ -4,7 +4,7 @@ import EarshotServer
 import Glibc
 #endif
 
-/// What a person sees who starts the server: the addresses to try.
+/// Prints the addresses to try when the server starts.
 enum Banner {
     static func print(_ addresses: Server.Addresses, _ config: ServerConfig, tokenFile: String?) {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
@@ -35,13 +35,13 @@ enum Banner {
             ]
         }
         lines.append("Stop with Ctrl-C.")
-        // One write, so that a log line cannot come in between; on a thread of its own, for nobody may be reading.
+        // One write, so that no log line splits it. On a thread of its own, since the pipe may have no reader.
         let output = LineWriter(descriptor: STDOUT_FILENO) { _, _ in "" }
         AtExit.flush(output)
         output.write(lines.joined(separator: "\n") + "\n")
     }
 
-    /// A listener on all addresses is reached here by the loopback one.
+    /// Replaces a wildcard address by the loopback one, which works on this machine.
     private static func reachable(_ address: HostPort) -> HostPort {
         switch address.host {
         case "0.0.0.0": HostPort(host: "127.0.0.1", port: address.port)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import EarshotServer
 
-/// The command line. Commands only; everything they do is the server's.
+/// The command line. It holds commands only; the server does all the work.
 @main
 struct Earshot: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

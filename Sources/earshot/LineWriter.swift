@@ -7,19 +7,19 @@ import Synchronization
 import Glibc
 #endif
 
-/// Writes lines to a descriptor on a thread of its own, so that nobody who logs ever waits for whoever reads. Any thread.
+/// Writes lines on its own thread, so that logging never waits for the reader. Any thread.
 ///
-/// What waits to be written is bounded. Past the bound lines are dropped and counted, and a line says how many once there is room again.
-/// Lines keep their order, and none is torn: as many whole ones as fit into PIPE_BUF go out in one write, which a pipe takes or refuses as
-/// a whole; a longer one goes out alone.
+/// The backlog is bounded. Beyond the limit lines are dropped and counted, and a note reports the number once there is room again.
+/// Lines keep their order and are never torn: each write holds as many whole lines as fit into PIPE_BUF, which a pipe accepts or
+/// refuses as a whole; a longer line is written alone.
 final class LineWriter: Sendable {
     struct Limits: Sendable {
-        /// That wait, or are being written.
+        /// Limits for lines that are waiting or being written.
         var bytes = 1 << 20
         var lines = 4_096
     }
 
-    /// Why lines were not written.
+    /// The reason why lines were not written.
     enum Loss: Sendable, Equatable {
         case nobodyReads
         /// errno.
@@ -34,20 +34,20 @@ final class LineWriter: Sendable {
     }
 
     private struct State {
-        /// Whole lines, one after the other, and where each ends.
+        /// Whole lines back to back, and the end of each.
         var bytes: [UInt8] = []
         var ends: [Int] = []
-        /// Taken by the thread, not written yet.
+        /// Bytes and lines that the thread has taken but not written yet.
         var bytesInFlight = 0
         var linesInFlight = 0
-        /// No line is taken until half of what waits is written: otherwise each one written would let one in, with a note of its own.
+        /// Rejects lines until half of the backlog is written. Otherwise each written line would admit one more, with a note of its own.
         var isFull = false
-        /// Lines that have been dropped since the last note.
+        /// Lines dropped since the last note.
         var dropped = 0
-        /// The thread waits for the semaphore.
+        /// Whether the thread waits for the semaphore.
         var isIdle = false
         var hasThread = false
-        /// Of bytes, whatever became of them.
+        /// Bytes handled so far, written or lost.
         var progress: UInt64 = 0
 
         var isEmpty: Bool { self.ends.isEmpty && self.linesInFlight == 0 && self.dropped == 0 }
@@ -55,15 +55,15 @@ final class LineWriter: Sendable {
 
     private let descriptor: CInt
     private let limits: Limits
-    /// Makes the line that tells of lines which were not written.
+    /// Makes the line that reports unwritten lines.
     private let note: @Sendable (_ lines: Int, Loss) -> String
     private let state = Mutex(State())
     private let wake = DispatchSemaphore(value: 0)
     private let pool = NIOThreadPool(numberOfThreads: 1)
 
-    /// A pipe takes or refuses so many bytes as a whole (pipe(7)).
+    /// A pipe accepts or refuses up to this many bytes as a whole (pipe(7)).
     static let pipeBuffer = 4_096
-    /// After a write that failed, before the next.
+    /// The pause after a failed write.
     private static let pauseMs: Int32 = 200
 
     init(descriptor: CInt, limits: Limits = Limits(), note: @escaping @Sendable (_ lines: Int, Loss) -> String) {
@@ -72,7 +72,7 @@ final class LineWriter: Sendable {
         self.note = note
     }
 
-    /// Takes a line with its newline, or several that belong together. Never waits.
+    /// Queues a line with its newline, or several lines that belong together. Never waits.
     func write(_ line: String) {
         var line = line
         let (starts, wakes) = line.withUTF8 { bytes in
@@ -101,10 +101,10 @@ final class LineWriter: Sendable {
         if wakes { self.wake.signal() }
     }
 
-    /// No line is being dropped.
+    /// Whether new lines are accepted rather than dropped.
     var isTaking: Bool { self.state.withLock { !$0.isFull } }
 
-    /// Waits until all is written; gives up when nothing moves for `patience`, or after `limit`. For the end of the process.
+    /// Waits until all lines are written. Gives up after `patience` without progress, or after `limit`. For the end of the process.
     func flush(patience: Duration = .milliseconds(200), limit: Duration = .seconds(2)) {
         let clock = ContinuousClock()
         let begun = clock.now
@@ -124,7 +124,7 @@ final class LineWriter: Sendable {
         var bytes: [UInt8] = []
         var ends: [Int] = []
         var failure: (lines: Int, code: CInt)?
-        // The descriptor's last line was cut off.
+        // Whether the descriptor's last line was cut off.
         var isTorn = false
         while true {
             bytes.removeAll(keepingCapacity: bytes.capacity <= 64 << 10)
@@ -136,7 +136,7 @@ final class LineWriter: Sendable {
             var first = 0
             var start = 0
             while first < ends.count {
-                // As many lines as one write may take, and one at least.
+                // As many lines as fit into one write, but at least one.
                 var next = first + 1
                 while next < ends.count, ends[next] - start <= Self.pipeBuffer { next += 1 }
                 let end = ends[next - 1]
@@ -157,7 +157,7 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// Takes what waits; false when there is nothing.
+    /// Takes the waiting lines; false when there are none.
     private func take(_ bytes: inout [UInt8], _ ends: inout [Int]) -> Bool {
         self.state.withLock { state in
             if state.isFull, state.ends.isEmpty { self.tellDropped(&state) }
@@ -185,7 +185,7 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// Where the lines would have been: behind what was taken before them.
+    /// Queues the note in place of the dropped lines: after all lines accepted before them.
     private func tellDropped(_ state: inout State) {
         state.isFull = false
         state.bytes.append(contentsOf: self.note(state.dropped, .nobodyReads).utf8)
@@ -193,7 +193,7 @@ final class LineWriter: Sendable {
         state.dropped = 0
     }
 
-    /// Writes it all, however long that takes. Returns errno, 0 when it is written.
+    /// Writes all bytes, however long that takes. Returns 0, or the errno of the failure.
     private func put(_ bytes: ArraySlice<UInt8>, _ isTorn: inout Bool) -> CInt {
         if isTorn {
             let (_, code) = self.putAll([UInt8(ascii: "\n")])
@@ -217,7 +217,7 @@ final class LineWriter: Sendable {
                 switch errno {
                 case EINTR: continue
                 case EAGAIN:
-                    // Somebody has made the descriptor non-blocking, which is not this process's alone.
+                    // Another holder of the descriptor has made it non-blocking.
                     var wait = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
                     _ = poll(&wait, 1, 1_000)
                 case let code: return (written, code)
@@ -228,5 +228,5 @@ final class LineWriter: Sendable {
     }
 }
 
-/// write(2), which a method's name hides.
+/// write(2); `LineWriter` has a `write` of its own.
 private func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }

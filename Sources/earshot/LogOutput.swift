@@ -6,10 +6,10 @@ import Synchronization
 import Glibc
 #endif
 
-/// The log on standard error: one line an event, as text or JSON.
+/// The log on standard error: one line per event, as text or JSON.
 enum LogOutput {
     static func logger(_ config: ServerConfig.Log) -> Logger {
-        // A reader that has gone is an error of the write; the signal would end the process.
+        // A closed reader should fail the write; the signal would end the process.
         signal(SIGPIPE, SIG_IGN)
         let format = config.format
         let writer = LineWriter(descriptor: STDERR_FILENO) { LineLogHandler.note($0, $1, format) }
@@ -21,7 +21,7 @@ enum LogOutput {
     }
 }
 
-/// Lets writers finish when the process ends, by whatever call of exit. Any thread.
+/// Lets writers finish when the process ends by any call of exit. Any thread.
 enum AtExit {
     private static let writers = Mutex<[LineWriter]>([])
 
@@ -33,7 +33,7 @@ enum AtExit {
         if isFirst { atexit { AtExit.flushAll() } }
     }
 
-    /// Waits a moment at most.
+    /// Flushes all writers; each waits for two seconds at most.
     static func flushAll() { for writer in self.writers.withLock({ $0 }) { writer.flush() } }
 }
 
@@ -51,14 +51,14 @@ struct LineLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let all = self.metadata.merging(event.metadata ?? [:]) { $1 }
-        // The order in which a reader looks for them; what is not named here follows by name.
+        // Readers look for these keys first; all others follow in alphabetical order.
         let first = ["conn", "remote", "role", "app", "stream", "reason"]
         let keys = first.filter { all[$0] != nil } + all.keys.filter { !first.contains($0) }.sorted()
         let pairs = keys.map { ($0, all[$0]?.description ?? "") }
         self.writer.write(Self.line(self.format, event.level, "\(event.message)", pairs))
     }
 
-    /// The line that tells of lines which were not written.
+    /// The line that reports unwritten lines.
     static func note(_ lines: Int, _ loss: LineWriter.Loss, _ format: ServerConfig.Log.Format) -> String {
         let text = "\(lines) \(lines == 1 ? "line was" : "lines were") not written \(loss.reason)"
         return Self.line(format, .warning, text, [("linesDropped", "\(lines)")])
@@ -83,7 +83,7 @@ struct LineLogHandler: LogHandler {
         return plain ? value : self.quote(value)
     }
 
-    /// A JSON string; what peers sent cannot end a line or forge one.
+    /// A JSON string; text from peers cannot end a line or forge one.
     private static func quote(_ value: String) -> String {
         var out = "\""
         for scalar in value.unicodeScalars {

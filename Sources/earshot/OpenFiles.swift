@@ -6,9 +6,9 @@ import NIOCore
 import Glibc
 #endif
 
-/// The process's file descriptors: one for each connection, and some for the rest.
+/// Limits the process's file descriptors: one per connection, and some for the rest.
 enum OpenFiles {
-    /// Raises the limit as far as may be, fits the settings into it and says so. Throws ``DescriptorShortage``.
+    /// Raises the limit as far as allowed, fits the settings into it and logs that. Throws ``DescriptorShortage``.
     static func prepare(for limits: inout ServerConfig.Limits, _ log: Logger) throws {
         self.raiseLimit(log)
         var limit = rlimit()
@@ -28,8 +28,8 @@ enum OpenFiles {
 
     private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
 
-    /// A descriptor table that grows under a process with threads makes the caller wait for a grace period of the kernel's, 20 to 40 ms in
-    /// which nobody is served. Grown once at the start, it never does so again.
+    /// Grows the descriptor table once at the start. When it grows later, in a process with threads, the caller waits 20 to 40 ms for a
+    /// grace period of the kernel, in which nobody is served.
     private static func growTable(to connections: Int, _ limit: rlimit) {
         let highest = min(UInt64(limit.rlim_cur), UInt64(connections) + 256, 1 << 20)
         let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, CInt(clamping: highest - 1))

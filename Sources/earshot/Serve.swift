@@ -6,7 +6,7 @@ import Logging
 import Glibc
 #endif
 
-/// The settings that have a flag of their own; everything else is in the file or the environment.
+/// The settings with flags of their own. All others are in the file or the environment.
 struct SettingsOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Where to listen for RTMP.", valueName: "HOST:PORT"))
     var rtmp: String?
@@ -37,7 +37,7 @@ struct SettingsOptions: ParsableArguments {
     }
 }
 
-/// All mistakes of a configuration, for the terminal.
+/// All mistakes in a configuration, for the terminal.
 struct ConfigFailure: Error, CustomStringConvertible {
     let error: ConfigError
     var description: String { "the configuration has mistakes:\n\(self.error)\nRun `earshot config print` to see every setting." }
@@ -52,7 +52,7 @@ struct Serve: AsyncParsableCommand {
         let loaded = try self.settings.load()
         var config = loaded.config
         let log = LogOutput.logger(config.log)
-        // Before whatever ends the command with an error is printed.
+        // Runs before the command's error is printed.
         defer { AtExit.flushAll() }
         try OpenFiles.prepare(for: &config.limits, log)
         EventLoops.matchAvailableCores()

@@ -4,13 +4,13 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// Calls of the server's `/api/v1`. A value; each call opens its connection, since a command makes one or a few.
+/// Calls the server's `/api/v1`. A value; each call opens a connection, since a command makes one or a few.
 struct APIClient: Sendable {
     let server: ServerAddress
     let token: AccessToken
     let timeout: Span
 
-    /// Bytes; of one answer.
+    /// The most bytes of one answer.
     static let longestAnswer = 16 << 20
 
     func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> JSONValue {
@@ -25,7 +25,7 @@ struct APIClient: Sendable {
         try await self.call(.DELETE, path, [], nil)
     }
 
-    /// `data` of the answer.
+    /// Returns the answer's `data`.
     ///
     /// - Throws: ``CommandFailure``.
     private func call(_ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: JSONValue?) async throws -> JSONValue {
@@ -55,7 +55,7 @@ struct APIClient: Sendable {
         return answer["data"]
     }
 
-    /// Also of the event feed's request.
+    /// Headers of every request, also of the event feed's.
     var headers: HTTPHeaders {
         var headers: HTTPHeaders = ["User-Agent": "earshot", "Accept": "application/json"]
         if let secret = self.token.secret { headers.add(name: "Authorization", value: "Bearer \(secret)") }
@@ -65,7 +65,7 @@ struct APIClient: Sendable {
     private func exchange(_ request: HTTPClientRequest) async throws -> (HTTPResponseStatus, ByteBuffer) {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.timeout.connect = .milliseconds(self.timeout.milliseconds)
-        // A server that refuses the connection is not asked again: the caller wants to know.
+        // Do not retry a refused connection: the caller wants to know.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
         let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
@@ -83,15 +83,15 @@ struct APIClient: Sendable {
         return try outcome.get()
     }
 
-    /// Nobody answered, or not in time, or something else than an Earshot server.
+    /// The failure when no Earshot server answered in time.
     func unreachable(_ error: any Error) -> CommandFailure {
-        // Whoever fails at TLS is there.
+        // A server that fails at TLS is running.
         let isTLS = error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError
         let advice = isTLS ? "" : "\nIs the server running? Start it with `earshot serve`, or give --server URL."
         return CommandFailure(.unreachable, "cannot reach \(self.server): \(DisplayText.escaped(self.explain(error)))\(advice)")
     }
 
-    /// In words; errors of the libraries print as code.
+    /// Explains an error in plain text; errors of the libraries print as code.
     func explain(_ error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError:
@@ -110,7 +110,7 @@ struct APIClient: Sendable {
         }
     }
 
-    /// BoringSSL's own words are in its errors' descriptions only.
+    /// Explains a TLS error by BoringSSL's text, which only the error's description contains.
     private static func explainTLS(_ text: String) -> String {
         if text.contains("CERTIFICATE_VERIFY_FAILED") { return "its certificate is not one that this machine trusts" }
         if text.contains("WRONG_VERSION_NUMBER") { return "it does not speak TLS; is it http:// ?" }

@@ -4,17 +4,17 @@ import Glibc
 import Musl
 #endif
 
-/// The system's, whose name the token's own hides.
+/// read(2); `AccessToken` has a `read` of its own.
 private func unistdRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int { read(descriptor, bytes, count) }
 
-/// The API token that a command shows, and where it came from. Never printed.
+/// The API token that a command sends, and its source. Never printed.
 struct AccessToken: Sendable {
     enum Source: Equatable, Sendable {
         case file(String)
         case environment
         /// Made by the server's first start.
         case dataDirectory(String)
-        /// Where none was found.
+        /// No token was found in this file, if one was searched.
         case none(lookedIn: String?)
     }
 
@@ -24,8 +24,8 @@ struct AccessToken: Sendable {
     static let variable = "EARSHOT_TOKEN"
     static let advice = "Give --token-file FILE or set \(variable); `earshot token create NAME --role ops` makes a token."
 
-    /// The first of: the file that was named, the environment, the data directory. The last holds a secret of this machine's server,
-    /// so unless it was named too it is offered to a server on this machine only.
+    /// Finds a token in the named file, the environment or the data directory, in order. The data directory holds a secret of this
+    /// machine's server, so unless `--data` names it, it is used for a server on this machine only.
     static func find(file: String?, dataDirectory: DataDirectoryOption, server: ServerAddress) throws(CommandFailure) -> AccessToken {
         if let file {
             guard let secret = try self.read(file) else { throw CommandFailure(.unauthorised, "there is no token file \(file)") }
@@ -40,7 +40,7 @@ struct AccessToken: Sendable {
         return AccessToken(source: .dataDirectory(path), secret: secret)
     }
 
-    /// What to say when the server did not take it.
+    /// The error text for a rejected or missing token.
     func refusal(_ message: String) -> String {
         switch self.source {
         case .file(let path): "the token in \(path) was refused: \(message)"
@@ -51,7 +51,7 @@ struct AccessToken: Sendable {
         }
     }
 
-    /// Nil when there is no such file.
+    /// Returns nil when the file does not exist.
     private static func read(_ path: String) throws(CommandFailure) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -71,7 +71,7 @@ struct AccessToken: Sendable {
         return try self.checked(String(decoding: bytes[..<count], as: UTF8.self), path)
     }
 
-    /// What goes into a header line: printable, one word. The text itself is not repeated in the error.
+    /// Checks that the text fits into a header line: printable, one word. The error does not repeat it.
     private static func checked(_ text: String, _ source: String) throws(CommandFailure) -> String {
         let blank: (Character) -> Bool = { $0.isWhitespace }
         var word = text[...].drop(while: blank)

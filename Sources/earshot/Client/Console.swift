@@ -4,17 +4,17 @@ import Glibc
 import Musl
 #endif
 
-/// The system's, whose name the console's own hides.
+/// write(2); `Console` has a `write` of its own.
 private func unistdWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 
-/// Standard output and error of the commands. Unbuffered, so that a line is seen (or in the pipe) when it is printed.
+/// The commands' standard output and error. Unbuffered, so that each line is visible (or in the pipe) at once.
 enum Console {
-    /// Whoever read the output has closed it.
+    /// The reader of the output has closed it.
     struct ReaderGone: Error {}
 
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    /// Columns of the terminal on standard output; nil for files and pipes, where nothing is cut.
+    /// The terminal's columns; nil for files and pipes, where nothing is cut.
     static var width: Int? {
         guard self.isTerminal else { return nil }
         var size = winsize()
@@ -22,15 +22,15 @@ enum Console {
         return Int(size.ws_col)
     }
 
-    /// On a terminal only, and not when https://no-color.org says no.
+    /// Only on a terminal, and not when NO_COLOR (https://no-color.org) is set.
     static let usesColour: Bool = isTerminal && (Self.variable("NO_COLOR") ?? "").isEmpty && Self.variable("TERM") != "dumb"
 
-    /// Of the environment; nil when unset.
+    /// An environment variable; nil when unset.
     static func variable(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// - Throws: ``ReaderGone``, or a ``CommandFailure`` such as for a full disk.
+    /// - Throws: ``ReaderGone``, or a ``CommandFailure``, for example when the disk is full.
     static func print(_ line: String, end: String = "\n") throws {
         if let error = self.write(line + end, to: STDOUT_FILENO) {
             if error == EPIPE { throw ReaderGone() }
@@ -38,19 +38,19 @@ enum Console {
         }
     }
 
-    /// A hint, a note or an error: on standard error, so that standard output holds nothing but the answer.
+    /// Prints a hint, a note or an error to standard error. Standard output holds only the answer.
     static func complain(_ line: String) {
-        // What cannot be said there cannot be said anywhere.
+        // An error of standard error itself cannot be reported anywhere.
         _ = self.write(line + "\n", to: STDERR_FILENO)
     }
 
-    /// In words, as the system's tools write it: "connection refused".
+    /// The error's text as the system's tools print it: "connection refused".
     static func explain(_ error: CInt) -> String {
         let text = String(cString: strerror(error))
         return text.prefix(1).lowercased() + text.dropFirst()
     }
 
-    /// The error number, or nil when everything is written.
+    /// Returns the error number, or nil when everything is written.
     private static func write(_ text: String, to descriptor: CInt) -> CInt? {
         var text = text
         return text.withUTF8 { bytes in
@@ -66,14 +66,14 @@ enum Console {
         }
     }
 
-    /// Whether whoever read standard output has closed it: for commands that may have nothing to write for long.
+    /// Whether the reader of standard output has closed it. For commands that may print nothing for long.
     static var isReaderGone: Bool {
-        // Without any flag only errors and hang-ups are told.
+        // Without requested events poll reports only errors and hang-ups.
         var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         return poll(&descriptor, 1, 0) > 0 && descriptor.revents & Int16(POLLERR | POLLHUP) != 0
     }
 
-    /// A closed pipe is an error of `write` from now on, not the process's end.
+    /// Makes writes to a closed pipe fail instead of ending the process.
     static func ignoreClosedPipes() {
         signal(SIGPIPE, SIG_IGN)
     }

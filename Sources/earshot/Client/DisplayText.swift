@@ -1,6 +1,6 @@
-/// Text as a terminal shows it: how wide it is, and safe to print whatever a peer put into it.
+/// Measures and escapes text for a terminal, whatever a peer put into it.
 enum DisplayText {
-    /// Control characters, line separators, and marks that reorder the text around them (Unicode UAX #9): never printed as they are.
+    /// Whether a scalar must be escaped. These are control characters, line separators, and marks that reorder text (Unicode UAX #9).
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
@@ -8,7 +8,7 @@ enum DisplayText {
         }
     }
 
-    /// The text with everything unsafe written as `\n` or `\u{1b}`.
+    /// Escapes every unsafe scalar, as `\n` or `\u{1b}`.
     static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: self.isUnsafe) else { return text }
         var out = ""
@@ -24,12 +24,12 @@ enum DisplayText {
         return out
     }
 
-    /// Columns that the text takes.
+    /// The columns that the text occupies.
     static func width(_ text: String) -> Int {
         text.reduce(0) { $0 + self.width(of: $1) }
     }
 
-    /// The longest beginning that fits, with "…" in place of what was cut.
+    /// The longest prefix that fits, with "…" in place of the rest.
     static func truncated(_ text: String, to columns: Int) -> String {
         guard columns > 0 else { return "" }
         guard self.width(text) > columns else { return text }
@@ -44,11 +44,11 @@ enum DisplayText {
         return out + "…"
     }
 
-    /// A cluster is as wide as its widest part; a family of emoji joined to one picture takes two columns.
+    /// A cluster is as wide as its widest part. Emoji joined to one picture occupy two columns.
     private static func width(of character: Character) -> Int {
         var widest = 0
         for scalar in character.unicodeScalars {
-            // VARIATION SELECTOR-16 asks for the colour picture of what would be a narrow sign.
+            // VARIATION SELECTOR-16 selects the colour picture of an otherwise narrow sign.
             widest = max(widest, scalar.value == 0xFE0F ? 2 : self.width(of: scalar))
         }
         return widest
@@ -60,7 +60,7 @@ enum DisplayText {
         case .nonspacingMark, .enclosingMark, .format, .control: return 0
         default: break
         }
-        // Vowels and finals of Hangul join the syllable before.
+        // Hangul vowels and finals join the preceding syllable.
         if (0x1160...0x11FF).contains(scalar.value) { return 0 }
         return self.wide.contains { $0.contains(scalar.value) } || scalar.properties.isEmojiPresentation ? 2 : 1
     }

@@ -4,14 +4,14 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// The server's `/events` WebSocket as a sequence of events that survives connections: each event once, in order, whatever happens to the
-/// server meanwhile. Runs in one task.
+/// Reads the server's `/events` WebSocket across reconnects. Delivers each event once, in order, even over restarts of the server. Runs
+/// in one task.
 struct EventFeed {
     let api: APIClient
     let room: String?
-    /// The last event that was told; nil before the first answer of the server.
+    /// The id of the last delivered event; nil before the server's first answer.
     private(set) var position: Int64?
-    /// The server's newest event when it was connected to.
+    /// The server's newest event at the time of the connection.
     private var newest: Int64 = 0
 
     init(_ api: APIClient, room: String?, after: Int64?) {
@@ -20,10 +20,10 @@ struct EventFeed {
         self.position = after
     }
 
-    /// Hands each event to the body, for ever. A server that cannot be reached at first is a failure; one that is lost later is
-    /// connected to again, half a second later at first and ten seconds at last.
+    /// Delivers every event to `body`, for ever. Fails when the server cannot be reached at first; a connection lost later is made
+    /// again, after half a second at first, then up to ten seconds.
     ///
-    /// - Throws: ``CommandFailure``, and what the body throws.
+    /// - Throws: ``CommandFailure``, and the errors of `body`.
     mutating func follow(_ body: (JSONValue) throws -> Void) async throws {
         var delay = Self.shortest
         var wasConnected = false
@@ -57,7 +57,7 @@ struct EventFeed {
     /// The server pings every 15 s.
     private static let silenceSeconds: Int64 = 45
 
-    /// Why a connection ended that had been made.
+    /// The reason why an established connection ended.
     private struct Lost: Error {
         let why: String
     }
@@ -74,7 +74,8 @@ struct EventFeed {
                 self.position = last
             }
         case "gap":
-            // What lies ahead of the server's newest has been said; whoever asked for all that is kept knows that there is a first.
+            // A gap ahead of the server's newest event was reported with "hello". Position 0 asks for all events still kept, so a
+            // missing start is expected there.
             if let from = message["from"].integer, let to = message["to"].integer, let position = self.position, position > 0,
                 from <= self.newest
             {
@@ -95,7 +96,7 @@ struct EventFeed {
         case refused(NIOAsyncChannel<HTTPClientResponsePart, HTTPPart<HTTPRequestHead, ByteBuffer>>)
     }
 
-    /// Hands each message of one connection to the body; returns never, but throws ``Lost`` or ``CommandFailure``.
+    /// Delivers each message of one connection to `body`. Never returns, but throws ``Lost`` or ``CommandFailure``.
     private mutating func connection(_ body: (inout EventFeed, JSONValue) throws -> Void) async throws {
         switch try await self.connect() {
         case .feed(let channel):
@@ -127,7 +128,7 @@ struct EventFeed {
         }
     }
 
-    /// RFC 6455 §5.3: a client masks all it sends.
+    /// A client masks every frame, RFC 6455 §5.3.
     private static func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
         WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
     }
@@ -136,7 +137,7 @@ struct EventFeed {
         var data = data
         let code = data.readInteger(as: UInt16.self) ?? 1005
         let reason = DisplayText.escaped(String(buffer: data))
-        // RFC 6455 §7.4.1: policy violation; the token is no longer good, so asking again does not help.
+        // RFC 6455 §7.4.1: policy violation. The token is no longer valid, so a retry is pointless.
         if code == 1008 { return CommandFailure(.unauthorised, "the server ended the feed: \(reason)\n\(AccessToken.advice)") }
         return Lost(why: reason.isEmpty ? "closed with code \(code)" : reason)
     }
@@ -145,7 +146,7 @@ struct EventFeed {
         let server = self.api.server
         var headers = self.api.headers
         headers.add(name: "Host", value: server.authority)
-        // Of nothing, but some proxies insist.
+        // The body is empty, but some proxies insist on the header.
         headers.add(name: "Content-Length", value: "0")
         let head = HTTPRequestHead(
             version: .http1_1, method: .GET,
@@ -169,7 +170,7 @@ struct EventFeed {
         }
     }
 
-    /// Addresses have no server name (RFC 6066 §3).
+    /// Adds no server name for IP addresses (RFC 6066 §3).
     private static func tlsHandler(_ context: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
         return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
@@ -179,7 +180,7 @@ struct EventFeed {
         let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(maxFrameSize: APIClient.longestAnswer) { channel, _ in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
-                // First in line: bytes count, whatever they make up.
+                // First in the pipeline, so that any received byte counts.
                 try pipeline.addHandler(IdleStateHandler(readTimeout: .seconds(Self.silenceSeconds)), position: .first)
                 try pipeline.addHandler(SilenceHandler())
                 try pipeline.addHandler(
@@ -192,7 +193,7 @@ struct EventFeed {
             channel.eventLoop.makeCompletedFuture { .refused(try NIOAsyncChannel(wrappingChannelSynchronously: channel)) }
         }
         var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
-        // The first frames often come in one piece with the server's answer; NIO would drop them.
+        // The first frames often arrive together with the server's answer; NIO would drop them.
         pipeline.leftOverBytesStrategy = .forwardBytes
         let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
         let timer = channel.eventLoop.assumeIsolated().scheduleTask(in: limit) { channel.close(promise: nil) }
@@ -200,7 +201,7 @@ struct EventFeed {
         return result
     }
 
-    /// What the ordinary answer to the upgrade says.
+    /// The failure for an ordinary HTTP answer to the upgrade.
     private func refusal(_ channel: NIOAsyncChannel<HTTPClientResponsePart, HTTPPart<HTTPRequestHead, ByteBuffer>>) async throws
         -> any Error
     {
@@ -227,7 +228,7 @@ struct EventFeed {
     }
 }
 
-/// Ends a connection on which nothing has come for too long.
+/// Closes a connection that has been silent for too long.
 private final class SilenceHandler: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 

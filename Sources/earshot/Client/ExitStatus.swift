@@ -1,17 +1,17 @@
 import ArgumentParser
 import NIOHTTP1
 
-/// How commands end, for scripts: the numbers that every command's help lists.
+/// The exit statuses of commands, for scripts; every command's help lists them.
 enum ExitStatus: Int32 {
-    /// The server said no, or failed.
+    /// The server refused, or failed.
     case failed = 1
     /// No such room, stream, session, …
     case notFound = 3
-    /// Not possible in the state that it is in.
+    /// The action is not possible in the present state.
     case conflict = 4
-    /// No token, a wrong one, or one that may not do this.
+    /// The token is missing, invalid, or lacks the right.
     case unauthorised = 5
-    /// No server answers there.
+    /// No server answers at the address.
     case unreachable = 6
 
     static let explanation = """
@@ -26,7 +26,7 @@ enum ExitStatus: Int32 {
         """
 }
 
-/// Why a command did not do what it was asked to, in one or two lines that say what to do.
+/// A failed command's reason, in one or two lines with advice.
 struct CommandFailure: Error {
     let status: ExitStatus
     let message: String
@@ -36,7 +36,7 @@ struct CommandFailure: Error {
         self.message = message
     }
 
-    /// Runs the body; tells a failure on standard error and ends with its status.
+    /// Runs the body; prints a failure to standard error and exits with its status.
     static func reporting(_ body: () async throws -> Void) async throws {
         do {
             try await body()
@@ -44,14 +44,14 @@ struct CommandFailure: Error {
             Console.complain("earshot: \(failure.message)")
             throw ExitCode(failure.status.rawValue)
         } catch is Console.ReaderGone {
-            // `… | head` has seen enough.
+            // The reader, as in `… | head`, has seen enough.
             throw ExitCode.success
         }
     }
 }
 
 extension CommandFailure {
-    /// An answer of the API other than success. `what` names the call when the answer has no message.
+    /// Maps an unsuccessful API answer. Without a message in it, the text names the HTTP status and the allowed values.
     static func refused(_ status: HTTPResponseStatus, body: JSONValue, server: ServerAddress, token: AccessToken) -> CommandFailure {
         let error = body["error"]
         var message = body["message"].string.map(DisplayText.escaped) ?? ""

@@ -1,13 +1,13 @@
-/// One thing in full: names and values, a line each. Values are made safe to print as they come in.
+/// Prints one item in full: a name and value per line. Values are escaped when added.
 struct Facts {
     private var pairs: [(name: String, value: String)] = []
 
-    /// Nil and empty values are left out.
+    /// Omits nil and empty values.
     mutating func add(_ name: String, _ value: String?) {
         if let value, !value.isEmpty { self.pairs.append((name, DisplayText.escaped(value))) }
     }
 
-    /// "2026-11-21T10:00:00Z (3m12s ago)"; left out when there is no time.
+    /// "2026-11-21T10:00:00Z (3m12s ago)"; omitted when there is no time.
     mutating func add(_ name: String, time: JSONValue) {
         self.add(name, time.string.map { text in "\(TimeText.short(text))\(TimeText.relative(text).map { " (\($0))" } ?? "")" })
     }
@@ -21,15 +21,15 @@ struct Facts {
     }
 }
 
-/// Times of the API for people.
+/// Formats the API's times for people.
 enum TimeText {
-    /// Without milliseconds.
+    /// The time without milliseconds.
     static func short(_ text: String) -> String {
         guard let dot = text.lastIndex(of: "."), text.hasSuffix("Z") else { return text }
         return text[..<dot] + "Z"
     }
 
-    /// How long ago, for lists; nil for what is no time, "0s" for what is to come.
+    /// The age of a time; nil for an invalid one, "0s" for a future one.
     static func age(_ time: JSONValue) -> String? {
         self.milliseconds(since: time).map { Span.short(milliseconds: $0) }
     }
@@ -45,12 +45,12 @@ enum TimeText {
         time.string.flatMap(Instant.init(argument:)).map { Instant.now.milliseconds - $0.milliseconds }
     }
 
-    /// A number of seconds as lists show ages: "30s", "1h30m".
+    /// Seconds in the style of list ages: "30s", "1h30m".
     static func duration(seconds: JSONValue) -> String? {
         self.span(seconds).map { Span.short(milliseconds: $0.milliseconds) }
     }
 
-    /// A number of seconds as the command line takes it: "90s", "12h".
+    /// Seconds in the style of the command line: "90s", "12h".
     static func exactDuration(seconds: JSONValue) -> String? {
         self.span(seconds)?.description
     }

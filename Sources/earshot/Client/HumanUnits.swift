@@ -1,4 +1,4 @@
-/// Figures as lists show them.
+/// Formats figures for lists.
 enum HumanUnits {
     /// "2.5 Mb/s", "128 kb/s".
     static func bitRate(_ bitsPerSecond: Int64?) -> String? {
@@ -21,7 +21,7 @@ enum HumanUnits {
     private static func scaled(_ value: Int64, by factor: Double, _ units: [String]) -> String {
         var scaled = Double(value)
         var index = 0
-        // 999.5 would be shown as "1000".
+        // Otherwise 999.5 would print as "1000".
         while scaled >= factor - 0.5, index < units.count - 1 {
             scaled /= factor
             index += 1

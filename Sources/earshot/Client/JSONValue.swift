@@ -1,18 +1,18 @@
 import EarshotServer
 
-/// An answer's JSON as a plain value: shown as it came, and read leniently, since a server may be older or newer than this program.
+/// An answer's JSON as a plain value. It prints unchanged and reads leniently, since the server may be older or newer than this program.
 enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
     case number(Double)
-    /// A number that a `Double` would be written differently: as it came.
+    /// The original text of a number that a `Double` would print differently.
     case digits(String)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Throws for what is not JSON.
+    /// Throws when the bytes are not JSON.
     init(parsing bytes: some Sequence<UInt8>) throws { self = try Self.reader.read(bytes) }
 
     private static var reader: JSONReader<JSONValue> {
@@ -31,7 +31,7 @@ enum JSONValue: Equatable, Sendable {
         }
     }
 
-    /// `.null` where there is none, so that reads can be chained.
+    /// Returns `.null` for a missing key, so that reads can be chained.
     subscript(key: String) -> JSONValue {
         if case .object(let fields) = self { fields[key] ?? .null } else { .null }
     }
@@ -59,12 +59,12 @@ enum JSONValue: Equatable, Sendable {
         }
     }
 
-    /// Of an object, by name; empty for anything else.
+    /// An object's fields by name; empty for anything else.
     var fields: [(key: String, value: JSONValue)] {
         if case .object(let fields) = self { fields.sorted { $0.key < $1.key } } else { [] }
     }
 
-    /// A scalar as a person reads it; nil for null.
+    /// A scalar in human form; nil for null.
     var plain: String? {
         switch self {
         case .null: nil
@@ -79,7 +79,7 @@ enum JSONValue: Equatable, Sendable {
 }
 
 extension JSONValue {
-    /// As JSON text with the keys in alphabetical order: indented by two, the first line's depth given; or on one line.
+    /// The JSON text with sorted keys, on one line or indented by two. `depth` is the first line's level.
     func text(pretty: Bool = true, depth: Int = 0) -> String {
         var out = ""
         self.write(to: &out, indent: pretty ? depth : nil)
@@ -118,7 +118,7 @@ extension JSONValue {
         out += close
     }
 
-    /// Control characters are escaped, those of C1 too: some terminals obey them.
+    /// Escapes control characters, also those of C1: some terminals obey them.
     private static func quote(_ value: String, to out: inout String) {
         out += "\""
         for scalar in value.unicodeScalars {

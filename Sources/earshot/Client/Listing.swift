@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// How much of a long list is asked for.
+/// The part of a long list to fetch.
 struct PageOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Show at most so many.", valueName: "N"))
     var limit = 50
@@ -14,26 +14,26 @@ struct PageOptions: ParsableArguments {
     var count: Int { self.all ? .max : self.limit }
 }
 
-/// A list of the API: where it is, how it is paged, and what of an item is shown.
+/// Describes a list of the API: its path, paging, and the shown fields.
 struct Listing {
     let path: [String]
     var query: [(String, String?)] = []
-    /// What its items are called, in the plural.
+    /// The plural name of its items.
     let things: String
     let columns: [Table.Column]
     let id: (JSONValue) -> String?
     let row: (JSONValue) -> [Table.Cell]
-    /// The parameter for a page's size and the largest size; nil for lists that come whole.
+    /// The parameter for a page's size, and the largest size; nil for lists without pages.
     var size: (name: String, largest: Int)?
-    /// The parameter that `next` of a page goes into.
+    /// The parameter for the `next` of a page.
     var cursor = "after"
-    /// Where to begin, as a value for `cursor`; nil: at the beginning.
+    /// The first value for `cursor`; nil starts at the beginning.
     var first: String?
 
-    /// Fetches and prints as much as is wanted.
+    /// Fetches and prints up to `count` items.
     func show(_ api: APIClient, _ options: ServerOptions, count: Int = .max) async throws {
         if options.json, self.size.map({ count <= $0.largest }) ?? true {
-            // One page holds it all: the answer as it is, its cursor included.
+            // One page holds everything: print the answer unchanged, with its cursor.
             return try Console.print(try await self.page(api, count, after: self.first).text())
         }
         var table = Table(self.columns)
@@ -57,7 +57,7 @@ struct Listing {
             total = data["total"].integer ?? total
             let before = next
             next = self.cursor(of: data)
-            // A server that hands out the same page for ever.
+            // Stop at a server that returns the same page for ever.
             if items.isEmpty || next == before { next = nil }
         } while next != nil && shown < count
         if options.json {
@@ -78,7 +78,7 @@ struct Listing {
         return try await api.get(self.path, self.query + [size].compactMap { $0 } + (next == nil ? [] : [(self.cursor, next)]))
     }
 
-    /// Most lists say what comes `next`; events say the `last` id and whether that was all.
+    /// Most lists return the cursor as `next`. Events return the `last` id and whether that was all.
     private func cursor(of data: JSONValue) -> String? {
         data["isComplete"].bool == false ? data["last"].plain : data["next"].plain
     }

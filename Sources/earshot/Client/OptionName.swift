@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// An option that is named as the API names its value, and the names that it had before, which are still read.
+/// An option with the API's name for its value. The option's former names still work.
 struct OptionName {
     let name: String
     let formerNames: [String]
@@ -17,7 +17,7 @@ struct OptionName {
 
     private static let all = [Self.roomID, Self.deviceUID, Self.userID, Self.forbiddenUntil]
 
-    /// The parser takes the last of several values in silence: a command says which ones there are, as the API does.
+    /// Rejects an option given twice under any of its names, as the API does. The parser would silently use the last one.
     static func check(_ arguments: some Sequence<String>) throws {
         let words = arguments.prefix { $0 != "--" }.map { $0.prefix { $0 != "=" } }
         for option in self.all {
@@ -32,7 +32,7 @@ struct OptionName {
 }
 
 extension NameSpecification {
-    /// The option's name, and these of its former ones.
+    /// The option's name with the given former ones.
     static func option(_ option: OptionName, formerly names: String...) -> NameSpecification {
         NameSpecification(([option.name] + names).map { .customLong($0) })
     }

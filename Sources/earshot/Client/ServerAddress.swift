@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// Where a server's HTTP side is: `http://127.0.0.1:8080`, perhaps with a path before the API's (behind a proxy). A plain value.
+/// The address of a server's HTTP side: `http://127.0.0.1:8080`. A path may precede the API's (behind a proxy). A plain value.
 struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
     let isTLS: Bool
     let host: String
     let port: Int
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     let path: String
 
     static let standard = ServerAddress(isTLS: false, host: "127.0.0.1", port: 8080, path: "")
@@ -26,7 +26,7 @@ struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringCo
         let authority = rest.prefix { $0 != "/" }
         var path = String(rest[authority.endIndex...])
         while path.hasSuffix("/") { path.removeLast() }
-        // No user, query or fragment; nothing that could end the request line.
+        // Reject user, query and fragment, and anything that could end the request line.
         guard argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !argument.contains(where: { "@?#\\\"<>".contains($0) }) else {
             return nil
         }
@@ -49,13 +49,13 @@ struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringCo
         self.init(isTLS: isTLS, host: String(host), port: number, path: path)
     }
 
-    /// The host as a URL and the `Host` header have it.
+    /// The host as written in URLs and the `Host` header.
     var authority: String {
         let host = self.host.contains(":") ? "[\(self.host)]" : self.host
         return self.port == (self.isTLS ? 443 : 80) ? host : "\(host):\(self.port)"
     }
 
-    /// A server on this machine: what belongs to its data directory may be sent there.
+    /// Whether the server is on this machine and may receive its data directory's secrets.
     var isLoopback: Bool {
         let bytes = self.host.split(separator: ".", omittingEmptySubsequences: false)
         return self.host.lowercased() == "localhost" || self.host == "::1"
@@ -64,7 +64,7 @@ struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringCo
 
     var description: String { "\(self.isTLS ? "https" : "http")://\(self.authority)\(self.path)" }
 
-    /// A path of the server with its query, each part percent-encoded; pairs without a value are left out.
+    /// Builds a path of the server with its query, percent-encoded. Pairs without a value are omitted.
     func target(_ segments: [String], _ query: [(String, String?)] = []) -> String {
         var out = self.path
         for segment in segments { out += "/" + Self.encoded(segment) }
@@ -77,7 +77,7 @@ struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringCo
         return out
     }
 
-    /// RFC 3986 §2.3: everything but unreserved characters. A segment of dots alone would be taken for a step in the path (§5.2.4).
+    /// Encodes all but unreserved characters, RFC 3986 §2.3. A segment of dots alone would be a step in the path (§5.2.4).
     static func encoded(_ text: String) -> String {
         var out = ""
         let dots = text == "." || text == ".."

@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// Where the server of this machine keeps its data: for the token that its first start made, and for the token commands.
+/// The data directory of this machine's server. It holds the first token and the token commands' data.
 struct DataDirectoryOption: ParsableArguments {
     @Option(help: ArgumentHelp("The server's data directory. (default: ./earshot-data)", valueName: "DIR"))
     var data: String?
 
-    /// As given, or as the server itself would have it from its environment.
+    /// The given path, or the one that the server itself takes from its environment.
     var path: String {
         var path = self.data ?? Console.variable("EARSHOT_DATA_DIRECTORY").flatMap { $0.isEmpty ? nil : $0 } ?? "./earshot-data"
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
@@ -13,7 +13,7 @@ struct DataDirectoryOption: ParsableArguments {
     }
 }
 
-/// How to reach the server and how to print what it answers: the options of every command that talks to one.
+/// Options of every command that calls a server: its address, token and output.
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -53,7 +53,7 @@ struct ServerOptions: ParsableArguments {
     }
 }
 
-/// A command that talks to a running server.
+/// A command that calls a running server.
 protocol ServerCommand: AsyncParsableCommand {
     var options: ServerOptions { get }
     func run(_ api: APIClient) async throws

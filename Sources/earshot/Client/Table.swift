@@ -1,11 +1,11 @@
-/// Rows under a header line, in aligned columns: a plain value. Cells are made safe to print as they come in.
+/// Formats rows under a header in aligned columns. A plain value; cells are escaped when added.
 struct Table {
     enum Alignment { case left, right }
 
     struct Column {
         let title: String
         var alignment = Alignment.left
-        /// May be cut when the terminal is too narrow; the widest of these gives way first.
+        /// Whether the column may be cut on a narrow terminal. The widest of these shrinks first.
         var shrinks = false
 
         static func left(_ title: String) -> Column { Column(title: title) }
@@ -17,7 +17,7 @@ struct Table {
         let text: String
         var colour: Colour?
 
-        /// Nil and empty are shown as "-".
+        /// Nil and empty text print as "-".
         init(_ text: String?, _ colour: Colour? = nil) {
             self.text = text.flatMap { $0.isEmpty ? nil : DisplayText.escaped($0) } ?? "-"
             self.colour = colour
@@ -40,7 +40,7 @@ struct Table {
 
     mutating func add(_ cells: [Cell]) { self.rows.append(cells) }
 
-    /// The header and the rows, without line ends. `width` in columns of the terminal; nil: nothing is cut.
+    /// The header and the rows, without line ends. `width` is the terminal's columns; nil cuts nothing.
     func lines(width: Int? = nil, colour: Bool = false) -> [String] {
         var widths = self.columns.map { DisplayText.width($0.title) }
         for row in self.rows {
@@ -52,7 +52,7 @@ struct Table {
     }
 
     private static let gap = 2
-    /// Under this a cut cell says nothing any more.
+    /// A narrower cut cell would say nothing.
     private static let narrowest = 8
 
     private func shrink(_ widths: inout [Int], to width: Int) {
@@ -73,7 +73,7 @@ struct Table {
                 out += String(repeating: " ", count: Self.gap)
                 used += Self.gap
             }
-            // Whatever could not give way is cut where the terminal ends.
+            // Columns that cannot shrink are cut at the terminal's edge.
             if let limit { columns = min(columns, limit - used) }
             guard columns > 0 else { break }
             let text = DisplayText.truncated(cell.text, to: columns)

@@ -4,9 +4,9 @@ import NIOCore
 import Synchronization
 import Upstream
 
-/// One end of a room's talk channel, over RTMP by librtmp: what the commands speak and listen through.
+/// One end of a room's talk channel over librtmp, for the talk commands.
 enum TalkLine {
-    /// Milliseconds to connect and be let in.
+    /// Milliseconds to connect and to be admitted.
     private static let patienceMs = 10_000
 
     private static func options() -> UpstreamOptions {
@@ -14,7 +14,7 @@ enum TalkLine {
         options.connectTimeoutMs = self.patienceMs
         options.handshakeTimeoutMs = self.patienceMs
         options.bufferMs = 100
-        // A person waits: one try.
+        // A person is waiting: try once.
         options.reconnect.maxAttempts = 1
         return options
     }
@@ -25,7 +25,7 @@ enum TalkLine {
         }
     }
 
-    /// Waits until the link runs, at most so many seconds; throws why it does not. False: the time is over.
+    /// Waits until `isReady`, for `seconds` or 20 s at most; false on a timeout. Throws the reason when the link fails.
     private static func wait(for task: UpstreamTask, seconds: Double? = nil, until isReady: (UpstreamTask) -> Bool) async throws -> Bool {
         let end = ContinuousClock.now + .seconds(min(seconds ?? .infinity, Double(2 * self.patienceMs) / 1_000))
         while !isReady(task) {
@@ -36,19 +36,19 @@ enum TalkLine {
         return true
     }
 
-    /// The server puts the reason's word in brackets before what it says.
+    /// Maps the server's reason, whose code stands in brackets before the text.
     private static func refused(_ reason: String) -> CommandFailure {
         let inState = ["room_closed", "no_room", "forbidden", "name_taken", "flapping", "too_many_publishers", "too_many_viewers"]
         let status: ExitStatus =
             inState.contains { reason.contains("[\($0)]") } ? .conflict : reason.contains("[credential_") ? .unauthorised : .failed
-        // The general advice for addresses that people have written themselves is none here.
+        // Drop the advice to check the address: the user did not type one.
         let words = reason.split(separator: "; check app").first.map(String.init) ?? reason
         return CommandFailure(status, "the talk channel does not let this in: \(DisplayText.escaped(words))")
     }
 
     // MARK: Listening
 
-    /// Writes what is heard, until the seconds are over or the channel ends; returns the seconds that were written.
+    /// Writes the channel's sound until the time is over or the channel ends. Returns the seconds written.
     static func listen(_ text: String, to writer: sending WAVWriter, seconds: Double?) async throws -> Double {
         let ear = Ear(writer)
         let task = UpstreamTask.pull(try self.url(text), options: self.options()) { ear.take($0) }
@@ -63,7 +63,7 @@ enum TalkLine {
         return Double(ear.finish()) / 48_000
     }
 
-    /// Decodes what comes and writes it. Its state is used on the link's thread, and after the link is done with it.
+    /// Decodes the received audio and writes it, on the link's thread. The lock lets the command read the state.
     private final class Ear: Sendable {
         private struct State: ~Copyable {
             let writer: WAVWriter
@@ -83,7 +83,7 @@ enum TalkLine {
         var samples: Int { self.state.withLock { $0.samples } }
         var end: String? { self.state.withLock { $0.end } }
 
-        /// Samples in all.
+        /// Finishes the file; returns all samples written.
         func finish() -> Int {
             self.state.withLock { state in
                 if !state.isFinished {
@@ -126,7 +126,7 @@ enum TalkLine {
 
     // MARK: Speaking
 
-    /// Sends the file as it would be spoken; returns the seconds that were. `atEnd` is asked while the voice is still there.
+    /// Sends the file in real time; returns the seconds sent. `atEnd` runs before the publisher disconnects.
     static func speak(_ text: String, from reader: AudioFileReader, atEnd: (_ frames: Int) async throws -> Void) async throws -> Double {
         let encoder: AudioEncoder
         do throws(FFmpegError) { encoder = try AudioEncoder(sampleRate: 48_000, channels: 1, bitRate: 64_000) } catch {
@@ -148,7 +148,7 @@ enum TalkLine {
             while let pcm = try reader.next() {
                 let pcm = try resampler.convert(pcm)
                 for run in try encoder.encode(pcm) {
-                    // When its last sample has been said.
+                    // Send a run once its last sample would have been spoken. It lasts 21 ms.
                     let saidMs = max(0, run.position) * 1_000 / 48_000
                     try await Task.sleep(until: start + .milliseconds(saidMs + 21), clock: .continuous)
                     task.offer(try self.frame(encoder.message(run), saidMs))
@@ -160,7 +160,7 @@ enum TalkLine {
         } catch let error as FFmpegError {
             throw CommandFailure(.failed, "the file cannot be read to its end: \(error)")
         }
-        // What is on its way is to arrive before the goodbye.
+        // Let sent frames arrive before the goodbye.
         try await Task.sleep(for: .milliseconds(200))
         try await atEnd(frames)
         return Double(spoken) / 48_000

@@ -1,7 +1,7 @@
 import ArgumentParser
 import EarshotServer
 
-/// A length of time as it is written on the command line: `30s`, `5m`, `2h`, `7d`, `1h30m`.
+/// A duration in command line form: `30s`, `5m`, `2h`, `7d`, `1h30m`.
 struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
     let milliseconds: Int64
 
@@ -12,7 +12,7 @@ struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
 
-    /// Whole numbers with their units, each unit at most once and the larger first; at most ten years.
+    /// Parses whole numbers with units, larger units first, each at most once. At most ten years.
     init?(argument: String) {
         var rest = Substring(argument)
         var total: Int64 = 0
@@ -35,7 +35,7 @@ struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible
 
     var seconds: Double { Double(self.milliseconds) / 1_000 }
 
-    /// For the API: a number of seconds, whole where it is.
+    /// Seconds for the API; an integer where possible.
     var json: JSONValue { self.milliseconds % 1_000 == 0 ? .integer(self.milliseconds / 1_000) : .number(self.seconds) }
 
     var description: String {
@@ -43,7 +43,7 @@ struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible
         return "\(self.milliseconds / unit.factor)\(unit.name)"
     }
 
-    /// The two largest units, as lists show ages: `3m12s`, `2h05m`, `4d3h`.
+    /// The two largest units, for ages in lists: `3m12s`, `2h05m`, `4d3h`.
     static func short(milliseconds: Int64) -> String {
         let seconds = max(0, milliseconds) / 1_000
         func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
@@ -56,9 +56,9 @@ struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible
     }
 }
 
-/// A moment as the API writes it, ISO 8601. A time without a zone is UTC; a date is its midnight.
+/// A moment in the API's form, ISO 8601. A time without a zone is UTC; a date is its midnight.
 struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomStringConvertible {
-    /// Since 1970.
+    /// Milliseconds since 1970.
     let milliseconds: Int64
 
     init(milliseconds: Int64) { self.milliseconds = milliseconds }
@@ -69,7 +69,7 @@ struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomSt
     static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
 
     init?(argument: String) {
-        // 2026-11-21T10:00:00.000Z, from left to right; the seconds, their fraction and the zone may be missing.
+        // 2026-11-21T10:00:00.000Z, from left to right; seconds, fraction and zone are optional.
         var rest = Substring(argument)
         func number(_ digits: Int, upTo limit: Int, after mark: String = "") -> Int? {
             guard rest.hasPrefix(mark) else { return nil }
@@ -125,7 +125,7 @@ struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomSt
         }
     }
 
-    /// Gregorian, with years that begin in March so that the leap day is the last.
+    /// The Gregorian calendar, with years from March so that the leap day is last.
     private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let y = month > 2 ? year : year - 1
         let fromMarch = (month + 9) % 12

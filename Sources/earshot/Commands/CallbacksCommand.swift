@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `earshot callbacks`: what is sent to webhooks.
+/// `earshot callbacks`: notices to webhooks.
 struct CallbacksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "callbacks",

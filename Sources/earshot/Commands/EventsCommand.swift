@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// `earshot events`: what happened, and what happens.
+/// `earshot events`: past and current events.
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",
@@ -41,7 +41,7 @@ struct EventsCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            // Nothing is kept that an end could lose: lines are written as they come.
+            // Lines are written at once, so a sudden exit loses nothing.
             for number in [SIGINT, SIGTERM] { signal(number) { _ in _exit(0) } }
             MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
                 if Console.isReaderGone { _exit(0) }
@@ -98,7 +98,7 @@ enum EventText {
         return "\(cells[1].text) \(pad("#" + cells[0].text, 6)) \(painted) \(cells[3].text)\(data)"
     }
 
-    /// The feed calls it `kind`, since a message's own `type` is "event"; lists call it `type`.
+    /// The event's kind, such as "room.live"; a feed message's `type` is always "event".
     private static func kind(_ event: JSONValue) -> String? { event["kind"].string }
 
     private static func colour(_ event: JSONValue) -> Table.Colour? {
@@ -111,7 +111,7 @@ enum EventText {
         }
     }
 
-    /// `reason=media stream=live/r1 by=publisher`: what the rest of the line does not say and people look for. JSON has it all.
+    /// `reason=media stream=live/r1 by=publisher`: the useful data not shown elsewhere in the line. JSON has everything.
     private static func data(_ data: JSONValue) -> String {
         var parts: [(String, String?)] = [("reason", data["reason"].plain), ("stream", StreamText.path(data))]
         if let duration = data["durationMs"].number {

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `earshot recordings`: look at recordings, start and stop them.
+/// `earshot recordings`: shows, starts, stops and deletes recordings.
 struct RecordingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recordings",
@@ -83,13 +83,13 @@ struct RecordingsCommand: AsyncParsableCommand {
     }
 }
 
-/// Which stream is to be recorded, or not any more.
+/// The stream to start or stop recording.
 struct RecordedSlot: ParsableArguments {
     @Argument(help: ArgumentHelp("The room's id.", valueName: "ROOM")) var room: String
     @Option(help: ArgumentHelp("Which of its streams.", valueName: "N"))
     var slot = 1
 
-    /// `outcome`: what it then is, in words.
+    /// `outcome` is the new state as text.
     func order(_ action: String, _ outcome: String, _ api: APIClient, _ options: ServerOptions) async throws {
         let body: [String: JSONValue] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
         try options.tell(try await api.post(["rooms", self.room, "record"], body)) {
@@ -98,7 +98,7 @@ struct RecordedSlot: ParsableArguments {
     }
 }
 
-/// Recordings for people.
+/// Formats recordings as text.
 enum RecordingText {
     static func stream(_ recording: JSONValue) -> String? {
         guard let app = recording["app"].string, let name = recording["name"].string else { return nil }

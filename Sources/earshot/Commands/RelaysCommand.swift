@@ -73,7 +73,7 @@ struct RelaysCommand: AsyncParsableCommand {
             ]
             let task = try await api.post(["relay-tasks"], body)
             if self.options.json { return try Console.print(task.text()) }
-            // The number is the server's choice: it is the answer.
+            // The server chooses the number: print it as the answer.
             try Console.print(DisplayText.escaped(task["taskId"].plain ?? "-"))
             if !self.options.quiet { Console.complain(DisplayText.escaped(RelayText.sentence(task))) }
         }
@@ -91,7 +91,7 @@ struct RelaysCommand: AsyncParsableCommand {
     }
 }
 
-/// Links as text.
+/// Formats links as text.
 enum RelayText {
     static func row(_ task: JSONValue) -> [Table.Cell] {
         [
@@ -101,7 +101,7 @@ enum RelayText {
         ]
     }
 
-    /// As colours of a traffic light.
+    /// The state in traffic light colours.
     private static func state(_ task: JSONValue) -> Table.Cell {
         let colour: Table.Colour? =
             switch task["state"].string {

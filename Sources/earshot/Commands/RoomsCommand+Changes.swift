@@ -1,7 +1,7 @@
 import ArgumentParser
 import Rooms
 
-/// `earshot rooms`: change rooms.
+/// `earshot rooms`: commands that change rooms.
 extension RoomsCommand {
     struct Create: ServerCommand {
         static let configuration = CommandConfiguration(
@@ -65,7 +65,7 @@ extension RoomsCommand {
             }
             let room = try await api.post(["rooms"], body)
             if self.options.json { return try Console.print(room.text()) }
-            // The id may be the server's choice: it is the answer.
+            // The server may have chosen the id: print it as the answer.
             try RoomText.printID(room)
             guard !self.options.quiet, let id = room["roomId"].string.map(DisplayText.escaped) else { return }
             Console.complain(
@@ -141,7 +141,7 @@ extension RoomsCommand {
             }
         }
 
-        /// What it has now, and what comes before that.
+        /// The renewed deadline, and an earlier one if there is any.
         static func deadline(_ room: JSONValue) -> String {
             func when(_ time: JSONValue) -> String? {
                 time.string.map { "\(TimeText.short($0))\(TimeText.relative($0).map { " (\($0))" } ?? "")" }
@@ -182,7 +182,7 @@ extension RoomText {
     }
 }
 
-/// A setting of a room's policy: `grace=60s`, `heartbeatMisses=5`, `record=always`.
+/// One setting of a room's policy: `grace=60s`, `heartbeatMisses=5`, `record=always`.
 struct PolicyOption: ExpressibleByArgument {
     let name: String
     let value: JSONValue
@@ -191,7 +191,7 @@ struct PolicyOption: ExpressibleByArgument {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2, !parts[0].isEmpty else { return nil }
         self.name = parts[0]
-        // The API counts in seconds, and so does a number without a unit.
+        // A number without a unit counts seconds, as in the API.
         if let number = Int64(parts[1]) {
             self.value = .integer(number)
         } else if let span = Span(argument: parts[1]) {
@@ -204,7 +204,7 @@ struct PolicyOption: ExpressibleByArgument {
     }
 }
 
-/// How long something is forbidden, and why.
+/// The length of a ban, and its reason.
 struct BanOptions: ParsableArguments {
     @Option(name: .customLong("for"), help: ArgumentHelp("For how long, at most 90d. (default: 7d)", valueName: "TIME"))
     var duration: Span?
@@ -229,7 +229,7 @@ struct BanOptions: ParsableArguments {
 }
 
 extension ServerOptions {
-    /// What a change came to: the sentence, the answer's data with --json, or nothing with --quiet.
+    /// Prints a change's result: the sentence, the answer's data with --json, nothing with --quiet.
     func tell(_ data: JSONValue, _ sentence: (JSONValue) -> String) throws {
         if self.json {
             try Console.print(data.text())

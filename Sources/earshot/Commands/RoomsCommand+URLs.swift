@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `earshot rooms`: where to push and play.
+/// `earshot rooms`: URLs to push and play.
 extension RoomsCommand {
     struct PushURL: ServerCommand {
         static let configuration = CommandConfiguration(
@@ -48,7 +48,7 @@ extension RoomsCommand {
     }
 }
 
-/// What kind of credential a URL carries, and for how long.
+/// The kind of credential in a URL, and its lifetime.
 struct SigningOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How long it may be used; else as the room's policy says.", valueName: "TIME"))
     var lifetime: Span?
@@ -58,11 +58,11 @@ struct SigningOptions: ParsableArguments {
     var user: String?
 }
 
-/// URLs as text. Never cut: they are there to be copied.
+/// Formats URLs as text. Never cut, since they are meant to be copied.
 enum URLText {
     static func print(_ data: JSONValue, _ options: ServerOptions) throws {
         if options.json { return try Console.print(data.text()) }
-        // One stream's, or a list of each stream's.
+        // The answer holds one stream, or a list of streams.
         let parts = [data["streams"].list, data["list"].list].first { !$0.isEmpty } ?? [data]
         for (index, part) in parts.enumerated() {
             let urls = part["playUrls"].isNull ? part : part["playUrls"]

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `earshot rooms`: look at rooms.
+/// `earshot rooms`: commands that show rooms.
 struct RoomsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rooms",
@@ -100,7 +100,7 @@ struct RoomsCommand: AsyncParsableCommand {
     }
 }
 
-/// Rooms as text.
+/// Formats rooms as text.
 enum RoomText {
     static func row(_ room: JSONValue) -> [Table.Cell] {
         let streams = room["streams"].list
@@ -112,7 +112,7 @@ enum RoomText {
         ]
     }
 
-    /// As colours of a traffic light.
+    /// The state in traffic light colours.
     static func state(_ state: JSONValue) -> Table.Cell {
         let colour: Table.Colour? =
             switch state.string {
@@ -125,17 +125,17 @@ enum RoomText {
         return .init(state.plain, colour)
     }
 
-    /// Why it is in its state, where that is not the same word.
+    /// The reason for the state; nil when it is the same word.
     private static func reason(_ room: JSONValue) -> String? {
         room["stateReason"] == room["state"] ? nil : room["stateReason"].plain
     }
 
-    /// Since when it is in its state. The API's `since` goes on from when it became live.
+    /// The start of the current state. The API's `since` keeps counting from when the room became live.
     private static func since(_ room: JSONValue) -> JSONValue {
         switch room["state"].string {
         case "interrupted": room["interruptedAt"]
         case "expired", "closed": room["endedAt"]
-        // That is not told.
+        // The API does not report it.
         case "forbidden": .null
         default: room["since"]
         }
@@ -183,7 +183,7 @@ enum RoomText {
         for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
     }
 
-    /// What the next deadline does.
+    /// The effect of the next deadline, by its reason.
     private static let deadlines = [
         "neverStarted": "expires", "graceOver": "expires", "maxDuration": "expires", "heartbeatLost": "expires (heartbeats)",
         "ownerOffline": "expires (owner away)", "ownerAway": "owner away", "resumeTime": "free again", "retention": "forgotten",

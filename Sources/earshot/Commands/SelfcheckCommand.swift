@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `earshot selfcheck`: the server's counters against what they count.
+/// `earshot selfcheck`: compares the server's counters with the things they count.
 struct SelfcheckCommand: ServerCommand {
     static let configuration = CommandConfiguration(
         commandName: "selfcheck",

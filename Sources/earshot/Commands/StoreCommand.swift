@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// `earshot store`: the database of rooms and what goes with it, in the data directory itself.
+/// `earshot store`: the database of rooms and the keys, directly in the data directory.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
@@ -103,7 +103,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         func run() async throws {
             let backup = Folder.name(self.backup)
-            // The data directory may be gone with its disk.
+            // A lost disk may have taken the data directory with it.
             try await self.directory.withStore(mustExist: false) { store in
                 if let former = try store.restore(from: backup) {
                     Console.complain("what was there is in \(DisplayText.escaped(former.folder))")

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `earshot streams`: look at streams.
+/// `earshot streams`: shows streams; drops and forbids pushes.
 struct StreamsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "streams",
@@ -177,7 +177,7 @@ struct StreamsCommand: AsyncParsableCommand {
     }
 }
 
-/// `APP/NAME`; the name may hold slashes.
+/// `APP/NAME`; the name may contain slashes.
 struct StreamArgument: ExpressibleByArgument, CustomStringConvertible {
     let app: String
     let name: String
@@ -189,13 +189,13 @@ struct StreamArgument: ExpressibleByArgument, CustomStringConvertible {
         self.name = parts[1]
     }
 
-    /// Of the API's path.
+    /// The stream's segments in API paths.
     var segments: [String] { ["streams", self.app, self.name] }
 
     var description: String { DisplayText.escaped("\(self.app)/\(self.name)") }
 }
 
-/// Streams as text.
+/// Formats streams as text.
 enum StreamText {
     static func path(_ item: JSONValue) -> String? {
         guard let app = item["app"].string, let name = item["name"].string else { return nil }

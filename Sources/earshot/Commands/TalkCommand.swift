@@ -2,7 +2,7 @@ import ArgumentParser
 import FFmpeg
 import Foundation
 
-/// `earshot talk`: talk channels, to be looked at, listened to and spoken into.
+/// `earshot talk`: shows talk channels, listens to them and speaks into them.
 struct TalkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "talk",
@@ -76,7 +76,7 @@ struct TalkCommand: AsyncParsableCommand {
             let user = self.user ?? "cli-\(UInt32.random(in: 0...UInt32.max))"
             let urls = try await TalkCommand.token(api, self.room, user, "listener")
             guard var play = urls["play"].string else { throw CommandFailure(.failed, "the server told no address to listen at") }
-            // The same token is good for the other mixes of the room.
+            // The same token is valid for the room's other mixes.
             if self.user == nil { play = play.replacingOccurrences(of: "/mix-\(user)?", with: "/\(self.voice ?? "mix")?") }
             let writer: WAVWriter
             do throws(FFmpegError) { writer = try WAVWriter(self.output) } catch { throw CommandFailure(.failed, "\(error)") }
@@ -109,7 +109,7 @@ struct TalkCommand: AsyncParsableCommand {
             if !self.options.quiet { Console.complain(String(format: "%.1f seconds spoken", spoken)) }
         }
 
-        /// Who does not have the floor is let in and not heard; RTMP does not tell it so.
+        /// Checks that the voice was heard. A speaker without the floor is admitted but not heard, and RTMP does not report that.
         private static func checkHeard(_ talk: JSONValue, _ user: String, _ frames: Int) throws {
             let member = talk["members"].list.first { $0["userId"].string == user }
             guard let unheard = member?["mutedFrames"].integer, frames > 0, unheard > 0 else { return }

@@ -7,7 +7,7 @@ import Glibc
 import Musl
 #endif
 
-/// `earshot token`: API tokens, in the data directory itself; a server may run on it or not.
+/// `earshot token`: API tokens, directly in the data directory, with or without a running server.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
@@ -49,7 +49,7 @@ struct TokenCommand: AsyncParsableCommand {
                 do {
                     try Console.print(made.secret)
                 } catch {
-                    // Nobody has seen it.
+                    // Nobody has seen the secret.
                     _ = try tokens.revoke(made.token.id)
                     throw CommandFailure(.failed, "the secret could not be printed, so the token was revoked")
                 }
@@ -84,7 +84,7 @@ struct TokenCommand: AsyncParsableCommand {
 
         private static func time(_ milliseconds: Int64) -> String { TimeText.short("\(Instant(milliseconds: milliseconds))") }
 
-        /// As the API lists them.
+        /// The same form as in the API.
         private static func json(_ tokens: [APIToken]) -> JSONValue {
             let list = tokens.map { token -> JSONValue in
                 [
@@ -105,7 +105,7 @@ struct TokenCommand: AsyncParsableCommand {
         func run() async throws {
             try await self.directory.withTokens { tokens in
                 let list = try tokens.list()
-                // Names may be numbers; a valid token of this name is what is meant, then the id.
+                // Names may be numbers: prefer a valid token of this name, then the id.
                 let known =
                     list.first { $0.name == self.token && $0.revokedAt == nil } ?? list.first { "\($0.id)" == self.token }
                     ?? list.last { $0.name == self.token }
@@ -122,7 +122,7 @@ struct TokenCommand: AsyncParsableCommand {
 extension TokenRole: ExpressibleByArgument {}
 
 extension DataDirectoryOption {
-    /// Opens the directory's tokens for the time of the body. A directory that does not exist is not made: it is more likely a slip.
+    /// Opens the directory's tokens for the duration of `body`. A missing directory is not created: it is more likely a mistake.
     func withTokens(_ body: (TokenStore) throws -> Void) async throws {
         Console.ignoreClosedPipes()
         try await CommandFailure.reporting {
