@@ -29,7 +29,7 @@ package struct AudioClock: Sendable, Equatable {
         if given - time > self.tolerance {
             time = given
         } else if time - given > self.tolerance {
-            // A sixteenth of a run at a time: inaudible, and the count returns to the timestamps.
+            // A sixteenth of a run at a time is inaudible. The count returns to the timestamps.
             time = max(last + 1, given, time - max(1, length / 16))
         }
         self.last = time
@@ -37,7 +37,7 @@ package struct AudioClock: Sendable, Equatable {
         return time
     }
 
-    /// Clamps milliseconds to a range that does not overflow in any clock's ticks: 35,000 years either way.
+    /// Clamps milliseconds to 35,000 years either way, which no clock's ticks overflow.
     static func bounded(_ ms: Int64) -> Int64 {
         max(-(1 << 50), min(1 << 50, ms))
     }

@@ -183,7 +183,7 @@ extension AudioEncoder.Codec {
         }
     }
 
-    /// FLV 10.1 §E.4.2.1 (AAC always says format 10, 44 kHz, 16 bits, stereo); Enhanced RTMP v2, "Enhanced Audio".
+    /// FLV 10.1 §E.4.2.1; Enhanced RTMP v2, "Enhanced Audio". AAC always says format 10, 44 kHz, 16 bits, stereo.
     fileprivate func message(_ body: ByteBuffer, isHeader: Bool) -> ByteBuffer {
         var message = ByteBuffer()
         switch self {

@@ -2,12 +2,12 @@ internal import CFFmpeg
 internal import Media
 internal import NIOCore
 
-/// Reads and decodes the audio of a file or of the standard input, in any format that libav knows.
+/// Decodes the audio of a file or standard input, in any format libav knows.
 ///
 /// Owned by one caller, used on one thread at a time; blocks on the disk or the pipe. It opens only the given path, never a file that
 /// the media refers to.
 package final class AudioFileReader {
-    /// Hz, of the first run; later runs carry their own.
+    /// Hz, of the first run; every run carries its own rate.
     package let sampleRate: Int
     package let channels: Int
     /// Milliseconds according to the file; nil for pipes and formats that do not say.
@@ -65,7 +65,7 @@ package final class AudioFileReader {
     private static func open(_ path: String) throws(FFmpegError) -> UnsafeMutablePointer<AVFormatContext> {
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
-        // A playlist, or a reference inside a file, could name anything: forbid libav to open more than this.
+        // A playlist, or a reference inside a file, could name anything. Forbid libav to open it.
         try check(av_dict_set(&options, "protocol_whitelist", "none", 0), "av_dict_set")
         var io: UnsafeMutablePointer<AVIOContext>?
         // The explicit protocol keeps a path with a colon from selecting another one.

@@ -75,7 +75,7 @@ struct AC3Header {
 
 /// The duration of an Opus packet, RFC 6716 §3.1 and §3.2.
 enum OpusPacket {
-    /// Samples at 48 kHz; nil for packets that are empty, cut short or longer than 120 ms.
+    /// Samples at 48 kHz; nil for empty or truncated packets and above 120 ms.
     static func samples(_ packet: ByteBuffer) -> Int? {
         guard let toc = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else { return nil }
         let config = Int(toc >> 3)

@@ -80,7 +80,7 @@ extension Track {
     }
 
     private mutating func readFLAC(_ body: ByteBuffer) throws(FFmpegError) {
-        // RFC 9639 §8.2: 34 bytes, after the marker and a block header when those are present. Other blocks are not needed.
+        // RFC 9639 §8.2: 34 bytes, after the marker and block header if present. Other blocks are not needed.
         let offset = body.readableBytes == 34 ? 0 : 8
         guard let block = body.getBytes(at: body.readerIndex + offset, length: 34) else {
             throw .media(.truncated(field: "FLAC STREAMINFO", needed: 34, available: max(0, body.readableBytes - offset)))
@@ -89,7 +89,7 @@ extension Track {
         self.codecsString = "fLaC"
     }
 
-    /// The number of samples at ``sampleRate`` in a coded run; nil when its header cannot be read.
+    /// The samples of a coded run at ``sampleRate``; nil for an unreadable header.
     func samples(in payload: ByteBuffer) -> Int? {
         if let samplesPerRun { return samplesPerRun }
         switch self.codec {

@@ -1,6 +1,6 @@
 internal import Media
 
-/// Transcodes legacy audio to AAC-LC at 48 kHz with continuous times; one per stream, for all its outputs.
+/// Transcodes legacy audio to AAC-LC at 48 kHz with continuous times. One per stream, for all its outputs.
 ///
 /// Owned by one consumer of a stream, used on one thread at a time. Gaps in the publisher's audio become silence; above
 /// ``maxSilenceMs`` the times jump instead.
@@ -19,7 +19,7 @@ package final class AudioTranscoder {
     private let resampler: Resampler
     private var encoder: AudioEncoder
     private var clock: AudioClock
-    /// Positions of the encoder's first and next sample on the stream's timeline, in samples at 48 kHz.
+    /// The encoder's first and next sample on the stream's timeline, in samples at 48 kHz.
     private var base: Int64?
     private var next: Int64 = 0
 

@@ -20,7 +20,7 @@ extension Track {
         case .audio(.g711ALaw): AV_CODEC_ID_PCM_ALAW
         case .audio(.g711MuLaw): AV_CODEC_ID_PCM_MULAW
         case .audio(.adpcm): AV_CODEC_ID_ADPCM_SWF
-        // Format 0 has the encoder's byte order: assume little-endian, as all machines are that still send it.
+        // Format 0 has the encoder's byte order. Assume little-endian, as all machines are that still send it.
         case .audio(.linearPCM), .audio(.linearPCMPlatform): self.bitsPerSample == 8 ? AV_CODEC_ID_PCM_U8 : AV_CODEC_ID_PCM_S16LE
         default: nil
         }

@@ -1,9 +1,9 @@
 internal import Media
 internal import NIOCore
 
-/// Codec strings of RFC 6381 §3.3 for `codecs=`, as used by MediaSource and HLS's CODECS attribute.
+/// Codec strings of RFC 6381 §3.3, for MediaSource's `codecs=` and HLS's CODECS.
 enum CodecsString {
-    /// `configuration` is the sequence header's record; it was parsed before, so its fixed part is present.
+    /// `configuration` is the sequence header's record. It was parsed before, so its fixed part is present.
     static func video(_ codec: VideoCodec, _ configuration: ByteBuffer) -> String {
         let bytes = Array(configuration.readableBytesView.prefix(13))
         switch codec {
@@ -41,7 +41,7 @@ enum CodecsString {
         return parts.joined(separator: ".")
     }
 
-    /// AAC's codec string, by the object type that the signalling starts with: 2 LC, 5 HE, 29 HE v2.
+    /// AAC's codec string, by the signalling's first object type: 2 LC, 5 HE, 29 HE v2.
     static func aac(_ config: AudioSpecificConfig) -> String {
         "mp4a.40.\(config.hasPS ? 29 : config.hasSBR ? 5 : Int(config.objectType))"
     }

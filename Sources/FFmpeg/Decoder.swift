@@ -11,7 +11,7 @@ final class Decoder {
     /// The most pixels a picture may have: above H.264's and H.265's highest levels (35.6 million). Each takes 1.5 bytes of memory.
     static let maxPixels: Int64 = 1 << 26
 
-    /// With `isStrict`, damage is an error; otherwise the decoder guesses the missing parts of a picture.
+    /// With `isStrict`, damage is an error. Otherwise the decoder guesses the missing parts of a picture.
     init(_ track: Track, isStrict: Bool) throws(FFmpegError) {
         Library.quiet
         guard let id = track.codecID, let codec = avcodec_find_decoder(id) else { throw .unsupported("decoding \(track.codecName)") }

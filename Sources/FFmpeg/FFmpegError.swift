@@ -56,7 +56,7 @@ func allocated<Pointer>(_ pointer: Pointer?, _ operation: @autoclosure () -> Str
     return pointer
 }
 
-/// Runs `body` and wraps its `MediaError` into an `FFmpegError`.
+/// Runs `body` and wraps its `MediaError` in an `FFmpegError`.
 func reading<Result>(_ body: () throws(MediaError) -> Result) throws(FFmpegError) -> Result {
     do throws(MediaError) {
         return try body()
@@ -67,6 +67,6 @@ func reading<Result>(_ body: () throws(MediaError) -> Result) throws(FFmpegError
 
 /// Settings for the whole process, made once.
 enum Library {
-    /// Stops libav from writing to the standard error; all that matters is returned as an error.
+    /// Stops libav from writing to the standard error. All that matters is returned as an error.
     static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
 }

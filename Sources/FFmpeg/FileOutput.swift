@@ -19,7 +19,7 @@ final class FileOutput {
                 return Unmanaged<MP4Finisher.Watch>.fromOpaque(opaque).takeUnretainedValue().goesOn() ? 0 : 1
             },
             opaque: Unmanaged.passUnretained(watch).toOpaque())
-        // libavformat reads the file once more to move the index to the front; this second pass uses the context's own callback.
+        // libavformat reads the file once more to move the index to the front. This second pass uses the context's own callback.
         self.context.pointee.interrupt_callback = interrupt
         self.context.pointee.flags |= AVFMT_FLAG_BITEXACT
         self.context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL

@@ -4,7 +4,7 @@ package import NIOCore
 ///
 /// A plain value; all who serve it share the bytes.
 package struct Fragment: Sendable {
-    /// One moof and one mdat; or TS packets that start with the tables (SDT, PAT, PMT).
+    /// One moof and one mdat; or TS packets, tables (SDT, PAT, PMT) first.
     package var bytes: ByteBuffer
     /// Milliseconds on the stream's timeline in decode order, of the video if there is any. Each `endMs` is the next `startMs`.
     package var startMs: Int64

@@ -87,7 +87,7 @@ package final class FragmentFile {
     private func write(_ buffer: ByteBuffer) throws(FFmpegError) {
         let code = buffer.withUnsafeReadableBytes { Self.write($0, to: self.descriptor) }
         guard code == 0 else {
-            // Cut off a partial write: readers stop at half a fragment and would lose everything after it.
+            // Cut off a partial write. Readers stop at half a fragment and would lose everything after it.
             _ = ftruncate(self.descriptor, off_t(self.bytes))
             lseek(self.descriptor, off_t(self.bytes), SEEK_SET)
             throw .file(operation: "write", path: self.path, errno: code)

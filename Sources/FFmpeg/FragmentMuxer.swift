@@ -79,7 +79,7 @@ package final class FragmentMuxer {
                 ("video_track_timescale", String(Self.videoTimescale)),
             ])
         case .mpegTS:
-            // Over half a second of buffer between clock and decoder, like ffmpeg's own HLS; constant, so fragments stay continuous.
+            // Over half a second of buffer between clock and decoder, like ffmpeg's own HLS. It is constant, so fragments stay continuous.
             context.pointee.max_delay = 700_000
             try self.output.writeHeader([("pat_period", "3600"), ("sdt_period", "3600")])
         }
@@ -107,8 +107,8 @@ package final class FragmentMuxer {
         if track.codec == .video(.hevc), format == .fmp4 { parameters.pointee.codec_tag = earshot_tag_hvc1 }
     }
 
-    /// The track's id in MP4, its PID in MPEG-TS: fixed per kind of media, even when the other kind is absent. A player that keeps its
-    /// old state when tracks come or go never confuses pictures with sound.
+    /// The track's id in MP4, its PID in MPEG-TS. Each kind of media has its own, even when the other is absent. So a player that keeps
+    /// its state when tracks appear or vanish never confuses pictures with sound.
     private static func id(of track: Track, _ format: Format) -> Int32 {
         switch format {
         case .fmp4: track.kind == .video ? Self.videoID : Self.audioID
@@ -223,8 +223,8 @@ package final class FragmentMuxer {
         packet.pointee.flags = placed.isKeyframe ? AV_PKT_FLAG_KEY : 0
         switch self.format {
         case .fmp4:
-            // libavformat closes gaps and overlaps between fragments in its own way, so it gets gapless times; the real decode time is
-            // patched in afterwards.
+            // libavformat mends gaps and overlaps between fragments in its own way. So it gets gapless times, and the real decode time
+            // is patched in afterwards.
             let lane = self.lanes[index]
             packet.pointee.dts = placed.dts - (lane.first?.dts ?? placed.dts) + self.written[index]
         case .mpegTS:

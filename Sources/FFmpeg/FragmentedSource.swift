@@ -13,7 +13,7 @@ final class FragmentedSource {
     private let io: UnsafeMutablePointer<AVIOContext>
     private let file: File
 
-    /// The descriptor with its position; libav holds it unretained, for as long as the source lives.
+    /// The descriptor with its position. libav holds it unretained, for as long as the source lives.
     private final class File {
         let descriptor: CInt
         var end: Int64 = 0
@@ -125,7 +125,7 @@ final class FragmentedSource {
             let number = { (range: Range<Int>) in header[range].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
             var length = number(0..<4)
             if length == 1 { length = got == 16 ? number(8..<16) : 0 }
-            // 0 means "to the end of the file", which our fragments never say; lengths below a header are invalid too.
+            // 0 means "to the end of the file", which our fragments never say. Lengths below a header are invalid too.
             guard length >= 8, length <= UInt64(size - offset) else { break }
             offset += Int64(length)
             switch String(decoding: header[4..<8], as: UTF8.self) {

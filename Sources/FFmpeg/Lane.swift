@@ -13,12 +13,12 @@ struct Lane {
         var pts: Int64
         /// The duration according to the codec; nil for video.
         var nominal: Int64?
-        /// Milliseconds on the stream's timeline, unchanged.
+        /// Milliseconds on the stream's timeline, as received.
         var ms: Int64
         var isKeyframe: Bool
     }
 
-    /// Milliseconds. A larger step back is more than encoders' disorder; a larger composition time has no encoder.
+    /// Milliseconds. A larger step back is more than encoders' disorder; no encoder has a larger composition time.
     static let maxStepBackMs: Int64 = 10_000
     static let maxCompositionMs: Int64 = 10_000
     /// Milliseconds. A larger step forward inside one fragment is no mere pause.
@@ -73,7 +73,7 @@ struct Lane {
         }
     }
 
-    /// Adds a sample that passed ``judge(_:)``, and returns the one held before with its duration in ticks.
+    /// Adds a sample that passed ``judge(_:)``. Returns the one held before, with its duration in ticks.
     mutating func push(_ sample: Sample) -> (placed: Placed, duration: Int64)? {
         let placed = self.place(sample)
         let released = self.release(until: placed.dts)
@@ -99,7 +99,7 @@ struct Lane {
         return (placed, duration)
     }
 
-    /// The start of a sample in ticks since the origin, without adding it; rounded to the millisecond.
+    /// The start of a sample in ticks since the origin, rounded to the millisecond. Does not add the sample.
     func ticks(ofMs ms: Int64) -> Int64 {
         AudioClock.scale(AudioClock.bounded(ms &- self.originMs), self.timescale, 1_000)
     }
@@ -127,7 +127,7 @@ struct Lane {
         } else {
             dts = self.ticks(ofMs: sample.dts)
         }
-        // Two samples can share one of RTMP's milliseconds, but a container's decode times must rise and cannot precede the origin.
+        // Two samples can share one of RTMP's milliseconds, but decode times must rise. They cannot precede the origin either.
         let least = self.lastTicks.map { $0 + 1 } ?? 0
         if dts < least {
             self.adjusted += 1
@@ -142,8 +142,8 @@ struct Lane {
                 self.adjusted += 1
             }
         }
-        // A picture without a known successor, as at a fragment's end, lasts as long as the one before it. This holds across fragments,
-        // since at few pictures a second each may be a fragment of its own.
+        // Without a known successor, as at a fragment's end, a picture lasts as its predecessor. This holds across fragments, since at
+        // few pictures a second each may be a fragment of its own.
         if self.track.kind == .video, let last = self.lastTicks, dts - last <= Self.maxStepBackMs * self.timescale / 1_000 {
             self.shortestStep = self.lastStep.map { min($0, dts - last) }
             self.lastStep = dts - last

@@ -15,8 +15,8 @@ package enum MP4Finisher {
         package var lostBytes: Int64
     }
 
-    /// Reads `source`, which stays, and replaces `destination` once the new file is whole and on the disk. Until then it is
-    /// `destination` + ".tmp", which is removed on failure.
+    /// Reads `source`, and replaces `destination` once the new file is whole and on the disk. Until then the new file is `destination`
+    /// + ".tmp", which is removed on failure. `source` stays.
     ///
     /// `progress` receives the bytes read and to be read, about once a megabyte and again while the index moves to the front; returning
     /// false cancels. Throws `.cancelled`, `.file` for system errors, `.media` without a whole fragment, `.library` otherwise.
@@ -75,8 +75,8 @@ package enum MP4Finisher {
             try check(code, "av_read_frame")
             let index = Int(packet.pointer.pointee.stream_index)
             guard index < count, let from = input.context.pointee.streams[index]?.pointee.time_base else { continue }
-            // FFmpeg 5.1 drops the durations of samples with a composition time, although the fragments hold them. Decode times give
-            // all but the last, which gets the previous one's duration; a sample after a pause does not last as long as the pause.
+            // FFmpeg 5.1 drops the durations of samples with a composition time, though the fragments hold them. Decode times give all
+            // but the last, which gets the previous one's duration; a sample after a pause does not last as long as the pause.
             let dts = packet.pointer.pointee.dts
             let step = last[index].map { max(0, dts &- $0) } ?? 0
             if packet.pointer.pointee.duration <= 0 { packet.pointer.pointee.duration = min(step, steps[index]) }

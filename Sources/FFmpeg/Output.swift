@@ -8,12 +8,12 @@ final class Output {
     private let io: UnsafeMutablePointer<AVIOContext>
     private let sink: Sink
 
-    /// Bytes from libav that were not taken yet. libav holds it unretained, for as long as the `Output` lives.
+    /// Bytes from libav that ``Output/take()`` has not returned yet. libav holds it unretained, for as long as the `Output` lives.
     private final class Sink {
         var bytes = ByteBuffer()
-        /// Bytes taken before.
+        /// Bytes that earlier calls of ``Output/take()`` returned.
         var base: Int64 = 0
-        /// The index in `bytes` of the next byte: the end, except while sizes are filled in afterwards.
+        /// The next byte's index in `bytes`: the end, except when sizes are filled in.
         var position = 0
 
         func write(_ source: UnsafeRawBufferPointer) {
@@ -21,7 +21,7 @@ final class Output {
             if self.position > self.bytes.writerIndex { self.bytes.moveWriterIndex(to: self.position) }
         }
 
-        /// Seeks only within the bytes not yet taken.
+        /// Seeks only within `bytes`.
         func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
             let start: Int64
             switch whence & ~Int32(AVSEEK_FORCE) {
@@ -117,7 +117,7 @@ final class Output {
         return bytes
     }
 
-    /// Reserves bytes for the next writes, so that the buffer is not copied as it grows.
+    /// Reserves bytes for the next writes, so the buffer is not copied as it grows.
     func reserve(_ count: Int) {
         self.sink.bytes.reserveCapacity(minimumWritableBytes: count)
     }

@@ -1,4 +1,4 @@
-/// A run of decoded audio: one plane of samples per channel, of equal length; 1.0 is full scale.
+/// A run of decoded audio: one plane of samples per channel, of equal length. 1.0 is full scale.
 ///
 /// A plain value.
 package struct PCM: Sendable, Equatable {
@@ -24,7 +24,7 @@ package struct PCM: Sendable, Equatable {
         for index in self.planes.indices { self.planes[index].removeFirst(min(count, self.planes[index].count)) }
     }
 
-    /// Duplicates one channel to two, or averages two to one, so that sound common to both keeps its level.
+    /// Duplicates one channel to two, or averages two to one. Sound common to both keeps its level.
     func mixed(to channels: Int) -> PCM {
         switch (self.channels, channels) {
         case (1, 2): return PCM(sampleRate: self.sampleRate, planes: [self.planes[0], self.planes[0]])

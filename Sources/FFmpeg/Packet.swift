@@ -38,7 +38,7 @@ struct Packet: ~Copyable {
 
     private func refer(to bytes: ByteBuffer) throws(FFmpegError) {
         let reference: UnsafeMutablePointer<AVBufferRef>? = bytes.withUnsafeReadableBytesWithStorageManagement { source, storage in
-            // As long as the storage is retained here, no holder of the buffer can write to it in place.
+            // While this retains the storage, no holder of the buffer can write to it in place.
             let retained = storage.retain()
             let data = UnsafeMutablePointer(mutating: source.baseAddress?.assumingMemoryBound(to: UInt8.self))
             let reference = av_buffer_create(

@@ -1,6 +1,6 @@
 internal import CFFmpeg
 
-/// Converts decoded audio to one rate and one or two channels; more channels are mixed down.
+/// Converts decoded audio to one rate and one or two channels. More channels are mixed down.
 ///
 /// Owned by one consumer, used on one thread at a time. When the input's format changes it restarts, with a seam of about a millisecond.
 package final class Resampler {
@@ -43,7 +43,7 @@ package final class Resampler {
     private func open(_ pcm: PCM) throws(FFmpegError) {
         swr_free(&self.context)
         self.form = (pcm.sampleRate, pcm.channels)
-        // libav attenuates mono by 3 dB on the way to stereo, so the planes are mixed here between one and two channels.
+        // libav attenuates mono by 3 dB on the way to stereo. So between one and two channels the planes are mixed here.
         self.mixedChannels = pcm.channels <= 2 ? pcm.channels : self.channels
         var from = AVChannelLayout()
         var to = AVChannelLayout()

@@ -23,8 +23,8 @@ package struct Sample: Sendable {
         self.payload = payload
     }
 
-    /// Returns nil for frames without coded media of the first track: headers, end of sequence, commands, script data, empty messages,
-    /// and Multitrack messages that start with a track other than 0.
+    /// Returns nil for frames without coded media of the first track. These are headers, end of sequence, commands, script data, empty
+    /// messages, and Multitrack messages that start with a track other than 0.
     package init?(_ frame: Frame) {
         guard frame.tag.flags.contains(.coded), frame.tag.trackID == 0 else { return nil }
         var payload = frame.payload
@@ -35,7 +35,7 @@ package struct Sample: Sendable {
             guard let slice = payload.getSlice(at: payload.readerIndex + offset, length: end - offset) else { return nil }
             payload = slice
         } else {
-            // Not a slice: libav needs the room behind the data to use it without a copy.
+            // Not a slice: libav needs room behind the data to avoid a copy.
             payload.moveReaderIndex(forwardBy: offset)
         }
         self.kind = frame.kind

@@ -45,7 +45,7 @@ package enum Snapshot {
         return jpeg
     }
 
-    /// The JPEG's size for a picture of this size and sample aspect ratio: even, within limits, aspect kept.
+    /// The JPEG's size for a picture of this size and sample aspect ratio. Even, within limits, aspect kept.
     static func size(width: Int, height: Int, aspect: AVRational, wanted: Int?) -> (width: Int, height: Int) {
         // 0 is unknown. A ratio beyond 16 to 1 is a lying header.
         var ratio = aspect.num > 0 && aspect.den > 0 ? Double(aspect.num) / Double(aspect.den) : 1

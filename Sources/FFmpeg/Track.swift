@@ -1,7 +1,7 @@
 package import Media
 package import NIOCore
 
-/// The properties of a stream's video or audio that a container or decoder needs before its first sample.
+/// Properties of video or audio that a container or decoder needs before the first sample.
 ///
 /// A plain value; equal tracks need no new initialization segment.
 package struct Track: Sendable, Equatable {
@@ -42,7 +42,7 @@ package struct Track: Sendable, Equatable {
     /// The most bytes of a stored configuration.
     static let maxExtradata = 64 << 10
 
-    /// Whether a track can be made from this message: a sequence header, or coded audio of a codec without one.
+    /// Whether a track can be made from this message. True for a sequence header, or coded audio of a codec without one.
     package static func describes(_ frame: Frame) -> Bool {
         guard frame.kind != .data, frame.tag.trackID == 0 else { return false }
         if frame.tag.flags.contains(.sequenceHeader) { return true }
@@ -72,7 +72,7 @@ package struct Track: Sendable, Equatable {
         }
     }
 
-    /// The first track's codec data, copied: a slice would keep a whole read buffer alive as long as the track.
+    /// The first track's codec data. Copied, since a slice would keep a whole read buffer alive as long as the track.
     private static func body(_ frame: Frame) throws(FFmpegError) -> ByteBuffer {
         let first = try reading { () throws(MediaError) in
             var tracks = try TrackIterator(frame.kind, frame.payload)

@@ -1,7 +1,7 @@
 /// The settings of a link; a plain value. Times in milliseconds, sizes in bytes.
 package struct UpstreamOptions: Sendable {
-    /// Returns why an address (4 or 16 bytes, network order) is forbidden; nil when it is allowed. Called on the link's thread with the
-    /// very address that is then connected to.
+    /// Returns why an address (4 or 16 bytes, network order) is forbidden; nil when allowed. Called on the link's thread with the very
+    /// address that is then connected to.
     package var objection: @Sendable ([UInt8]) -> String?
     /// Returns why so many descriptors may not be opened now; nil when they may. Called before opening them; must not block.
     package var shortage: @Sendable (_ count: Int) -> String? = { _ in nil }
@@ -23,12 +23,12 @@ package struct UpstreamOptions: Sendable {
     package var queueMs = 5_000
     /// Pushing: the longest time audio may wait when no video is left to drop.
     package var queueAudioMs = 30_000
-    /// Pushing: starts each connection at timestamp 0, as services expect; otherwise the stream's own times are sent.
+    /// Pushing: starts each connection at timestamp 0, as services expect. Otherwise the stream's own times are sent.
     package var timestampsFromZero = true
     package var reconnect = ReconnectPolicy()
     /// Strings added to the command object of `connect`. Called for each connection, on the link's thread.
     package var connectProperties: @Sendable () -> [(name: String, value: String)] = { [] }
-    /// Pulling: a property of the server's statuses, and a check of its text that returns why the link must end (nil: it may go on).
+    /// Pulling: a property of the server's statuses, and a check of its text. Returns why the link must end; nil when it may continue.
     /// Called on the link's thread.
     package var wayObjection: (property: String, objection: @Sendable (String) -> String?)?
     /// Resolves names; may block, and runs on a thread of its own. Only tests replace the system's resolver.
@@ -45,7 +45,7 @@ package struct ReconnectPolicy: Sendable, Equatable {
     package var maxMs = 60_000
     /// The ratio of each wait to the one before.
     package var factor = 2.0
-    /// The largest part by which a wait is shortened at random, so that links that broke together do not all retry together.
+    /// The largest part by which a wait is shortened at random. Links that broke together then do not retry together.
     package var jitter = 0.25
     /// Milliseconds of running after which the waits start again from the first.
     package var stableMs = 30_000

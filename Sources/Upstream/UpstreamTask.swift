@@ -3,7 +3,7 @@ package import Media
 internal import NIOCore
 internal import Synchronization
 
-/// Keeps a link to another server up: connects, runs, waits and reconnects, on a thread of its own from `start` to `stop`.
+/// Keeps a link to another server up: connects, runs, waits and reconnects. It has a thread of its own from `start` to `stop`.
 ///
 /// Any thread may call every method, event loops included; none blocks. Callbacks run on the link's thread and should be short; they
 /// may call back into the task.
@@ -24,10 +24,10 @@ package final class UpstreamTask: Sendable {
         var control: LinkControl?
         /// The thread has ended its link and is reporting the last state.
         var isEnding = false
-        /// The number of the pending retry, after a thread could not be started; nil without one.
+        /// The pending retry's number; nil without one. Set when no thread could be started.
         var retry: Int?
         var retries = 0
-        /// `start` was called while the previous thread was ending; that thread then launches a new one.
+        /// `start` was called while the previous thread was ending. That thread then launches a new one.
         var isWantedAgain = false
     }
 

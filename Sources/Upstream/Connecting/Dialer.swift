@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Connects to a URL's host by TCP over IPv6 or IPv4, to allowed addresses only, within a time limit. On the link's thread.
+/// Connects to a URL's host by TCP, to allowed addresses only, within a time limit. IPv6 and IPv4. On the link's thread.
 ///
 /// librtmp's own connect knows only IPv4, waits as long as the system does, and cannot check addresses.
 enum Dialer {
@@ -40,7 +40,7 @@ enum Dialer {
         let candidates = Self.alternating(allowed, beginningWith: first.count).prefix(Self.maxAttempts)
         var failure = UpstreamError.connect(origin: url.origin, why: "no address")
         for (index, address) in candidates.enumerated() {
-            // Shares the remaining time, so that a first address that swallows packets leaves time for the next.
+            // Shares the remaining time: an address that swallows packets leaves time for the next.
             let left = endMs - System.nowMs()
             guard left > 0 else { break }
             let share = System.nowMs() + max(left / Int64(candidates.count - index), min(left, 1_000))
@@ -135,7 +135,7 @@ enum Dialer {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, socklen_t(MemoryLayout<Int32>.size))
         #if !canImport(Darwin)
-        // Data should wait in the link's queue, where it can still be dropped, not in the kernel.
+        // Data should wait in the link's queue, where it can be dropped, not in the kernel.
         var unsent: Int32 = 128 << 10
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
         #endif

@@ -15,7 +15,7 @@ package struct LookupFailure: Error, Equatable {
 
 /// Resolves names for links with a time limit. Each lookup runs on a thread of its own, which is abandoned when it hangs.
 package enum HostLookup {
-    /// Limit for concurrent lookups of the whole process, and so for threads that a dead name server holds.
+    /// Limit for the process's concurrent lookups. It also limits the threads that a dead name server holds.
     static let maxLookups = 16
     private static let running = Mutex(0)
 
@@ -57,7 +57,7 @@ package enum HostLookup {
         }
     }
 
-    /// Addresses of 4 or 16 bytes in network order, sorted by RFC 6724's preference, from `getaddrinfo`. Blocks.
+    /// Resolves by `getaddrinfo`. Blocks. Addresses have 4 or 16 bytes in network order, in RFC 6724's order of preference.
     package static let system: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = { name in
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
@@ -65,7 +65,7 @@ package enum HostLookup {
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         var code = getaddrinfo(name, nil, &hints, &list)
-        // AI_ADDRCONFIG ignores loopback, so a machine with nothing else has no address at all.
+        // AI_ADDRCONFIG ignores loopback addresses; try without it on a machine that has no others.
         if code == EAI_NONAME || code == EAI_FAMILY {
             hints.ai_flags = 0
             code = getaddrinfo(name, nil, &hints, &list)

@@ -19,7 +19,7 @@ final class LinkControl: Sendable {
         /// A deadline passed while the link was in a blocking call.
         var isOverdue = false
         var descriptors: [Int32] = []
-        /// The pipe that wakes the link; closed with this object, which outlives everyone who wakes it.
+        /// The pipe that wakes the link. Closed with this object, which outlives everyone who wakes it.
         var wakeRead: Int32 = -1
         var wakeWrite: Int32 = -1
     }
@@ -100,7 +100,7 @@ final class LinkControl: Sendable {
 
     func allowEndInWords(_ allowed: Bool) { self.state.withLock { $0.mayEndInWords = allowed } }
 
-    /// Makes ``cut()`` reach this socket; cuts it at once when the link is already stopped or overdue.
+    /// Makes ``cut()`` reach this socket. Cuts it at once when the link is already stopped or overdue.
     func add(_ descriptor: Int32) {
         self.state.withLock { state in
             state.descriptors.append(descriptor)

@@ -24,7 +24,7 @@ struct LinkThread: Sendable {
         }
     }
 
-    /// Bytes. librtmp keeps its handshake on the stack, OpenSSL some more; the link itself has no deep calls.
+    /// Bytes. librtmp keeps its handshake on the stack, OpenSSL some more. The link itself has no deep calls.
     private static let stackBytes = 512 << 10
 
     /// Starts at once; nil when the system has no thread left. `name` is cut to 15 bytes. Detached unless `joinable`.

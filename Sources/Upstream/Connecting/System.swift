@@ -103,7 +103,7 @@ enum System {
 
     static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
 
-    /// Limits how long a blocking read or write on the socket may wait before it fails.
+    /// Limits how long blocking reads and writes on the socket may wait before failing.
     static func setTimeouts(_ descriptor: Int32, receiveMs: Int, sendMs: Int) {
         for (option, milliseconds) in [(SO_RCVTIMEO, receiveMs), (SO_SNDTIMEO, sendMs)] {
             var time = timeval()

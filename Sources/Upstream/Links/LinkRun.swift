@@ -51,7 +51,7 @@ struct LinkRun {
         }
     }
 
-    /// The error that ends the link, for outputs that a server may send at any time; nil for others.
+    /// The error of an output that ends the link; nil for others. A server may send these at any time.
     func ending(_ output: ClientSessionOutput, isStarted: Bool) -> UpstreamError? {
         switch output {
         case .refused(let command, let status):

@@ -120,7 +120,7 @@ struct PushBacklog {
         }
     }
 
-    /// Before the first keyframe audio has no picture to go with; in a stream without video it is everything.
+    /// Before the first keyframe audio has no picture to go with. In a stream without video it is everything.
     private var mayTakeAudio: Bool { !self.hasVideo || !self.awaitsKeyframe || (self.isAttached && self.hasBegun) }
 
     private func age(_ nowMs: Int64) -> Int64 { self.entries.first.map { max(nowMs - $0.arrivedMs, 0) } ?? 0 }
@@ -147,11 +147,11 @@ struct PushBacklog {
             if self.removed(first) { headersLeft = true }
             if first.isAudio { self.droppedAudio &+= 1 }
         }
-        // A header that was dropped unsent must still reach the server before the frames that need it.
+        // A header dropped unsent must still reach the server before the frames that need it.
         if headersLeft { self.opening = CircularBuffer(self.headers.map(\.frame)) }
     }
 
-    /// Drops entries that match the rule; `remaining` counts from the entry to the end, itself included.
+    /// Drops entries that match the rule. `remaining` counts from the entry to the end, itself included.
     private mutating func drop(where rule: (_ entry: Entry, _ remaining: Int) -> Bool) {
         var kept = CircularBuffer<Entry>(initialCapacity: self.entries.count)
         var remaining = self.entries.count

@@ -9,7 +9,7 @@ struct PushLink {
 
     /// An hour: an idle stream is no reason to end.
     private static let idleMs: Int64 = 3_600_000
-    /// A connection lost this soon after the server's consent was probably refused, as nginx does, rather than broken.
+    /// A connection lost this soon after the server's consent was refused rather than broken. nginx refuses so.
     private static let doubtMs: Int64 = 2_000
 
     /// Runs until the connection ends, which always throws.

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import RTMP
 
-/// Checks the headers of a server's chunks before librtmp reads them, and rejects chunks that would break librtmp.
+/// Checks the headers of a server's chunks before librtmp reads them. Rejects chunks that would break librtmp.
 ///
 /// librtmp trusts its peer: it reserves the announced length on any of 65,600 chunk streams, and (2.4 of 2015, which Debian ships)
 /// writes past a message's end when a new header in the middle announces more. It also blocks until a chunk is whole, so the guard
@@ -21,7 +21,7 @@ struct ChunkGuard {
     struct Chunk: Equatable {
         /// Bytes in the buffer.
         let length: Int
-        /// The extended timestamp that librtmp expects and the server omitted, with its offset from the chunk's start.
+        /// The extended timestamp that librtmp expects and the server omitted. `at` counts bytes from the chunk's start.
         var missingTimestamp: (at: Int, value: UInt32)?
 
         static func == (left: Chunk, right: Chunk) -> Bool {
@@ -39,7 +39,7 @@ struct ChunkGuard {
 
     /// Payload bytes of the server's chunks; changed by ``setChunkSize(_:)``.
     private(set) var chunkSize = 128
-    /// The longest message, which no chunk needs to exceed.
+    /// No message is longer, so larger chunk sizes mean the same.
     private static let largestChunkSize = 0xFF_FFFF
 
     init(limits: Limits) { self.limits = limits }
@@ -96,7 +96,7 @@ struct ChunkGuard {
 
     private enum Repetition { case present, absent, undecided }
 
-    /// Writers disagree whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3): four equal bytes mean that this one does.
+    /// Writers disagree whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3). Four equal bytes mean that this one does.
     private func repetition(of timestamp: UInt32, at index: Int, in buffer: ByteBuffer) -> Repetition {
         guard self.serverRepeatsTimestamp else { return .absent }
         for byte in 0..<4 {

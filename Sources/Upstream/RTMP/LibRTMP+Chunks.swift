@@ -2,7 +2,7 @@ internal import NIOCore
 internal import RTMP
 
 extension LibRTMP {
-    /// Feeds the input's chunks through the guard to librtmp until a message is complete; nil until more bytes arrive.
+    /// Feeds chunks through the guard to librtmp until a message is complete. nil until more bytes arrive.
     ///
     /// Throws when the guard rejects a chunk; end the connection then.
     mutating func nextMessage(in input: inout ByteBuffer, chunks: inout ChunkGuard) throws(UpstreamError) -> Message? {

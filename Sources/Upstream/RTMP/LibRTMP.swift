@@ -71,7 +71,7 @@ struct LibRTMP: ~Copyable {
         return LibRTMP(state, texts)
     }
 
-    /// Prepares librtmp once: it sets up its TLS library with the first connection, without a lock. Also installs the log handler.
+    /// Prepares librtmp once: its first connection sets up TLS without a lock. Also installs the log handler.
     private static let prepare: Void = {
         LibRTMPLog.install()
         guard let first = RTMP_Alloc() else { return }
@@ -146,7 +146,7 @@ struct LibRTMP: ~Copyable {
         let body = UnsafeMutableRawBufferPointer(rebasing: self.scratch[Self.headroom..<(Self.headroom + count)])
         message.payload.withUnsafeReadableBytes { body.copyMemory(from: $0) }
         var packet = RTMPPacket()
-        // Always a full header: librtmp omits a repeated timestamp, but by the standard that repeats the last difference.
+        // Always a full header. librtmp omits a repeated timestamp, but by the standard that repeats the last difference.
         packet.m_headerType = UInt8(RTMP_PACKET_SIZE_LARGE)
         packet.m_packetType = message.type.rawValue
         packet.m_hasAbsTimestamp = 1

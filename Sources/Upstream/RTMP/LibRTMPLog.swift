@@ -15,7 +15,7 @@ internal import Darwin
 package enum LibRTMPLog {
     private static let handler = Mutex<(@Sendable (String) -> Void)?>(nil)
 
-    /// Sets the handler for error lines of all links, called on the links' threads; nil for none. Lines contain no stream name or key.
+    /// Sets the handler for error lines of all links; nil for none. Called on the links' threads. Lines contain no stream name or key.
     package static func setHandler(_ new: (@Sendable (String) -> Void)?) { self.handler.withLock { $0 = new } }
 
     /// Call once before librtmp's first use.

@@ -37,7 +37,7 @@ final class Wire {
     private let wayObjection: (property: String, objection: @Sendable (String) -> String?)?
 
     private static let readBytes = 64 << 10
-    /// Limits for a server's chunk streams: a few are usual, but some servers use a new one for each message stream.
+    /// Limits for a server's chunk streams. A few are usual, but some servers use a new one for each message stream.
     static var limits: Limits {
         var limits = Limits()
         limits.chunkStreams = 256
@@ -82,8 +82,8 @@ final class Wire {
     }
 
     deinit {
-        // librtmp's duplicate is closed later, so without a shutdown the pump would wait for the end of its pair. Without a goodbye
-        // nothing is left for the pump to deliver.
+        // librtmp's duplicate is closed later: without a shutdown the pump would wait for that. Without a goodbye nothing is left for
+        // the pump to deliver.
         if self.isFinished { System.shutdownBoth(self.descriptor) } else { self.control.cut() }
         self.control.close(self.descriptor)
         self.pump?.join()
@@ -95,7 +95,7 @@ final class Wire {
     ) -> Message {
         var extra = options.connectProperties().map { AMF0Property(name: $0.name, value: .string($0.value)) }
         if !publishes {
-            // The properties of ffmpeg's player, and Enhanced RTMP's list of codecs (v2, "Enhancing NetConnection connect Command").
+            // ffmpeg's player properties, and Enhanced RTMP's codecs (v2, "Enhancing NetConnection connect Command").
             extra += [
                 AMF0Property(name: "fpad", value: false), AMF0Property(name: "capabilities", value: 15),
                 AMF0Property(name: "audioCodecs", value: 4071), AMF0Property(name: "videoCodecs", value: 252),
@@ -181,7 +181,7 @@ final class Wire {
         case .aggregate:
             var parts = Aggregate(message)
             while let part = try Self.checked({ () throws(RTMPError) in try parts.next() }) {
-                // Only media belongs in an aggregate (RTMP 1.0 §7.1.6), and each part has its own limit.
+                // Only media belongs in an aggregate (RTMP 1.0 §7.1.6). Each part has its own limit.
                 guard [.audio, .video, .dataAMF0, .dataAMF3].contains(part.type) else { continue }
                 let limit = self.limits.messageBytes(part.type)
                 guard part.payload.readableBytes <= limit else {
@@ -215,7 +215,7 @@ final class Wire {
         }
     }
 
-    /// The error of commands that always end the link and that the session does not inspect.
+    /// The error of a command that always ends the link. The session does not inspect these.
     private func finalWord(_ command: Command) -> UpstreamError? {
         let information = command.arguments.first
         if let target = information?["ex"]?["redirect"]?.string ?? information?["redirect"]?.string {
@@ -275,7 +275,7 @@ final class Wire {
         self.rtmp.setWriteChunkSize(ClientSession.outgoingChunkSize)
     }
 
-    /// Sends the session's last messages, ends the sending side, and waits up to half a second for the server. Never throws.
+    /// Sends the session's last messages and ends the sending side. Then waits up to half a second for the server. Never throws.
     func finish() {
         do throws(UpstreamError) {
             while let output = self.session.nextOutput() {

@@ -120,7 +120,7 @@ final class TLSClient: @unchecked Sendable {
     }
 
     private func perform(_ call: () -> Int32) -> Outcome {
-        // Clears the thread's error queue, or an earlier call's error would be taken for this one's.
+        // Clears the thread's error queue: an earlier call's error would look like this one's.
         ERR_clear_error()
         errno = 0
         let result = call()

@@ -8,7 +8,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Carries bytes between TLS and a socket pair, whose other end librtmp uses as its connection. A thread of its own.
+/// Carries bytes between TLS and a socket pair, whose other end librtmp uses. A thread of its own.
 ///
 ///     link's thread, librtmp ── socket pair ── TLSPump ── TLS ── server
 ///
@@ -36,8 +36,8 @@ final class TLSPump: Sendable {
         let version: String
     }
 
-    /// Does the TLS handshake on the link's thread, then starts the pump's thread, which closes `network` in the end. Closes `network`
-    /// before it throws.
+    /// Does the TLS handshake on the link's thread, then starts the pump's thread. That thread closes `network` in the end. When this
+    /// throws, `network` is closed already.
     static func start(
         _ network: Int32, url: UpstreamURL, options: UpstreamOptions, control: LinkControl, until endMs: Int64
     ) throws(UpstreamError) -> Started {
@@ -148,7 +148,7 @@ final class TLSPump: Sendable {
             if toNetwork.isEmpty, !state.linkEnded { moved = self.readLink(link, &toNetwork, &state) || moved }
             if !toNetwork.isEmpty { moved = self.writeNetwork(client, &toNetwork, &state) || moved }
             if state.networkEnded, toLink.isEmpty, !state.linkEnded {
-                // Do not close yet: with unread bytes of the link's left here, the link would lose what it has not read.
+                // Do not close yet: closing with unread bytes here discards what the link has not read.
                 System.shutdownWriting(link)
                 toNetwork.clear()
             }
