@@ -1,10 +1,10 @@
 import HTTPTypes
 import Hummingbird
 
-/// What the HTTP port answers: health checks for load balancers, and the API under `/api/v1`.
+/// Routes of the HTTP port: health checks for load balancers, metrics, HLS, and the API under `/api/v1`.
 struct APIRouter {
     let core: ServerCore
-    /// One for all ports: a token's rate limit is the same on each.
+    /// Shared by all ports, so that a token's rate limit counts across them.
     let service: APIService
 
     func router() -> Router<APIContext> {
@@ -13,19 +13,19 @@ struct APIRouter {
         let service = self.service
         let hls = HLSEndpoint(core: core)
         router.add(middleware: AnswerHeaders(service: service))
-        // Health checks answer everybody: they tell nothing but that the server is there.
+        // Health checks need no token: they reveal only the server's health.
         router.get("/healthz") { _, _ in "ok\n" }
         router.get("/readyz") { _, _ in
             guard let problem = await core.readiness.problem(of: core) else { return "ready\n".plain }
             return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
         }
-        // Where Prometheus looks by itself.
+        // Prometheus' default path.
         router.get("/metrics") { request, context in
             var head = request.head
             head.path = "/api/v1/metrics"
             return await service.respond(to: Request(head: head, body: request.body), context)
         }
-        // The API has a table of its own, so that an encoded slash stays within its part and an unknown method names the known ones.
+        // The API matches paths itself: an encoded slash stays within its part, and 405 lists the path's methods.
         for path: RouterPath in ["", "/**"] {
             for method: HTTPRequest.Method in [.get, .head, .post, .put, .patch, .delete, .options] {
                 router.on(path, method: method) { request, context in
@@ -42,7 +42,7 @@ extension String {
     fileprivate var plain: Response { Response(status: .ok, body: .init(byteBuffer: .init(string: self))) }
 }
 
-/// What every answer says.
+/// Adds the headers that every answer carries.
 private struct AnswerHeaders: RouterMiddleware {
     let service: APIService
 
@@ -51,7 +51,7 @@ private struct AnswerHeaders: RouterMiddleware {
         do {
             response = try await next(request, context)
         } catch is any HTTPResponseError {
-            // A method that the router has not: the table says which ones there are.
+            // The router does not have the method; the API table answers with those that exist.
             response = await self.service.respond(to: request, context)
         }
         if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }

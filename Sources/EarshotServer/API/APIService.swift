@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import Rooms
 
-/// Serves the table's calls: who may, what is asked, carry it out once, answer. Any thread.
+/// Serves the calls of the API: authorizes, reads input, runs the handler, answers. Any thread.
 final class APIService: Sendable {
     static let prefix = "/api/v1"
 
@@ -24,7 +24,7 @@ final class APIService: Sendable {
         self.crossOrigin = CrossOrigin(core.config.api.allowOrigins)
     }
 
-    /// Always an answer, whatever the request.
+    /// Always returns a response: errors become answers.
     func respond(to request: Request, _ context: APIContext) async -> Response {
         let body = BodyReader(request, context, self.core.memory.ledger)
         var headers = self.crossOrigin.headers(request.headers)
@@ -50,7 +50,7 @@ final class APIService: Sendable {
         self.core.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
     }
 
-    /// `headers` gets what the answer is to have, also when it is an error.
+    /// Sets `headers` that the answer carries even when this throws.
     private func answer(
         _ request: Request, _ body: BodyReader, _ context: APIContext, _ headers: inout HTTPFields
     ) async throws -> APIAnswer {
@@ -96,7 +96,7 @@ final class APIService: Sendable {
         return error
     }
 
-    /// No token: browsers send none with a preflight.
+    /// Needs no token: browsers send none with a preflight.
     private func preflight(_ request: Request) throws(APIError) -> APIAnswer {
         let methods: [HTTPRequest.Method]
         switch self.table.match(.options, request.uri.path.dropFirst(Self.prefix.count)) {
@@ -132,13 +132,13 @@ final class APIService: Sendable {
         }
     }
 
-    /// A call with an Idempotency-Key.
+    /// Runs a call with an Idempotency-Key, or replays its stored answer.
     private func once(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, _ context: APIContext) async throws -> APIAnswer {
         switch try await self.idempotency.answer(key, route, call, requestID: context.id) {
         case .fresh(let data): return Self.answer(route, data, route.isVersioned ? RoomTag(data) : nil, context)
         case .stored(let stored):
             var answer = APIAnswer(.init(code: stored.status), type: "application/json", ByteBuffer(string: stored.body))
-            // It was written here.
+            // This server wrote the body, so it parses.
             if let body = try? JSONParser.parse(stored.body.utf8, deepest: JSONParser.deepestAnswer), let data = body["data"] {
                 Self.locate(route, data, &answer)
                 if route.isVersioned { answer.headers[.eTag] = RoomTag(data)?.text }
@@ -150,7 +150,7 @@ final class APIService: Sendable {
 
     private static let replayed = HTTPField.Name("Idempotency-Replayed")
 
-    /// The answer to a look at what the caller knows already; nil when it is to see it. Throws where If-Match asks for another version.
+    /// 304 when the caller has the current representation, otherwise nil. Throws 412 when If-Match names another version.
     private static func unchanged(_ tag: RoomTag, _ conditions: Conditions) throws(APIError) -> APIAnswer? {
         if let tags = conditions.ifMatch, !tag.isNamed(byVersionIn: tags) {
             throw APIError.versionMismatch("The room has changed, or was never of this version.", expected: "\"\(tag.version)\"")
@@ -161,7 +161,7 @@ final class APIService: Sendable {
 
     // MARK: Checks
 
-    /// `client`: nil when a proxy that is not to be believed forwards its request.
+    /// Throws 403 unless `access.apiFrom` contains the client. `client` is nil when an untrusted proxy forwarded the request.
     static func checkAddress(_ client: SocketAddress?, _ access: ServerConfig.Access) throws(APIError) {
         guard let client else {
             throw APIError(
@@ -175,7 +175,8 @@ final class APIService: Sendable {
         }
     }
 
-    /// Each number is of the token's bucket: so many calls at once, so many left, and in how many seconds they are all there again.
+    /// Sets the RateLimit headers from the token's bucket: its size, the calls left, the seconds until it is full.
+    /// Throws 429 when no call is left.
     private func checkRate(_ token: APIToken, _ headers: inout HTTPFields) throws(APIError) {
         let outcome = self.limits.call(token: token.id)
         let reset = String(Int(outcome.fullSeconds.rounded(.up)))
@@ -212,7 +213,7 @@ final class APIService: Sendable {
         answer.headers[.location] = "\(Self.prefix)\(location.path)\(PercentCoding.encode(member.shown))"
     }
 
-    /// Of other parts' errors, as the event feed's.
+    /// The response for an error outside the call table, such as one of HLS.
     static func response(_ error: APIError, _ context: APIContext) -> Response {
         let answer = APIAnswer(error, requestID: context.id)
         guard case .bytes(let bytes) = answer.content else { return Response(status: answer.status, headers: answer.headers) }

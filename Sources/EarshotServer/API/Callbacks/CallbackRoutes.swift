@@ -10,7 +10,7 @@ extension APIRoute {
     private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     private static let id = Input("callbackId", .whole(1...Int64.max), "The notice's id.").required
 
-    /// Callbacks: the log of what is sent to webhooks.
+    /// Callbacks: the delivery log of webhooks.
     static let callbacks: [APIRoute] = [
         APIRoute(
             .get, "/callbacks", "listCallbacks", .callbacks, .ops, "The delivery log, newest first.",
@@ -54,10 +54,10 @@ extension APIRoute {
     }
 }
 
-/// A target of webhooks.
+/// A webhook target and its failures.
 struct CallbackTargetAnswer: Sendable {
     let target: WebhookTarget
-    /// Nil: it never failed since the server started.
+    /// Nil if it has not failed since the server started.
     let standing: WebhookLog.Standing?
 
     private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }

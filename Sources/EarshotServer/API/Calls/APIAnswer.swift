@@ -7,7 +7,7 @@ struct APIAnswer {
     enum Content {
         case none
         case bytes(ByteBuffer)
-        /// A file's answer, made elsewhere.
+        /// A complete response made elsewhere, for a file.
         case whole(Response)
     }
 
@@ -44,12 +44,12 @@ struct APIAnswer {
         self.headers.append(contentsOf: error.headers)
     }
 
-    /// Compressed where the client takes that and it is worth while.
+    /// The response, compressed if the client accepts gzip and text has at least ``Gzip/least`` bytes.
     func response(to request: Request) -> Response {
         switch self.content {
         case .none:
             var response = Response(status: self.status, headers: self.headers)
-            // RFC 9110 §8.6: 204 has none, and in 304 it would be that of the whole answer.
+            // RFC 9110 §8.6: 204 has no Content-Length, and in 304 it would be that of the whole answer.
             response.headers[.contentLength] = nil
             return response
         case .whole(var response):
@@ -70,7 +70,7 @@ struct APIAnswer {
         }
     }
 
-    /// Pictures are compressed already.
+    /// Whether the type is text. Pictures are compressed already.
     private static func isText(_ type: String) -> Bool {
         type.hasPrefix("application/json") || type.hasPrefix("text/") || type.hasPrefix("image/svg+xml")
     }

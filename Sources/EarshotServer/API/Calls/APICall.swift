@@ -1,16 +1,16 @@
 import Rooms
 
-/// A checked call on its way to its handler: who calls, and every value it gave. A value.
+/// A checked call for its handler: the caller's token and every input value. A value.
 struct APICall: Sendable {
     let core: ServerCore
     /// Nil for calls that need no token.
     let token: APIToken?
     let values: InputValues
-    /// As the client named it in `Host`; for the URLs handed out.
+    /// The client's `Host` header, for the URLs handed out.
     let host: String?
-    /// The versions of the room that it is for, if it says so.
+    /// The room versions that the call accepts; nil for any.
     let condition: RoomCondition?
-    /// Its Idempotency-Key, if it has one that matters.
+    /// The call's Idempotency-Key; nil without one, and for calls without an effect.
     private(set) var keyed: KeyedCall?
 
     init(core: ServerCore, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil) {
@@ -33,7 +33,7 @@ struct APICall: Sendable {
     /// The registry's time: milliseconds since 1970.
     var nowMs: Int64 { self.core.rooms.now }
 
-    /// For the audit trail.
+    /// The caller's name in the audit trail.
     var actor: Actor { Actor(self.token.map { "token:\($0.name)" } ?? "api") }
 
     /// A value that may be missing, or has a fallback.

@@ -5,7 +5,7 @@ import NIOCore
 /// A request's context: its connection and its id.
 struct APIContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// To be closed when a body does not come to its end. Whose it is, ``ClientAddresses`` knows.
+    /// Gets ``HTTPBodyWanted`` when a body is read. ``ClientAddresses`` knows its peer.
     let channel: any Channel
 
     init(source: ApplicationRequestContextSource) {

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Rooms
 
-/// What went wrong with a call, in full: the only error that the API answers with.
+/// A failed call in full: the only error that the API answers with.
 struct APIError: Error, Sendable {
     /// The class of the error, for programs.
     enum Kind: String, Sendable, CaseIterable {
@@ -49,7 +49,7 @@ struct APIError: Error, Sendable {
         ]
     }
 
-    /// What ``body(requestID:)`` looks like.
+    /// The schema of ``body(requestID:)``.
     static let schema = Schema.named(
         "Error",
         .object([
@@ -74,7 +74,7 @@ struct APIError: Error, Sendable {
         ]))
 }
 
-// MARK: - Where errors of other parts become the API's: here and nowhere else
+// MARK: - Conversion of other parts' errors, here only
 
 extension APIError {
     init(_ error: FieldError) {
@@ -84,7 +84,7 @@ extension APIError {
         self.rule = error.rule
     }
 
-    /// `field`: what the call names it by; nil for what no call of the API names.
+    /// 404. `field` is the input that names the missing thing; nil when no input does.
     static func notFound(_ what: String, _ value: String, field: String? = nil) -> APIError {
         var error = APIError(.notFound, .notFound, "There is no \(what) \"\(value.prefix(80))\".")
         error.field = field
@@ -173,7 +173,7 @@ extension APIError {
                 "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); nothing was made.")
             self.rule = "disk_full"
         case .storeFailed:
-            // What the store says is for the log.
+            // The store's own message goes to the log only.
             self = .unavailable("The room registry cannot be written or read now; nothing was changed.")
         case .storeGone:
             self = .unavailable("The server's data directory was deleted or replaced while it runs; nothing was changed.")

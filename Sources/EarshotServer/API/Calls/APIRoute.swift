@@ -1,7 +1,7 @@
 import HTTPTypes
 import Rooms
 
-/// One call of the API: everything about it in one declaration, from which it is served, checked and documented.
+/// One call of the API. A single declaration serves, checks and documents it.
 struct APIRoute: Sendable {
     let method: HTTPRequest.Method
     /// "/rooms/{roomId}/close", under `/api/v1`.
@@ -10,14 +10,14 @@ struct APIRoute: Sendable {
     let name: String
     let summary: String
     let tag: APITag
-    /// Who may call; nil: everybody whose address may.
+    /// The least role that may call; nil when an allowed address suffices.
     let role: TokenRole?
     let pathForm: Form
     let query: Form
-    /// Nil when the call takes no body at all.
+    /// Nil when the call has no body at all.
     let body: Form?
     let success: APISuccess
-    /// What can go wrong besides what can with every call.
+    /// Failures besides those that every call can have.
     let failures: Set<APIFailure>
     let effect: APIEffect
     let handle: @Sendable (APICall) async throws -> APIReply
@@ -25,11 +25,11 @@ struct APIRoute: Sendable {
     /// The path's parts: literal, or the name of a parameter.
     let parts: [Part]
 
-    /// It answers a file, of which a Range may be asked.
+    /// The answer is a file, and supports Range.
     var isDownload = false
-    /// It changes a room, and only one of the versions that If-Match names.
+    /// The call changes a room, if the room fits If-Match and If-None-Match.
     var isConditional = false
-    /// Its `data` has a version, of which its ETag is made.
+    /// The answer's `data` has a version, from which the ETag is made.
     var isVersioned = false
 
     enum Part: Sendable, Equatable {
@@ -38,13 +38,13 @@ struct APIRoute: Sendable {
     }
 }
 
-/// Where a call's effect is, and so what becomes of a repetition with the same Idempotency-Key after a crash.
+/// Where a call's effect is. Decides what a repetition with the same Idempotency-Key does after a crash.
 enum APIEffect: Sendable {
-    /// There is none: a repetition is simply carried out again.
+    /// No effect: a repetition simply runs again.
     case nothing
     /// In the store, in one transaction with the answer.
     case stored
-    /// On what runs: connections, the floor. It ends with the process, and its answer is stored after it.
+    /// On connections or the floor, which end with the process. The answer is stored after the effect.
     case live
 }
 
@@ -53,7 +53,7 @@ enum APITag: String, Sendable, CaseIterable {
     case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, talk, tokens, server
 }
 
-/// What can go wrong with a call.
+/// The failures of calls, by HTTP status.
 enum APIFailure: Int, Sendable, CaseIterable {
     case invalid = 400
     case unauthorized = 401
@@ -91,18 +91,18 @@ enum APIFailure: Int, Sendable, CaseIterable {
     }
 }
 
-/// What a call answers when all went well.
+/// A call's successful answer.
 struct APISuccess: Sendable {
     let status: HTTPResponse.Status
-    /// By media type; the schema is nil for what is not JSON.
+    /// By media type; the schema is nil for anything but JSON.
     let content: [(type: String, schema: Schema?)]
-    /// `Location` of what was made: this path under `/api/v1`, and the member of `data` that completes it.
+    /// The `Location` of a new object: this path under `/api/v1`, completed by this member of `data`.
     var location: (path: String, member: String)?
-    /// A member of `data` that is told once: a repeated answer has null there.
+    /// A member of `data` that is shown once: a repeated answer has null there.
     var secret: String?
 }
 
-/// What a handler gives back, not yet bytes.
+/// A handler's result, before it becomes an answer.
 enum APIReply: Sendable {
     /// Goes into the envelope.
     case data(JSONValue)
@@ -131,7 +131,7 @@ extension APIRoute {
             isVersioned: shape.schema.hasProperty("version"))
     }
 
-    /// A POST whose effect is in the store, where its handler stores the answer, too.
+    /// A POST whose effect is in the store. Its handler stores the answer there, too.
     init<Output: Sendable>(
         storing path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
         in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers shape: Shape<Output>,
@@ -188,7 +188,7 @@ extension APIRoute {
         ["code": 0, "message": "", "requestId": .string(requestID), "data": data]
     }
 
-    /// All that can go wrong with this call.
+    /// All failures that this call can have.
     var allFailures: [APIFailure] {
         var all = self.failures.union([.invalid, .forbidden, .rateLimited, .tooLarge])
         if self.role != nil { all.formUnion([.unauthorized, .unavailable]) }

@@ -1,9 +1,9 @@
 import HTTPTypes
 
-/// All calls, and which of them a request means. A value, made once.
+/// Matches requests with calls. A value, made once.
 struct APITable: Sendable {
     let routes: [APIRoute]
-    /// By number of parts; within it, literal parts before parameters.
+    /// By number of parts.
     private let byLength: [Int: [APIRoute]]
 
     init(_ routes: [APIRoute]) {
@@ -29,7 +29,7 @@ struct APITable: Sendable {
             parts.append(decoded)
         }
         let candidates = (self.byLength[parts.count] ?? []).filter { Self.fits($0, parts) }
-        // "/streams/{app}/{name}" and "/rooms/{roomId}/close" have no common paths; a literal part still goes first.
+        // "/streams/{app}/{name}" and "/rooms/{roomId}/close" have no common paths. Should two overlap, more literal parts win.
         let literals = candidates.map { route in route.parts.count { if case .literal = $0 { true } else { false } } }
         let most = literals.max() ?? 0
         let best = zip(candidates, literals).filter { $0.1 == most }.map(\.0)
@@ -44,7 +44,7 @@ struct APITable: Sendable {
         return .route(route, path: values)
     }
 
-    /// GET is HEAD too.
+    /// Adds HEAD after GET.
     static func withHead(_ methods: [HTTPRequest.Method]) -> [HTTPRequest.Method] {
         methods.flatMap { $0 == .get ? [.get, .head] : [$0] }
     }
@@ -61,7 +61,7 @@ struct APITable: Sendable {
 
 /// Percent-encoding (RFC 3986 §2.1).
 enum PercentCoding {
-    /// Nil for what is not well-formed or not UTF-8.
+    /// Returns nil for malformed encoding or invalid UTF-8.
     static func decode(_ text: some Sequence<UInt8>, plusIsSpace: Bool = false) -> String? {
         var bytes: [UInt8] = []
         var iterator = text.makeIterator()
@@ -79,7 +79,7 @@ enum PercentCoding {
 
     private static func digit(_ byte: UInt8) -> UInt8? { Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init) }
 
-    /// What is neither a letter, a digit nor one of `-._~` is encoded.
+    /// Encodes everything but ASCII letters, digits and `-._~`.
     static func encode(_ text: String) -> String {
         let hex = Array("0123456789ABCDEF")
         return text.utf8.reduce(into: "") { result, byte in

@@ -1,5 +1,5 @@
 extension APIRoute {
-    /// Every call of the API: what the server answers, and what its document lists.
+    /// Every call of the API, as the server answers and its document lists them.
     static let all: [APIRoute] =
         Self.rooms + Self.snapshots + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks
         + Self.relayTasks

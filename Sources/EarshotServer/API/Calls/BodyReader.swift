@@ -3,15 +3,15 @@ import Hummingbird
 import NIOCore
 import Relay
 
-/// Reads one request's body, for the handler that wants it. How long a body may take is its connection's business, and so is what is left of
-/// one that nobody wants: see ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
+/// Reads one request's body for a handler. The connection limits how long a body may take, and deals with one that nobody reads: see
+/// ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
 struct BodyReader {
     /// Bytes.
     static let largest = 64 << 10
 
     private let body: RequestBody
     private let channel: any Channel
-    /// By its head; nil when it comes in chunks.
+    /// From the request's head; nil for a chunked body.
     private let length: Int?
     private let expectsContinue: Bool
     private let ledger: MemoryLedger
@@ -28,7 +28,7 @@ struct BodyReader {
         }
     }
 
-    /// The whole body. Throws 413 as soon as it is too large.
+    /// Returns the whole body. Throws 413 as soon as it is too large.
     func collect() async throws -> ByteBuffer {
         let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body has more than \(Self.largest) bytes.")
         if let length, length > Self.largest { throw tooLarge }
@@ -38,7 +38,7 @@ struct BodyReader {
         for try await var part in self.body {
             guard all.readableBytes + part.readableBytes <= Self.largest else { throw tooLarge }
             all.writeBuffer(&part)
-            // The capacity doubles: a few times for each body.
+            // The capacity doubles, so the charge changes only a few times for each body.
             charge.set(all.capacity)
         }
         return all

@@ -1,16 +1,16 @@
 import CZlib
 import NIOCore
 
-/// Compression of answers (RFC 1952), by zlib. Runs on the caller's thread: on no event loop, since calls are not carried out there.
+/// Compresses answers with zlib (RFC 1952). Runs on the caller's thread, never an event loop, since calls do not run there.
 enum Gzip {
     /// Bytes; less is not worth it.
     static let least = 1_024
-    /// Of JSON it leaves a tenth, like the highest, in a third of the time.
+    /// Shrinks JSON to a tenth, like the highest level, in a third of the time.
     private static let level: Int32 = 4
     /// zlib's windowBits: the largest window, 16 more for gzip's header.
     private static let windowBits: Int32 = 15 + 16
 
-    /// Whether Accept-Encoding takes gzip (RFC 9110 §12.5.3). One that cannot be read takes nothing.
+    /// Whether Accept-Encoding allows gzip (RFC 9110 §12.5.3). A weight that cannot be read counts as 0.
     static func isAccepted(_ lines: [String]) -> Bool {
         var named: Bool?
         var any = false
@@ -30,7 +30,7 @@ enum Gzip {
         return named ?? any
     }
 
-    /// Nil when zlib has no memory: the answer goes out as it is.
+    /// Returns nil when zlib has no memory: the answer goes out uncompressed.
     static func pack(_ bytes: ByteBuffer) -> ByteBuffer? {
         var stream = z_stream()
         let size = Int32(MemoryLayout<z_stream>.size)
@@ -43,12 +43,12 @@ enum Gzip {
         packed.reserveCapacity(bound)
         let outcome = bytes.withUnsafeReadableBytes { input in
             packed.writeWithUnsafeMutableBytes(minimumWritableBytes: bound) { output -> Int in
-                // zlib reads from next_in only, whatever its type says.
+                // zlib only reads from next_in, although its type is mutable.
                 stream.next_in = UnsafeMutablePointer(mutating: input.bindMemory(to: UInt8.self).baseAddress)
                 stream.avail_in = UInt32(clamping: input.count)
                 stream.next_out = output.bindMemory(to: UInt8.self).baseAddress
                 stream.avail_out = UInt32(clamping: output.count)
-                // In one call: the output has room for all there can be.
+                // One call suffices: the output has room for the largest possible result.
                 return deflate(&stream, Z_FINISH) == Z_STREAM_END ? Int(stream.total_out) : 0
             }
         }

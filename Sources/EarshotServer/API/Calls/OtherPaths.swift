@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// Paths outside `/api/v1` that the server answers itself, and their methods.
 enum OtherPaths {
-    /// Nil: there is no such path.
+    /// Nil when there is no such path.
     static func methods(of path: String) -> [HTTPRequest.Method]? {
         switch path {
         case "/healthz", "/readyz", "/metrics": return [.get, .head]

@@ -18,7 +18,7 @@ enum RequestReader {
         do { return try form.read(members, what: "query parameter") } catch { throw APIError(error) }
     }
 
-    /// A text as the number, boolean or list that its schema asks for; otherwise (or when it is none) as a string.
+    /// Converts text to the number, boolean or list of its schema. Text that is none of these stays a string.
     static func value(_ text: String, _ schema: Schema?) -> JSONValue {
         switch schema?.type {
         case "integer"?, "number"?, "boolean"?:
@@ -30,7 +30,7 @@ enum RequestReader {
         }
     }
 
-    /// What the path's parameters are.
+    /// The path's parameters, decoded into the types that their inputs expect.
     static func path(_ members: [JSONValue.Member], _ form: Form) throws(APIError) -> InputValues {
         let typed = members.map { member -> JSONValue.Member in
             return .init(name: member.name, value: Self.value(member.value.shown, form.input(member.name)?.schema))

@@ -8,7 +8,7 @@ extension APIRoute {
 
     private static let ticketRoom = Input("roomId", .id, "The only room whose events it is good for; without: all.")
 
-    /// Events: what happened, oldest first.
+    /// Events, oldest first.
     static let events: [APIRoute] = [
         APIRoute(
             .get, "/events", "listEvents", .events, .app,
@@ -23,7 +23,7 @@ extension APIRoute {
         ) { call in
             let id = try call.value(RoomInputs.room)
             let answer = try await Self.list(call, room: id)
-            // A room that was deleted is known by its events for a while.
+            // A deleted room is still known by its events for a while.
             if answer.list.isEmpty { _ = try await call.rooms.room(id) }
             return answer
         },
@@ -33,7 +33,7 @@ extension APIRoute {
             body: [Self.ticketRoom.erased], answers: TicketOffice.Ticket.shape, failures: [.notFound], effect: .nothing
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket is made for a token.") }
-            // A ticket for a room that is not there would only fail later.
+            // Fails now rather than when the ticket is used.
             if let room = call[Self.ticketRoom] { _ = try await call.rooms.room(room) }
             let holder = TicketOffice.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
             guard let ticket = call.core.tickets.issue(to: holder) else {

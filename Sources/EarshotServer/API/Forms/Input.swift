@@ -1,14 +1,14 @@
 import Rooms
 
-/// One named value of a request: in the path, the query or the body. Handlers ask for it with the input itself and get its own type.
+/// One named value of a request's path, query or body. Handlers use it as a key and get its typed value.
 struct Input<Value: Sendable>: Sendable {
     let name: String
     let kind: Kind<Value>
     let help: String
-    /// Taken when the request has none.
+    /// The value when the request has none.
     let fallback: Value?
     let isRequired: Bool
-    /// Names that it had before and that are still read.
+    /// Earlier names, still accepted.
     let formerNames: [String]
 
     init(_ name: String, _ kind: Kind<Value>, _ help: String, fallback: Value? = nil, formerly formerNames: String...) {
@@ -31,7 +31,7 @@ struct Input<Value: Sendable>: Sendable {
 
     var required: Input { Input(required: self) }
 
-    /// Without its type, to stand in a form.
+    /// The same input without its type, for a ``Form``.
     var erased: AnyInput {
         AnyInput(
             name: self.name, formerNames: self.formerNames, schema: self.kind.schema, help: self.help, isRequired: self.isRequired
@@ -41,7 +41,7 @@ struct Input<Value: Sendable>: Sendable {
     }
 }
 
-/// An ``Input`` whose type is known to its readers alone.
+/// A type-erased ``Input``.
 struct AnyInput: Sendable {
     let name: String
     let formerNames: [String]
@@ -51,7 +51,7 @@ struct AnyInput: Sendable {
     let read: @Sendable (JSONValue) throws(BrokenRule) -> any Sendable
 }
 
-/// What a part of a request may hold: these inputs and nothing else.
+/// The inputs that a part of a request may hold. Any other name is an error.
 struct Form: Sendable {
     let inputs: [AnyInput]
     let schema: Schema
@@ -70,13 +70,14 @@ struct Form: Sendable {
             })
     }
 
-    /// Under its name or a former one.
+    /// Finds an input by its name or a former one.
     func input(_ name: String) -> AnyInput? { self.inputs.first { $0.name == name || $0.formerNames.contains(name) } }
 
-    /// True when nothing at all need be given.
+    /// True when no input is required.
     var isOptional: Bool { !self.inputs.contains(where: \.isRequired) }
 
-    /// Reads every member; what is unknown, missing or out of its rule is named. `what` is "field" or "query parameter".
+    /// Reads every member. Throws for one that is unknown, missing, repeated or breaks its rule.
+    /// `what` names members in errors: "field", "query parameter", "part of the path".
     func read(_ members: [JSONValue.Member], what: String) throws(FieldError) -> InputValues {
         var values = InputValues()
         for member in members {
@@ -110,7 +111,7 @@ struct Form: Sendable {
     }
 }
 
-/// What a request gave, by name.
+/// The values that a request gave, by name.
 struct InputValues: Sendable {
     private var values: [String: any Sendable] = [:]
     private var names: [String: String] = [:]
@@ -122,7 +123,7 @@ struct InputValues: Sendable {
 
     func has(_ name: String) -> Bool { self.values[name] != nil }
 
-    /// What the request called this value; nil when it has none.
+    /// The name under which the request gave this value; nil if it did not.
     func givenName(of name: String) -> String? { self.names[name] }
 
     mutating func add(_ others: InputValues) {
@@ -130,7 +131,7 @@ struct InputValues: Sendable {
         self.names.merge(others.names) { $1 }
     }
 
-    /// The value given, or the input's own.
+    /// The given value, or the input's fallback.
     subscript<Value>(input: Input<Value>) -> Value? {
         if let value = self.values[input.name] { return value as? Value }
         return input.fallback

@@ -1,9 +1,9 @@
 import Rooms
 
-/// What one kind of value in a request must be, and its schema: one declaration for both.
+/// One kind of request value: its reader and its schema in one declaration.
 struct Kind<Value: Sendable>: Sendable {
     let schema: Schema
-    /// Throws the rule that is broken: field and value are the caller's to name, inner fields excepted.
+    /// Throws the broken rule. The caller adds field and value, except for inner fields.
     let read: @Sendable (JSONValue) throws(BrokenRule) -> Value
 
     init(_ schema: Schema, _ read: @escaping @Sendable (JSONValue) throws(BrokenRule) -> Value) {
@@ -11,17 +11,17 @@ struct Kind<Value: Sendable>: Sendable {
         self.read = read
     }
 
-    /// A second look at what was read.
+    /// Checks or converts the value further; the schema stays.
     func map<Other: Sendable>(_ change: @escaping @Sendable (Value) throws(BrokenRule) -> Other) -> Kind<Other> {
         Kind<Other>(self.schema) { (json: JSONValue) throws(BrokenRule) in try change(self.read(json)) }
     }
 }
 
-/// What is expected, in words ("at most 200 bytes"), and of which inner field if not of the value itself.
+/// The rule that a value breaks, as text ("at most 200 bytes"), and the inner field concerned, if any.
 struct BrokenRule: Error, Equatable {
     let rule: String
     var inner: String?
-    /// Of the inner field; empty when it is missing. Without one: the part of the value that breaks the rule.
+    /// The inner field's value; nil when it is missing. Without an inner field: the part of the value that breaks the rule.
     var value: String?
 
     init(_ rule: String, inner: String? = nil, value: String? = nil) {
@@ -40,12 +40,12 @@ struct BrokenRule: Error, Equatable {
 }
 
 extension Kind<String> {
-    /// Without control and invisible characters: it will be shown in lists and logs.
+    /// Text for lists and logs: without control and invisible characters.
     static func text(length: ClosedRange<Int>) -> Kind {
         self.text(length, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
     }
 
-    /// What is only compared with what is there already. Without control characters.
+    /// Text that is only compared with stored text. Without control characters.
     static func sought(length: ClosedRange<Int>) -> Kind {
         self.text(length, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in
             text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
@@ -70,7 +70,7 @@ extension Kind<String> {
         }
     }
 
-    /// ``PlainText`` as a regular expression. Beyond the first 65,536 the characters stand for themselves: dialects write them differently.
+    /// ``PlainText`` as a regular expression. Characters above U+FFFF appear literally: dialects escape them differently.
     private static let plainPattern: String = {
         func written(_ code: UInt32) -> String {
             let digits = String(code, radix: 16)
@@ -81,7 +81,7 @@ extension Kind<String> {
         return "^[^\(ranges.joined())]*$"
     }()
 
-    /// Of a room, user or device.
+    /// The id of a room, user or device.
     static var id: Kind {
         Kind(.keywords("string", ("pattern", "^[A-Za-z0-9_-]{1,64}$"))) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, RoomID.isID(text) else { throw BrokenRule("expected 1 to 64 of A-Z a-z 0-9 _ -") }
@@ -137,7 +137,7 @@ extension Kind<Int64> {
         }
     }
 
-    /// A word outside, its place in the list inside.
+    /// Reads a word as its index in the list.
     static func place(in words: [String]) -> Kind {
         Kind(.words(words)) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, let place = words.firstIndex(of: text) else {
@@ -147,7 +147,7 @@ extension Kind<Int64> {
         }
     }
 
-    /// Seconds outside, whole milliseconds inside. The range is in milliseconds.
+    /// Reads seconds as whole milliseconds. The range is in milliseconds.
     static func seconds(_ range: ClosedRange<Int64>) -> Kind {
         let bounds = (JSONValue.number(Double(range.lowerBound) / 1_000), JSONValue.number(Double(range.upperBound) / 1_000))
         let rule = "expected \(bounds.0.text) to \(bounds.1.text) seconds"
@@ -159,7 +159,7 @@ extension Kind<Int64> {
         }
     }
 
-    /// RFC 3339 outside, milliseconds since 1970 inside.
+    /// Reads RFC 3339 as milliseconds since 1970.
     static var instant: Kind {
         Kind(.keywords("string", ("format", "date-time"))) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, let ms = Instant.ms(text) else {
@@ -185,7 +185,7 @@ extension Kind {
         }
     }
 
-    /// One or more of these words; in a query they stand between commas.
+    /// One or more of these words, separated by commas in a query.
     static func choices<Word>() -> Kind where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
         let words = Word.allCases.map(\.rawValue)
         let one: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
@@ -193,7 +193,7 @@ extension Kind {
         return Kind(schema) { (json: JSONValue) throws(BrokenRule) in
             let rule = "expected one or more of \(words.joined(separator: ", ")), with commas between them"
             guard case .array(let values) = json, !values.isEmpty else { throw BrokenRule(rule) }
-            // As it was given: an empty word shows only beside its commas.
+            // The whole list as given: an empty word is visible only between its commas.
             let all = values.map(\.shown).joined(separator: ",")
             var chosen: Set<Word> = []
             for value in values {
@@ -206,7 +206,7 @@ extension Kind {
         }
     }
 
-    /// `null` is nil.
+    /// Reads `null` as nil.
     static func nullable<Wrapped: Sendable>(_ kind: Kind<Wrapped>) -> Kind where Value == Wrapped? {
         Kind(.nullable(kind.schema)) { (json: JSONValue) throws(BrokenRule) in
             if case .null = json { nil } else { try kind.read(json) }

@@ -1,14 +1,14 @@
-/// A JSON Schema (2020-12) as far as the API's document needs it. A value; made once.
+/// The subset of JSON Schema (2020-12) that the API's document needs. A value; made once.
 indirect enum Schema: Sendable {
-    /// Keywords as they are written.
+    /// Keywords, written as they are.
     case plain([JSONValue.Member])
     case list(Schema)
-    /// No other members than these.
+    /// An object with these members and no others.
     case object([Property])
     /// An object whose members all have this schema, whatever their names.
     case map(Schema)
     case nullable(Schema)
-    /// Written once under this name and referred to.
+    /// Written once under this name; every use refers to it.
     case named(String, Schema)
 
     struct Property: Sendable {
@@ -16,16 +16,16 @@ indirect enum Schema: Sendable {
         let schema: Schema
         let help: String
         let isRequired: Bool
-        /// Still read or written, and not to be used any more.
+        /// Still read or written, but not for new clients.
         var isDeprecated = false
     }
 
-    /// Keywords of a schema that names nothing.
+    /// A schema of this type and more keywords.
     static func keywords(_ type: String, _ more: (String, JSONValue)...) -> Schema {
         .plain([JSONValue.Member(name: "type", value: .string(type))] + more.map(JSONValue.Member.init))
     }
 
-    /// Anything.
+    /// Accepts anything.
     static let any = Schema.plain([])
 
     /// The "type" keyword, where there is just one.
@@ -47,7 +47,7 @@ indirect enum Schema: Sendable {
         }
     }
 
-    /// As JSON; what has a name goes to `components` and is referred to.
+    /// Renders JSON. Named schemas go to `components`, and the result refers to them.
     func json(_ components: inout [String: JSONValue]) -> JSONValue {
         switch self {
         case .plain(let members): return .object(members)
@@ -75,7 +75,7 @@ indirect enum Schema: Sendable {
         }
     }
 
-    /// The same with a description.
+    /// Renders JSON with a description.
     func described(_ help: String, _ isDeprecated: Bool = false, _ components: inout [String: JSONValue]) -> JSONValue {
         guard !help.isEmpty, case .object(let members) = self.json(&components) else { return self.json(&components) }
         let deprecated: [JSONValue.Member] = isDeprecated ? [.init(name: "deprecated", value: true)] : []

@@ -1,4 +1,4 @@
-/// How one kind of value is written into answers, and its schema: one declaration for both, so that they cannot part.
+/// Writes one kind of value into answers. Writer and schema are one declaration, so that they cannot diverge.
 struct Shape<Value>: Sendable {
     let schema: Schema
     let write: @Sendable (Value) -> JSONValue
@@ -9,7 +9,7 @@ struct Shape<Value>: Sendable {
     }
 }
 
-/// One member of an object in an answer. Always there; what may be absent is null.
+/// One member of an object in an answer. Always present; an absent value is null.
 struct Field<Value>: Sendable {
     let property: Schema.Property
     let write: @Sendable (Value) -> JSONValue
@@ -20,7 +20,7 @@ struct Field<Value>: Sendable {
         Field(property: .init(name: name, schema: shape.schema, help: help, isRequired: true)) { shape.write(get($0)) }
     }
 
-    /// The same value under the name that it had before: written for those who still read it.
+    /// The same value under its former name, for clients that still read it.
     static func former<Inner>(
         _ name: String, of present: String, _ shape: Shape<Inner>, _ get: @escaping @Sendable (Value) -> Inner
     ) -> Field {
@@ -47,14 +47,14 @@ extension Shape {
         Shape(.nullable(shape.schema)) { $0.map(shape.write) ?? .null }
     }
 
-    /// By name, in the names' order.
+    /// An object with a member for each key, sorted by key.
     static func map<Element>(_ element: Shape<Element>) -> Shape where Value == [String: Element] {
         Shape(.map(element.schema)) { values in
             .object(values.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: element.write($0.value)) })
         }
     }
 
-    /// The words of an enumeration.
+    /// A case of an enumeration, as its raw value.
     static func choice() -> Shape where Value: RawRepresentable<String> & CaseIterable & Sendable {
         Shape(.words(Value.allCases.map(\.rawValue))) { .string($0.rawValue) }
     }
@@ -67,10 +67,10 @@ extension Schema {
 extension Shape<String> {
     static var text: Shape { Shape(.keywords("string")) { .string($0) } }
     static var uri: Shape { Shape(.keywords("string", ("format", "uri"))) { .string($0) } }
-    /// A stored text that is a JSON object.
+    /// Stored text that holds a JSON object.
     static var jsonObject: Shape {
         Shape(.keywords("object")) { text in
-            // Checked before it was stored.
+            // The text was checked before it was stored.
             guard let value = try? JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer), case .object = value else {
                 return .object([])
             }
@@ -104,13 +104,13 @@ extension Shape<Double> {
 
 extension Shape<Int64> {
     static var count: Shape { Shape(.keywords("integer", ("minimum", 0))) { .integer($0) } }
-    /// Milliseconds inside, seconds outside.
+    /// Writes milliseconds as seconds.
     static var seconds: Shape { Shape(.keywords("number", ("minimum", 0))) { .number(Double($0) / 1_000) } }
-    /// Milliseconds since 1970 inside, RFC 3339 outside.
+    /// Writes milliseconds since 1970 as RFC 3339.
     static var instant: Shape { Shape(.keywords("string", ("format", "date-time"))) { .string(Instant.text($0)) } }
 }
 
 extension Shape<Void> {
-    /// For calls that have nothing to tell.
+    /// Null, for calls without data.
     static var nothing: Shape { Shape(.keywords("null")) { .null } }
 }

@@ -15,10 +15,10 @@ final class KeyedCall: Sendable {
         self.success = success
     }
 
-    /// The answer is stored, or the transaction that has it failed and so did the call.
+    /// True once the effect's transaction has the answer. If that transaction fails, so does the call.
     var isKept: Bool { self.kept.withLock { $0 } }
 
-    /// The whole answer, for the store: what is told once is null in it.
+    /// The whole answer for the store. A secret that is shown once is null in it.
     func stored(_ data: JSONValue) -> StoredAnswer {
         let shown = self.success.secret.map { data.replacing($0, with: .null) } ?? data
         return StoredAnswer(status: self.success.status.code, body: APIRoute.envelope(shown, requestID: self.requestID).text)
@@ -27,9 +27,9 @@ final class KeyedCall: Sendable {
     func markKept() { self.kept.withLock { $0 = true } }
 }
 
-/// Stores a call's answer in the transaction of its effect, if the call has an Idempotency-Key. A value, made for each call.
+/// Stores the answer of a call with an Idempotency-Key in its effect's transaction. A value, made for each call.
 struct AnswerKeeper<Output: Sendable>: Sendable {
-    /// Nil: the call has no key.
+    /// Nil when the call has no key.
     let keyed: KeyedCall?
     let shape: Shape<Output>
 
@@ -53,7 +53,7 @@ struct AnswerKeeper<Output: Sendable>: Sendable {
             let value = try await operation(keeping)
             return try made.result.withLock { $0 }?.get() ?? make(value)
         } catch {
-            // The registry has no words for what the answer's maker said.
+            // The registry cannot carry an error of `make`: rethrows the original.
             if case .failure(let failure)? = made.result.withLock({ $0 }) { throw failure }
             throw error
         }

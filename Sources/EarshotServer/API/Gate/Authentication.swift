@@ -5,15 +5,15 @@ import NIOCore
 import Rooms
 import Synchronization
 
-/// Who calls: the bearer token of a request, looked up by its hash in the store. Any thread.
+/// Looks up a request's bearer token by its hash in the store. Any thread.
 final class Authentication: Sendable {
     private let registry: RoomRegistry
     private let limits: RateLimits
-    /// Hashes of secrets that were good once: whoever has one is not held back by what others do from the same address.
+    /// Hashes of secrets that were valid once. The throttle on an address does not apply to them.
     private let known = Mutex<Set<[UInt8]>>([])
 
     private static let knownLimit = 1_000
-    /// Longer ones are no tokens.
+    /// Bytes. Longer secrets are not looked up.
     private static let longestSecret = 256
 
     init(registry: RoomRegistry, limits: RateLimits) {
@@ -21,11 +21,11 @@ final class Authentication: Sendable {
         self.limits = limits
     }
 
-    /// The valid token of this request. Throws 401, and 429 where too many were wrong.
+    /// Returns the request's valid token. Throws 401, or 429 after too many failures from its address.
     func token(_ headers: HTTPFields, from remote: SocketAddress?) async throws -> APIToken {
         let address = Self.key(of: remote)
         guard let secret = Self.secret(headers) else {
-            // No guess, and no question for the store: answered as often as it is asked.
+            // Not a guess and no load on the store, so never throttled.
             throw Self.unauthorized("This call needs a token: Authorization: Bearer earshot_….", isInvalid: false)
         }
         let hash = Array(SHA256.hash(data: Array(secret.utf8)))
@@ -51,7 +51,7 @@ final class Authentication: Sendable {
         throw error
     }
 
-    /// RFC 6750 §2.1: the scheme in any case, one space, the token.
+    /// The bearer token (RFC 6750 §2.1): the scheme in any case, one space, the token.
     static func secret(_ headers: HTTPFields) -> String? {
         guard headers[values: .authorization].count == 1, let header = headers[.authorization] else { return nil }
         let parts = header.split(separator: " ", maxSplits: 1)
@@ -67,7 +67,7 @@ final class Authentication: Sendable {
         return error
     }
 
-    /// One host is one IPv4 address, or one /64 of IPv6.
+    /// The throttle's key for a host: its IPv4 address, or its /64 of IPv6.
     static func key(of remote: SocketAddress?) -> String {
         switch remote {
         case .v6?:

@@ -2,24 +2,24 @@ import Crypto
 import HTTPTypes
 import Rooms
 
-/// What If-Match and If-None-Match ask (RFC 9110 §13.1). A value.
+/// The conditions in If-Match and If-None-Match (RFC 9110 §13.1). A value.
 struct Conditions: Sendable, Equatable {
     let ifMatch: EntityTags?
     let ifNoneMatch: EntityTags?
 
-    /// Read where they could matter: a call that shows something without a version has nothing to compare them with.
+    /// Ignores both headers for a GET whose answer has no version to compare.
     init(_ headers: HTTPFields, of route: APIRoute) throws(APIError) {
         let isLook = route.method == .get
         self.ifMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifMatch)
         self.ifNoneMatch = isLook && !route.isVersioned ? nil : try EntityTags(headers, .ifNoneMatch)
     }
 
-    /// What a change of a room asks; nil when it is for any version.
+    /// The room versions that a change accepts; nil for any.
     var room: RoomCondition? {
-        // §13.1.1: strong comparison, so that a weak tag is like none. A room that is changed is there: any is any.
+        // §13.1.1: strong comparison, so weak tags never match. "*" always holds, since a room that is changed exists.
         let versions = (self.ifMatch?.tags).map { Set($0.filter { !$0.isWeak }.map(\.version)) }
         guard versions != nil || self.ifNoneMatch != nil else { return nil }
-        // §13.1.2: weak comparison; "*" is false for a room that is there.
+        // §13.1.2: weak comparison; "*" is false for a room that exists.
         let excluded: RoomCondition.Excluded =
             if let tags = self.ifNoneMatch { tags.tags.map { .versions(Set($0.map(\.version))) } ?? .all } else { .none }
         return RoomCondition(versions: versions, excluded: excluded)
@@ -32,25 +32,25 @@ struct Conditions: Sendable, Equatable {
     }
 }
 
-/// A list of entity tags, or any. A value.
+/// A list of entity tags, or "*" for any. A value.
 struct EntityTags: Sendable, Equatable {
     struct Tag: Sendable, Equatable {
         let isWeak: Bool
         let opaque: String
 
-        /// Of the room; what follows it says how the room was shown.
+        /// The room's version. The rest of the tag identifies how the room was shown.
         var version: String { String(self.opaque.prefix { $0 != "-" }) }
     }
 
-    /// Nil: any.
+    /// Nil for "*".
     let tags: [Tag]?
 
-    /// Of the document; what ``init(_:_:)`` reads.
+    /// For the OpenAPI document: the syntax that ``init(_:_:)`` reads.
     static let pattern = #"^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*)$"#
 
     private static let mostBytes = 4_096
 
-    /// Nil without such a header.
+    /// Returns nil without the header. Throws when it is malformed or too long.
     init?(_ headers: HTTPFields, _ name: HTTPField.Name) throws(APIError) {
         let lines = headers[values: name]
         guard !lines.isEmpty else { return nil }
@@ -61,7 +61,7 @@ struct EntityTags: Sendable, Equatable {
         self.tags = tags.isEmpty ? nil : tags
     }
 
-    /// Empty for any; nil for what is neither.
+    /// Returns an empty list for "*", nil for malformed text.
     private static func read(_ text: String) -> [Tag]? {
         if text == "*" { return [] }
         var tags: [Tag] = []
@@ -81,8 +81,10 @@ struct EntityTags: Sendable, Equatable {
     }
 }
 
-/// The entity tag of a room as it is shown: its version, and a hash of all that is shown, of which the version knows only a part (likes,
-/// viewers). If-Match goes by the version alone, so that a viewer who comes does not hinder a change; If-None-Match goes by both. A value.
+/// The entity tag of a room as shown: its version and a hash of everything shown. A value.
+///
+/// Likes and viewers change the hash but not the version. If-Match compares the version alone, so that a new viewer does not block a
+/// change; If-None-Match compares both.
 struct RoomTag: Sendable, Equatable {
     let version: String
     let hash: String
@@ -99,14 +101,14 @@ struct RoomTag: Sendable, Equatable {
     private var opaque: String { "\(self.version)-\(self.hash)" }
     var text: String { "\"\(self.opaque)\"" }
 
-    /// Another representation has another strong tag (RFC 9110 §8.8.3.3).
+    /// The compressed representation has a strong tag of its own (RFC 9110 §8.8.3.3).
     static func compressed(_ text: String) -> String { "\(text.dropLast())-gzip\"" }
 
     func isNamed(byVersionIn tags: EntityTags) -> Bool {
         tags.tags?.contains { !$0.isWeak && $0.version == self.version } ?? true
     }
 
-    /// §13.1.2: weak comparison. The tag by which the caller knows what is shown, compressed or not; nil when it is none of these.
+    /// The caller's tag for this representation, compressed or not; nil if it has none. Weak comparison (§13.1.2).
     func named(in tags: EntityTags) -> String? {
         guard let tags = tags.tags else { return self.text }
         let known = tags.first { $0.opaque == self.opaque || $0.opaque == "\(self.opaque)-gzip" }

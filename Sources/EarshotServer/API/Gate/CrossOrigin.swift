@@ -1,9 +1,9 @@
 import HTTPTypes
 
-/// Which pages may call the API (Fetch §3.2): those of the origins that the settings name, and no others. A value.
+/// Lets pages of the origins in the settings call the API, and no others (Fetch §3.2). A value.
 ///
-/// A token is in a header that the page sets, never in a cookie: credentials of the browser are not asked for, so that no answer is
-/// readable because of who sits before it.
+/// A token is in a header that the page sets, never in a cookie. Browser credentials are not allowed, so no answer becomes readable
+/// because of the browser's user.
 struct CrossOrigin: Sendable {
     private let origins: Set<String>
 
@@ -14,10 +14,10 @@ struct CrossOrigin: Sendable {
     private static let readableHeaders =
         "Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Location, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
         + "RateLimit-Reset, Retry-After, X-Request-Id"
-    /// Seconds for which a browser need not ask again.
+    /// Seconds for which a browser may cache a preflight.
     private static let maxAge = "600"
 
-    /// The origin's own, if the settings name it.
+    /// The request's origin, if the settings name it.
     private func named(_ headers: HTTPFields) -> String? {
         guard headers[values: .origin].count == 1, let origin = headers[.origin], self.origins.contains(origin.lowercased()) else {
             return nil
@@ -25,7 +25,7 @@ struct CrossOrigin: Sendable {
         return origin
     }
 
-    /// Of every answer.
+    /// The CORS headers of every answer.
     func headers(_ request: HTTPFields) -> HTTPFields {
         guard !self.origins.isEmpty else { return [:] }
         var headers: HTTPFields = [.vary: "Origin"]
@@ -35,13 +35,13 @@ struct CrossOrigin: Sendable {
         return headers
     }
 
-    /// Whether a browser asks what a page may do. Without named origins nobody does.
+    /// Whether this is a CORS preflight; always false when the settings name no origin.
     func isPreflight(_ request: HTTPRequest) -> Bool {
         !self.origins.isEmpty && request.method == .options && request.headerFields[.origin] != nil
             && request.headerFields[.accessControlRequestMethod] != nil
     }
 
-    /// The answer to a preflight for a path with these methods.
+    /// The headers that answer a preflight for a path with these methods. Throws 403 for other origins.
     func preflight(_ request: HTTPFields, methods: [HTTPRequest.Method]) throws(APIError) -> HTTPFields {
         guard self.named(request) != nil else {
             throw APIError(

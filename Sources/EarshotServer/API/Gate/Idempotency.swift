@@ -6,12 +6,12 @@ import NIOCore
 import Rooms
 import Synchronization
 
-/// Requests with an Idempotency-Key: each is carried out once, and a repetition gets the first one's answer. Any thread.
+/// Runs each request with an Idempotency-Key once; a repetition gets the first answer. Any thread.
 ///
-/// Only what succeeded is kept: a call that was refused changed nothing, and its repetition is judged anew. The answer is stored in the
-/// transaction of the call's effect, so that after a crash there are both or neither. A call whose effect is outside of the store
-/// (``APIEffect/live``) has its answer stored after it; such effects end with the process, and a repetition that finds no answer is
-/// carried out again.
+/// Only successes are stored: a refused call changed nothing, and its repetition is judged anew. The answer is stored in the
+/// transaction of the call's effect, so that a crash leaves both or neither. A call whose effect is outside the store
+/// (``APIEffect/live``) has its answer stored afterwards; such effects end with the process, and a repetition that finds no answer
+/// runs again.
 final class Idempotency: Sendable {
     static let header = HTTPField.Name("Idempotency-Key")
 
@@ -21,7 +21,7 @@ final class Idempotency: Sendable {
         let token: Int64
         let key: String
     }
-    /// Being carried out now.
+    /// Keys whose calls are running now.
     private let running = Mutex<Set<Running>>([])
 
     init(registry: RoomRegistry, log: Logger) {
@@ -47,8 +47,8 @@ final class Idempotency: Sendable {
         case stored(StoredAnswer)
     }
 
-    /// The stored answer, or the call's own, which is stored then. Throws ``RegistryError/keyBusy(_:)`` while another request with the
-    /// key is being carried out.
+    /// Returns the stored answer, or runs the call and stores its answer. Throws ``RegistryError/keyBusy(_:)`` while another request
+    /// with the key is running.
     func answer(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, requestID: String) async throws -> Answer {
         let mine = Running(token: key.tokenID, key: key.key)
         guard self.running.withLock({ $0.insert(mine).inserted }) else { throw RegistryError.keyBusy(key.key) }
@@ -62,7 +62,7 @@ final class Idempotency: Sendable {
         do {
             try await self.registry.keep(keyed.stored(data), for: key)
         } catch {
-            // The effect is there and cannot be undone: the caller gets its answer, and a repetition is carried out again.
+            // The effect cannot be undone: the caller gets its answer, and a repetition runs again.
             self.log.warning("An answer was not kept for its Idempotency-Key", metadata: ["call": "\(route.name)", "error": "\(error)"])
         }
         return .fresh(data)

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// How often each token may call, and each address may fail to show one. Any thread.
+/// Limits calls per token, and failed authentications per address. Any thread.
 final class RateLimits: Sendable {
     private struct State {
         var calls: [Int64: TokenBucket] = [:]
@@ -10,7 +10,7 @@ final class RateLimits: Sendable {
 
     /// Calls per second and token.
     let rate: Int
-    /// Calls at once, after as many seconds without any as ``windowSeconds``.
+    /// Calls at once, after ``windowSeconds`` without any.
     var burst: Int { self.rate * Self.windowSeconds }
     static let windowSeconds = 2
     private let state = Mutex(State())
@@ -19,7 +19,7 @@ final class RateLimits: Sendable {
 
     private static var nowNs: UInt64 { NIODeadline.now().uptimeNanoseconds }
 
-    /// Takes one of the token's calls.
+    /// Takes a call from the token's bucket.
     func call(token: Int64, nowNs: UInt64 = RateLimits.nowNs) -> TokenBucket.Outcome {
         self.state.withLock { state in
             let fresh = TokenBucket(rate: Double(self.rate), burst: Double(self.burst), nowNs: nowNs)
@@ -27,31 +27,31 @@ final class RateLimits: Sendable {
         }
     }
 
-    /// Whether this address may try a token that is not known; nil when it may, otherwise after how many seconds.
+    /// Seconds until this address may try an unknown token; nil when it may now.
     func mayTry(address: String, nowNs: UInt64 = RateLimits.nowNs) -> Double? {
         self.state.withLock { $0.failures.wait(address, nowNs: nowNs) }
     }
 
-    /// This address showed no valid token.
+    /// Counts an invalid token from this address.
     func failed(address: String, nowNs: UInt64 = RateLimits.nowNs) {
         self.state.withLock { $0.failures.failed(address, nowNs: nowNs) }
     }
 }
 
-/// How often each address has failed of late: a slip of the hand costs nothing, a search soon stops. A value; `nowNs` is monotonic.
+/// Throttles addresses that keep failing: a few slips are free, guessing soon stops. A value; `nowNs` is monotonic.
 struct FailureBuckets: Sendable {
     private var buckets: [String: TokenBucket] = [:]
-    /// Failures that are free.
+    /// Failures before the throttle applies.
     private let burst: Double
 
-    /// Per second and address.
+    /// Failures forgiven per second and address.
     private static let rate = 0.2
-    /// Addresses remembered; past it those that are full again are forgotten, and then all.
+    /// Most addresses remembered. At the limit, full buckets are dropped; if that is not enough, all are.
     private static let addressLimit = 10_000
 
     init(burst: Double = 20) { self.burst = burst }
 
-    /// Nil when the address may try now, otherwise after how many seconds.
+    /// Seconds until the address may try again; nil when it may now.
     mutating func wait(_ address: String, nowNs: UInt64) -> Double? {
         guard let outcome = self.buckets[address]?.look(nowNs: nowNs), !outcome.isAllowed else { return nil }
         return outcome.waitSeconds

@@ -1,4 +1,4 @@
-/// Lets a rate through, and a burst at once. A value without a clock: `nowNs` is monotonic, nanoseconds.
+/// A token bucket with a rate and a burst. A value without a clock: `nowNs` is monotonic, nanoseconds.
 struct TokenBucket: Sendable {
     /// Per second.
     private let rate: Double
@@ -13,18 +13,18 @@ struct TokenBucket: Sendable {
         self.filledNs = nowNs
     }
 
-    /// What a take found.
+    /// The bucket after ``take(nowNs:)`` or ``look(nowNs:)``.
     struct Outcome: Sendable, Equatable {
         let isAllowed: Bool
-        /// Whole takes that are left.
+        /// Whole tokens left.
         let remaining: Int
-        /// Until the next one is possible; 0 when it is now.
+        /// Until the next token; 0 when there is one.
         let waitSeconds: Double
-        /// Until as many are possible as ever.
+        /// Until the bucket is full.
         let fullSeconds: Double
     }
 
-    /// Takes one, if there is one.
+    /// Takes a token, if there is one.
     mutating func take(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
         guard self.level >= 1 else { return self.outcome(isAllowed: false) }
@@ -38,13 +38,13 @@ struct TokenBucket: Sendable {
             fullSeconds: (self.burst - self.level) / self.rate)
     }
 
-    /// What a take would find.
+    /// Returns the state without taking a token.
     mutating func look(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
         return self.outcome(isAllowed: self.level >= 1)
     }
 
-    /// Nothing was taken for so long that it might as well be new.
+    /// Whether the bucket is full, and so like a new one.
     mutating func isFull(nowNs: UInt64) -> Bool {
         self.fill(nowNs)
         return self.level >= self.burst

@@ -1,9 +1,9 @@
-/// Points in time as the API writes and reads them: RFC 3339 in UTC, with milliseconds. Inside they are milliseconds since 1970.
+/// Converts between milliseconds since 1970 and the API's times: RFC 3339 in UTC, with milliseconds.
 enum Instant {
-    /// To the end of the year 9999.
+    /// The end of the year 9999.
     static let latest: Int64 = 253_402_300_799_999
 
-    /// "2026-11-21T10:00:00.000Z". Out of range: the nearest that can be written.
+    /// "2026-11-21T10:00:00.000Z". Clamps times outside 1970 to 9999.
     static func text(_ ms: Int64) -> String {
         let ms = min(max(ms, 0), Self.latest)
         let (days, rest) = (ms / 86_400_000, ms % 86_400_000)
@@ -12,7 +12,7 @@ enum Instant {
             + Self.digits(rest / 60_000 % 60, 2) + ":" + Self.digits(rest / 1_000 % 60, 2) + "." + Self.digits(rest % 1_000, 3) + "Z"
     }
 
-    /// RFC 3339 §5.6: date, "T", time with or without fraction, "Z" or an offset. From 1970 on.
+    /// Reads RFC 3339 §5.6: date, "T", time with or without fraction, "Z" or an offset. Nil before 1970.
     static func ms(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard (20...40).contains(bytes.count), bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),

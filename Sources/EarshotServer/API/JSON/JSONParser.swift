@@ -1,4 +1,4 @@
-/// Why a text is not JSON, and where.
+/// A JSON syntax error and its position.
 struct JSONProblem: Error, Equatable, CustomStringConvertible {
     let what: String
     /// From 1. Columns count bytes.
@@ -8,13 +8,13 @@ struct JSONProblem: Error, Equatable, CustomStringConvertible {
     var description: String { "line \(self.line), column \(self.column): \(self.what)" }
 }
 
-/// Reads JSON as RFC 8259 has it, and nothing else: no comments, no trailing commas, no repeated names, bounded nesting.
+/// Parses strict JSON (RFC 8259): no comments, trailing commas or repeated names, and bounded nesting.
 ///
-/// Bytes come from a peer; the caller bounds how many. A value, used once.
+/// The bytes are a peer's; the caller limits their number. A value, used once.
 struct JSONParser {
-    /// Of what callers send.
+    /// Levels of nesting in requests.
     static let deepest = 32
-    /// Of what the server made of it: what callers sent, within an answer.
+    /// Levels of nesting in answers, which embed values from requests.
     static let deepestAnswer = 2 * Self.deepest
 
     private let bytes: [UInt8]
@@ -26,7 +26,7 @@ struct JSONParser {
         self.deepest = deepest
     }
 
-    /// The value that the whole text is, nested no deeper than this.
+    /// Parses the whole text as one value, nested no more than `deepest` levels.
     static func parse(_ bytes: some Sequence<UInt8>, deepest: Int = Self.deepest) throws(JSONProblem) -> JSONValue {
         var parser = JSONParser(Array(bytes), deepest: deepest)
         let value = try parser.value(depth: 0)
@@ -101,7 +101,7 @@ struct JSONParser {
         return .array(values)
     }
 
-    /// Past the comma before the next element, or past the container's end.
+    /// Skips the comma before the next element, or the container's end. Returns whether an element follows.
     private mutating func continues(_ end: UInt8, _ isFirst: inout Bool) throws(JSONProblem) -> Bool {
         self.skipSpace()
         if self.current == end {

@@ -1,4 +1,4 @@
-/// Reads JSON into another target's own type, with every number's digits as they are written. A value.
+/// Reads JSON into another target's own type, keeping each number's digits as written. A value.
 package struct JSONReader<Value> {
     private let null: Value
     private let bool: (Bool) -> Value
@@ -19,7 +19,7 @@ package struct JSONReader<Value> {
         self.object = object
     }
 
-    /// The value that the whole text is. Throws for what is not JSON, or nested deeper than answers are.
+    /// Reads the whole text as one value. Throws when it is not JSON, or nested deeper than answers are.
     package func read(_ bytes: some Sequence<UInt8>) throws -> Value {
         self.value(try JSONParser.parse(bytes, deepest: JSONParser.deepestAnswer))
     }

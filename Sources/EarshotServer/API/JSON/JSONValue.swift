@@ -10,7 +10,7 @@ indirect enum JSONValue: Sendable, Equatable {
     case integer(Int64)
     /// Finite.
     case number(Double)
-    /// A number as it was read, where an `Int64` or a `Double` would be written with other digits or hold none like it: 1.10, 1e400.
+    /// A number's original text, where an `Int64` or `Double` would change its digits or cannot hold it: 1.10, 1e400.
     case digits(String)
     case string(String)
     case array([JSONValue])
@@ -28,7 +28,7 @@ indirect enum JSONValue: Sendable, Equatable {
         return .object(members.map { $0.name == name ? Member(name: name, value: value) : $0 })
     }
 
-    /// In words, for messages: "a string".
+    /// The kind of value, for messages: "a string".
     var kind: String {
         switch self {
         case .null: "null"
@@ -40,7 +40,7 @@ indirect enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// Of a number, as near as a `Double` can be; nil for one that is too large for it.
+    /// The nearest `Double`; nil for a number too large for one, and for other kinds.
     var double: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -50,7 +50,7 @@ indirect enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// As messages show it: a string without quotes, everything else as JSON.
+    /// The text in messages: a string without quotes, everything else as JSON.
     var shown: String {
         if case .string(let text) = self { text } else { self.text }
     }
@@ -111,7 +111,7 @@ extension JSONValue {
         bytes.append(UInt8(ascii: ends.1))
     }
 
-    /// JSON has no infinities and no NaN; whole numbers are written as such.
+    /// Writes infinities and NaN, which JSON lacks, as null, and whole numbers below 2^53 without a fraction.
     static func text(of value: Double) -> String {
         guard value.isFinite else { return "null" }
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }

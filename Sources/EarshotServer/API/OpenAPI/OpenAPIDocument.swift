@@ -1,7 +1,7 @@
 import HTTPTypes
 import Rooms
 
-/// The OpenAPI 3.1 document: what the table says, in the form that tools read.
+/// The OpenAPI 3.1 document, generated from the API's calls.
 enum OpenAPIDocument {
     /// Made once.
     static let bytes: [UInt8] = {
@@ -104,7 +104,7 @@ enum OpenAPIDocument {
             .init(name: "required", value: .bool(input.isRequired)), .init(name: "description", value: .string(input.help)),
             .init(name: "schema", value: input.schema.json(&schemas)),
         ]
-        // A list's items stand between commas.
+        // Commas separate a list's items.
         if input.schema.type == "array" { members += [.init(name: "style", value: "form"), .init(name: "explode", value: false)] }
         return .object(members)
     }

@@ -1,6 +1,6 @@
 import Rooms
 
-/// What starting and stopping answers.
+/// The answer to starting or stopping a recording.
 struct RecordingTaskAnswer: Sendable {
     let task: RecordingTask
     let startedAt: Int64
@@ -25,7 +25,7 @@ struct RecordingTaskAnswer: Sendable {
         ])
 }
 
-/// A recording with what the server knows of its file at this moment.
+/// A recording and the current size of its file.
 struct RecordingAnswer: Sendable {
     let recording: Recording
     let bytes: Int64

@@ -2,7 +2,7 @@ import HTTPTypes
 import Logging
 import Rooms
 
-/// What calls about recordings take.
+/// Inputs of the recording calls.
 enum RecordingInputs {
     enum Action: String, Sendable, CaseIterable { case start, stop }
 
@@ -158,7 +158,7 @@ extension APIRoute {
 }
 
 extension RecordingEnd {
-    /// Of failures, for whoever wants to record.
+    /// The failure's message for the caller who wants to record.
     var words: String {
         switch self {
         case .quotaExceeded: "Recordings take all the room that the server's setting recording.quota gives them; delete some."

@@ -48,7 +48,7 @@ extension APIRoute {
             }
             let links = call.core.relayTasks.all
             let known = links.map(\.task)
-            // However they are written.
+            // Compares parsed URLs, however they are written.
             let same = links.filter { $0.url == url && $0.task.path == path }.map(\.task)
             if same.contains(where: { $0.direction == direction }) {
                 throw APIError(.conflict, .conflict, "There is this task already.")
@@ -102,11 +102,11 @@ struct RelayTaskListAnswer: Sendable {
 struct RelayTaskAnswer: Sendable {
     let task: RelayTask
     let status: UpstreamStatus?
-    /// Why a pull waits.
+    /// Why a pull is held; nil when it is not.
     let held: String?
     let target: String
 
-    /// Of a link that has not begun.
+    /// The answer for a link that has not started.
     init(new task: RelayTask, target: UpstreamURL) {
         self.task = task
         self.status = nil

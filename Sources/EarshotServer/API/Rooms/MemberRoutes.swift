@@ -2,7 +2,7 @@ import HTTPTypes
 import Rooms
 
 extension APIRoute {
-    /// Members: who is in a room.
+    /// Members of rooms.
     static let members: [APIRoute] = [
         APIRoute(
             storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, "A user enters; entering again renews the nick.",

@@ -1,14 +1,14 @@
 import Rooms
 
-/// A room with what the server knows of its streams at this moment: what all calls about rooms answer.
+/// A room and the current state of its streams: the answer of all room calls.
 struct RoomAnswer: Sendable {
     let room: Room
-    /// Of each slot.
+    /// One for each slot.
     let streams: [SlotAnswer]
-    /// Most people there at a time, as far as anybody was told.
+    /// Most people online at a time, including peaks that answers have shown and the store does not have yet.
     let peak: Int
     let isRecording: Bool
-    /// Of slot 1, while the room is live.
+    /// A picture of slot 1; nil unless the room is live.
     let snapshotURL: String?
 
     struct SlotAnswer: Sendable {
@@ -21,7 +21,7 @@ struct RoomAnswer: Sendable {
         try self.init(room, call, call.urls())
     }
 
-    /// With a maker of URLs that serves a whole list.
+    /// Uses one URL maker for a whole list.
     init(_ room: Room, _ call: APICall, _ urls: StreamURLs) throws {
         self.room = room
         self.isRecording = room.slots.contains { call.core.recordings.isRecording($0.path) }
@@ -34,7 +34,7 @@ struct RoomAnswer: Sendable {
         self.peak = self.online > known && !room.state.isTerminal ? call.core.shownPeaks.raise(room.id, to: self.online) : known
     }
 
-    /// People there: connected viewers, or users who joined through the API, whichever are more. (Both are mostly the same people.)
+    /// The larger of connected viewers and users who joined through the API. (Both are mostly the same people.)
     let online: Int
 }
 
@@ -42,7 +42,7 @@ extension RoomAnswer {
     private static let fields = Self.identity + Self.standing + Self.counts + Self.times
     static let shape = Shape<RoomAnswer>.object("Room", Self.fields)
 
-    /// Of a renewal: other deadlines may come before what it gave.
+    /// The answer to a renewal. Another deadline may come before the time that it gave.
     static let renewed = Shape<RoomAnswer>.object(
         "RenewedRoom",
         Self.fields + [

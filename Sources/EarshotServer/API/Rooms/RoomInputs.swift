@@ -1,6 +1,6 @@
 import Rooms
 
-/// What calls about rooms take.
+/// Inputs of the room calls.
 enum RoomInputs {
     static let room = Input("roomId", .id, "The room's id.").required
     static let user = Input("userId", .id, "The user's id.").required
@@ -51,7 +51,7 @@ enum RoomInputs {
 }
 
 extension Kind<[String: Int64]> {
-    /// Settings of a room's policy, each in seconds (counts and words as they are).
+    /// Settings of a room's policy: durations in seconds, counts and words as they are.
     static var policy: Kind {
         let fields = RoomPolicy.fields.map { field in
             let kind: Kind<Int64> =
@@ -86,14 +86,14 @@ extension Kind<[String: Int64]> {
 }
 
 extension RoomPolicy.Field {
-    /// For the document.
+    /// The description in the OpenAPI document.
     var help: String {
         guard let setting = ConfigSetting.byPath["rooms.policy.\(self.name)"] else { return "" }
         return self.isDuration ? "\(setting.help) Seconds." : setting.help
     }
 }
 
-/// A time until which something is forbidden, as two inputs of which at most one may be given.
+/// Inputs of a ban: its end or its length, at most one of them, and its reason.
 enum Ban {
     static let until = Input(
         "forbiddenUntil", .instant, "Until when; at most 90 days from now. Without it and seconds: for 7 days.",
@@ -103,7 +103,7 @@ enum Ban {
 
     static let inputs = [Self.until.erased, Self.seconds.erased, Self.reason.erased]
 
-    /// Milliseconds since 1970.
+    /// The ban's end in milliseconds since 1970. Throws for both inputs, a past time, or one over 90 days away.
     static func end(_ call: APICall) throws(APIError) -> Int64 {
         let (now, seconds) = (call.nowMs, call[Self.seconds])
         guard let until = call[Self.until] else { return now + (seconds ?? StreamBan.defaultMs) }

@@ -102,7 +102,7 @@ extension APIRoute {
         },
     ]
 
-    /// A call that is one input to the room's rules.
+    /// A call that applies one ``RoomInput`` to the room.
     private static func room(
         _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [],
         answers shape: Shape<RoomAnswer> = RoomAnswer.shape, _ input: @escaping @Sendable (APICall) throws -> RoomInput

@@ -8,7 +8,7 @@ extension APIRoute {
     private static let id = Input("snapshotId", .recordingID, "The picture's id.").required
     private static let width = Input("width", .whole(16...3_840), "Pixels; the height follows. As wide as the stream without it.")
 
-    /// Pictures of what is live.
+    /// Pictures of live streams.
     static let snapshots: [APIRoute] = [
         APIRoute(
             raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app,

@@ -2,10 +2,10 @@ import Relay
 import Rooms
 import Synchronization
 
-/// The counters and what is there now, in Prometheus' text format 0.0.4.
+/// Counters and gauges in Prometheus' text format 0.0.4.
 struct Metrics {
     static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
-    /// Of ``Counters/Values/shape``: those that fall again.
+    /// Members of ``Counters/Values/shape`` that may also fall.
     private static let gauges: Set<String> = ["talkMixes", "memoryUsedBytes", "memoryLimitBytes", "memoryTrimLongestMs"]
 
     private(set) var text = ""
@@ -35,7 +35,7 @@ struct Metrics {
             self.head(name, help[member.name] ?? "", isGauge)
             switch member.value {
             case .object(let parts):
-                // Names of an enumeration: nothing that a label would have to escape.
+                // The names are cases of an enumeration: no label needs escaping.
                 for part in parts { self.line("\(name){reason=\"\(part.name)\"}", part.value) }
             default: self.line(name, member.value)
             }
@@ -68,14 +68,14 @@ struct Metrics {
         }
     }
 
-    /// "talkDroppedMs" is "talk_dropped_ms".
+    /// Turns "talkDroppedMs" into "talk_dropped_ms".
     private static func snake(_ name: String) -> String {
         name.reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : String($1) }
     }
 }
 
 extension ServerCore {
-    /// The counters, those of talk and the log filled in.
+    /// The counters, including those of talk, memory and the log.
     var countersNow: Counters.Values {
         var values = self.counters.current
         values.logLinesDropped = LogLoss.lines.load(ordering: .relaxed)

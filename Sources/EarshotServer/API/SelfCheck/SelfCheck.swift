@@ -1,14 +1,14 @@
 import Relay
 import Rooms
 
-/// Counters held against what they count: each with its verdict.
+/// Compares each counter with what it counts.
 struct SelfCheck: Sendable {
     struct Verdict: Sendable, Equatable {
         let name: String
         let help: String
-        /// Counted from the things themselves.
+        /// The number counted from the things themselves.
         let expected: Int64
-        /// What the counter says.
+        /// The counter's value.
         let actual: Int64
         var isOK: Bool { self.expected == self.actual }
     }
@@ -16,7 +16,8 @@ struct SelfCheck: Sendable {
     let verdicts: [Verdict]
     var isOK: Bool { self.verdicts.allSatisfy(\.isOK) }
 
-    /// Things move while they are counted: what differs is counted again a few times, and only what differs each time is wrong.
+    /// Counts again a few times while anything differs, since things move while they are counted.
+    /// A counter is wrong only if it differs each time.
     static func run(_ core: ServerCore) async throws -> SelfCheck {
         var check = try await Self.count(core)
         for _ in 0..<Self.repeats where !check.isOK {
@@ -37,7 +38,7 @@ struct SelfCheck: Sendable {
         let sessions = try await core.collect { $0.sessionSnapshots() }
         let streams = try await core.collect { $0.relay.streamSnapshots() }
         let rooms = try await core.rooms.counts()
-        // Voices and mixes are no room's pushes.
+        // Talk voices and mixes are not pushes of a room.
         let live = streams.filter { if case .live = $0.phase { !TalkPlace.isTalk(path: $0.path) } else { false } }
         let pushes = sessions.reduce(0) { $0 + $1.publishing.count { !TalkPlace.isTalk(path: $0) } }
         let closed = counters.closed.values.reduce(UInt64(0)) { $0 &+ $1 }

@@ -2,7 +2,7 @@ import HTTPTypes
 import Rooms
 
 extension APIRoute {
-    /// The server itself.
+    /// Calls about the server itself.
     static let server: [APIRoute] = [
         APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: Counters.Values.shape) {
             call in call.core.countersNow

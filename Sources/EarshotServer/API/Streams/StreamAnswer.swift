@@ -3,7 +3,7 @@ import NIOCore
 import Relay
 import Rooms
 
-/// A stream that somebody publishes or waits for, as lists show it.
+/// A stream with a publisher or viewers, as lists show it.
 struct StreamAnswer: Sendable {
     let snapshot: StreamSnapshot
     let path: StreamPath
@@ -29,7 +29,7 @@ struct StreamAnswer: Sendable {
 }
 
 extension ServerCore {
-    /// All streams by path, without their rooms.
+    /// All streams, sorted by path, without their rooms.
     func streamAnswers() async throws -> [StreamAnswer] {
         let streams = try await self.collect { $0.relay.streamSnapshots() }
         let sessions = try await self.collect { $0.sessionSnapshots() }
@@ -47,7 +47,7 @@ extension ServerCore {
         }
     }
 
-    /// One stream, without its room; nil when nobody uses it. Asks only the loops that the stream lives on.
+    /// One stream, without its room; nil when nobody uses it. Queries only the event loops that the stream lives on.
     func streamAnswer(_ path: StreamPath) async -> StreamAnswer? {
         guard let stream = self.registry.find(path.description) else { return nil }
         let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: ConnectedPublisher?)? = await withCheckedContinuation {
@@ -141,7 +141,7 @@ extension StreamAnswer {
         ])
 }
 
-/// A stream's standing by name, whether somebody uses it or not.
+/// A stream's state by name, whether somebody uses it or not.
 struct StreamStateAnswer: Sendable {
     enum State: String, Sendable, CaseIterable { case active, inactive, forbid }
 

@@ -1,7 +1,7 @@
 import RTMP
 import Rooms
 
-/// What calls about streams take.
+/// Inputs of the stream calls.
 enum StreamInputs {
     static let app = Input("app", .streamApp, "The app.").required
     static let name = Input("name", .streamName, "The stream's name under the app; a slash in it is written %2F.").required
@@ -19,16 +19,16 @@ enum StreamInputs {
 }
 
 extension Kind<String> {
-    /// What a connection may give as an app.
+    /// An app name that a connection may use.
     static var streamApp: Kind { .address("expected an app without slash, query and control characters", part: .app) }
-    /// What a connection may give as a stream's name.
+    /// A stream name that a connection may use.
     static var streamName: Kind { .address("expected a stream name without query, control characters and . or .. parts", part: .name) }
 
     private enum Part { case app, name }
 
     private static func address(_ rule: String, part: Part) -> Kind {
         let longest = RoomLimits.streamNameLength
-        // Room for so many characters of four bytes each: a connection may use fewer, and what it may not use is simply not there.
+        // Allows that many characters of four bytes each. A connection's limit may be lower; a longer name then simply finds no stream.
         var limits = Limits()
         limits.nameBytes = 4 * longest + 1
         return Kind(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {
@@ -42,7 +42,7 @@ extension Kind<String> {
             } catch {
                 throw BrokenRule("\(rule): \(error)")
             }
-            // Whatever was taken out or joined on the way would name another stream.
+            // Text that parsing has changed would name another stream.
             guard (part == .app ? address.app == text && address.name == "n" : address.name == text), address.query.isEmpty,
                 !text.contains("?")
             else { throw BrokenRule(rule) }

@@ -3,7 +3,7 @@ import Relay
 import Rooms
 
 extension APIRoute {
-    /// Streams: what is pushed now, what may not be, what was.
+    /// Streams: current, forbidden and past ones.
     static let streams: [APIRoute] = [
         APIRoute(
             .get, "/streams", "listStreams", .streams, .ops, "Streams that somebody publishes or plays, by app and name.",
@@ -90,7 +90,7 @@ extension APIRoute {
         },
     ]
 
-    /// A stream that somebody pushes, or may.
+    /// The path's stream. Throws for a talk mix: the server makes it, nobody pushes it.
     private static func pushed(_ call: APICall) throws -> StreamPath {
         let path = try call.streamPath()
         guard TalkPlace.isMix(path) else { return path }

@@ -1,7 +1,7 @@
 import Rooms
 import Talk
 
-/// A talk channel.
+/// A talk channel and its participants.
 struct TalkAnswer: Sendable {
     let room: RoomID
     let snapshot: TalkSnapshot
@@ -92,7 +92,7 @@ extension TalkRole {
     }
 }
 
-/// How a participant stands after a call about the floor.
+/// A participant's floor state after a floor call.
 struct FloorAnswer: Sendable {
     let user: String
     let state: String
@@ -116,7 +116,7 @@ struct FloorAnswer: Sendable {
         ])
 }
 
-/// Where a participant speaks and listens.
+/// The URLs with which a participant speaks and listens.
 struct TalkURLsAnswer: Sendable {
     let room: RoomID
     let user: String

@@ -2,10 +2,10 @@ import HTTPTypes
 import Rooms
 import Talk
 
-/// What calls about talk channels take.
+/// Inputs of the talk channel calls.
 private enum TalkInputs {
     enum Action: String, Sendable, CaseIterable { case request, release, revoke, handOver }
-    /// As tokens and calls name them.
+    /// Roles as tokens and calls name them.
     enum Role: String, Sendable, CaseIterable {
         case host, cohost, guest, listener
 
@@ -49,7 +49,7 @@ private enum TalkInputs {
 }
 
 extension APIRoute {
-    /// The talk channels of rooms.
+    /// Calls about the talk channels of rooms.
     static let talk: [APIRoute] = [
         APIRoute(
             .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "A room's talk channel: its rules, and who is in it.",
@@ -136,17 +136,17 @@ extension APIRoute {
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             let asked = call[TalkInputs.ban]
-            // Without a time, who is not there is a slip; with one, it is somebody who may come.
+            // Without a time, kicking an absent participant is a mistake; with one, it bans somebody who may come later.
             guard asked ?? 0 > 0 || channel.has(id) else { throw APIError.notFound("participant", id.rawValue, field: "userId") }
             let ban = asked ?? Kick.defaultMs
             guard ban > 0 else {
-                // Its connections alone: gone with the process, so that no answer has to outlive it.
+                // Only ends connections. They end with the process anyway, so the answer need not outlive it.
                 _ = channel.kick(id, by: call.actor)
                 return try await Self.answer(room.id, call)
             }
             let until = call.nowMs + ban
             return try await Self.change(id, room, call, keep) { setting in
-                // What somebody has said before is not shortened by what nobody has said now.
+                // The default length never shortens an earlier ban.
                 setting.bannedUntilMs = asked == nil ? max(setting.bannedUntilMs ?? 0, until) : until
             } then: {
                 _ = channel.kick(id, by: call.actor)
@@ -188,7 +188,7 @@ extension APIRoute {
         return TalkAnswer(room: id, snapshot: snapshot, nowMs: call.nowMs)
     }
 
-    /// Keeps what is set for a participant, and does it, in the order in which it is kept; `then` what else there is to do.
+    /// Stores a participant's setting and applies it to the channel in the order of storing. `then` runs after that.
     private static func change(
         _ id: ParticipantID, _ room: Room, _ call: APICall, _ keep: AnswerKeeper<TalkAnswer>,
         _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, then: @escaping @Sendable () -> Void = {}
@@ -206,7 +206,7 @@ extension APIRoute {
         }
         let before = try await Self.answer(room.id, call).snapshot
         return try await keep({ (change: TalkMemberChange) in
-            // In the transaction: the channel hears of it after the commit.
+            // Runs inside the transaction; the channel gets the change after the commit.
             TalkAnswer(room: room.id, snapshot: before.after(change, nowMs: nowMs), nowMs: nowMs)
         }) { try await carryOut($0) }
     }
@@ -231,7 +231,7 @@ extension APIRoute {
         }
     }
 
-    /// Of a room in which there can be talk.
+    /// The call's room and its talk channel. Throws when the room's state allows no talk.
     private static func channel(_ call: APICall) async throws -> (TalkChannel, Room) {
         let room = try await call.rooms.room(try call.value(RoomInputs.room))
         guard room.allowsTalk(always: call.core.config.talk.always) else {

@@ -15,13 +15,15 @@ import Musl
 import Darwin
 #endif
 
-/// The token that a new server makes for whoever runs it.
+/// The admin token that a new server makes for its operator.
 package enum FirstToken {
     package static let fileName = "admin-token"
 
-    /// Makes an admin token named "first" when no token is valid, and writes its secret to `admin-token` in the data directory, which only
-    /// the owner may read. An empty file, as a full disk or a slip leaves it, is no token either, and its secret is nowhere else: it gets
-    /// another. The file's path when there is one now. Throws when the store or the file cannot be written.
+    /// Makes an admin token named "first" when no token is valid, and writes its secret to `admin-token`.
+    ///
+    /// The file is in the data directory; only its owner may read it. A blank file, left by a full disk or a slip, also leads to a new
+    /// token, since its secret is nowhere else. Returns the file's path if it exists now. Throws when the store or the file cannot be
+    /// written.
     @discardableResult
     package static func ensure(_ registry: RoomRegistry, directory: String, log: Logger? = nil) async throws -> String? {
         let path = "\(directory)/\(Self.fileName)"
@@ -32,8 +34,8 @@ package enum FirstToken {
                 "The file of the first API token was empty: another token is made; revoke the one that was lost",
                 metadata: ["file": "\(path)"])
         }
-        // The file first: a server that is killed in between leaves a secret that opens nothing, and its next start makes another. The other
-        // way round it would leave a valid token that nobody knows.
+        // Writes the file first: a server killed in between leaves a secret that opens nothing, and its next start makes another. The
+        // reverse order would leave a valid token that nobody knows.
         let secret = RoomRegistry.randomTokenSecret()
         try Self.store(secret, at: path)
         do {
@@ -55,13 +57,13 @@ package enum FirstToken {
         return name
     }
 
-    /// Whether there is a file without a word in it.
+    /// Whether the file exists and holds nothing but whitespace and NUL.
     private static func isBlank(_ path: String) -> Bool {
         guard let bytes = FileManager.default.contents(atPath: path) else { return false }
         return bytes.allSatisfy { [0x20, 0x09, 0x0A, 0x0D, 0x00].contains($0) }
     }
 
-    /// Beside and moved, so that the file is whole or not there, and never readable by others.
+    /// Writes a temporary file and renames it: the file is whole or absent, and never readable by others.
     private static func store(_ secret: String, at path: String) throws(FirstTokenError) {
         let partial = path + ".new"
         unlink(partial)

@@ -2,7 +2,7 @@
 enum PNG {
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// `lines` are the picture's rows, each with its filter byte, eight pixels a byte.
+    /// Encodes a picture. `lines` are its rows, each with its filter byte first, eight pixels a byte.
     static func oneBitGrey(width: Int, height: Int, lines: [UInt8]) -> [UInt8] {
         // §4.1.1: bit depth 1, greyscale, deflate, no interlace.
         let header = self.bigEndian(UInt32(clamping: width)) + self.bigEndian(UInt32(clamping: height)) + [1, 0, 0, 0, 0]

@@ -1,6 +1,6 @@
 import Rooms
 
-/// Where a stream is played.
+/// A stream's play URLs, one per protocol.
 struct PlayURLs: Sendable {
     let rtmp: String
     let rtmps: String?
@@ -18,7 +18,7 @@ struct PlayURLs: Sendable {
         .field("mp4", .uri, "Fragmented MP4 without an end, for a page's MediaSource; with ws:// over a WebSocket.", \.mp4),
     ]
 
-    /// Without a signature: no secret, so fit for lists.
+    /// URLs without a signature: they hold no secret, so lists may show them.
     static func bare(_ path: StreamPath, _ urls: StreamURLs) throws -> PlayURLs {
         let play = try urls.play(path, nowMs: 0)
         return PlayURLs(rtmp: play.rtmp, rtmps: play.rtmps, flv: play.flv, hls: play.hls, mp4: play.mp4)
@@ -26,7 +26,7 @@ struct PlayURLs: Sendable {
 }
 
 extension APICall {
-    /// The maker of URLs, for whoever called.
+    /// The URL maker for this caller's host name. Throws 503 while the server starts.
     func urls() throws -> StreamURLs {
         guard let addresses = self.core.addresses else { throw APIError.unavailable("The server is starting.") }
         let address = PublicAddress(config: self.core.config, addresses: addresses, requestHost: self.host)

@@ -34,7 +34,7 @@ struct QRCode: Sendable, Equatable {
         return self.isDark[y * self.width + x]
     }
 
-    /// One path; each run of dark modules in a row is a box in it.
+    /// An SVG with one path; each run of dark modules in a row is a box in it.
     func svg(moduleSize: Int) -> String {
         var path = ""
         for row in 0..<self.fullWidth {

@@ -15,7 +15,7 @@ extension APIRoute {
     private static let size = Input("size", .whole(1...32), "Pixels per module.", fallback: 8)
     private static let signing = [Self.lifetime.erased, Self.scheme.erased, Self.user.erased]
 
-    /// URLs: where to push and play, made and signed here.
+    /// Push and play URLs, made and signed by the server.
     static let urls: [APIRoute] = [
         APIRoute(
             .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
@@ -52,7 +52,7 @@ extension APIRoute {
 
     private static func push(_ call: APICall) async throws -> PushURLAnswer {
         let room = try await call.rooms.room(try call.value(RoomInputs.room))
-        // A push to an expired room opens it again, and a ban ends: only here no push can ever follow.
+        // Only a closed room can never be pushed to again: a push reopens an expired one, and a ban ends.
         guard room.state != .closed else {
             let open = RoomState.allCases.filter { $0 != .closed }
             throw APIError(RegistryError.wrongState(room.id, state: room.state, action: "push-url", allowed: open))
@@ -66,12 +66,12 @@ extension APIRoute {
         return PushURLAnswer(room: room, slot: slot, path: path, push: push)
     }
 
-    /// The address that stands for slot 1 wherever the device's room is.
+    /// The device's path, which leads to slot 1 of the room that has the device.
     private static func devicePath(of room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> StreamPath {
         guard let device = room.deviceUid else { throw APIError(FieldError("by", "device", "the room has no deviceUid")) }
         guard slot.number == 1 else { throw APIError(FieldError("slot", "\(slot.number)", "a device pushes to slot 1")) }
         let path = StreamPath(app: slot.app, name: device)
-        // A stream of that name goes before the device.
+        // A stream of that name takes precedence over the device.
         if let other = try await call.rooms.room(ofStream: path), other.id != room.id {
             throw APIError(FieldError("by", "device", "\(path) is a stream of room \(other.id)"))
         }
@@ -89,7 +89,7 @@ extension APIRoute {
 struct PushURLAnswer: Sendable {
     let room: Room
     let slot: Room.Slot
-    /// What the URL names.
+    /// The path in the URL: the stream's or the device's.
     let path: StreamPath
     let push: StreamURLs.Push
 
