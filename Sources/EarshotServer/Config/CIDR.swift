@@ -1,10 +1,10 @@
 import Upstream
 package import NIOCore
 
-/// A block of IP addresses, `10.0.0.0/8` or `fd00::/8`: a plain value.
+/// A block of IP addresses, `10.0.0.0/8` or `fd00::/8`. A plain value.
 ///
-/// The families are apart: an IPv4 block holds IPv4 addresses and their IPv4-mapped IPv6 form (RFC 4291 §2.5.5.2, what a dual-stack
-/// listener reports for an IPv4 peer); an IPv6 block holds neither. So `::/0` alone lets no IPv4 peer in.
+/// The families are separate. An IPv4 block contains IPv4 addresses and their IPv4-mapped IPv6 form (RFC 4291 §2.5.5.2, which a
+/// dual-stack listener reports for an IPv4 peer); an IPv6 block contains neither. So `::/0` alone admits no IPv4 peer.
 package struct CIDR: Sendable, Hashable, CustomStringConvertible {
     /// 4 or 16 bytes, zero beyond the prefix.
     private let network: [UInt8]
@@ -23,7 +23,7 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
         self.prefix = prefix
     }
 
-    /// An address with `/prefix`, or a lone address. Bits beyond the prefix are refused: they are a slip more often than a wish.
+    /// Reads an address, with or without `/prefix`. Refuses bits beyond the prefix: they are more often a mistake than intended.
     package init(parsing text: String) throws(ValueProblem) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first.map(String.init), var bytes = IPText.v4(address) ?? IPText.v6(address) else {
@@ -50,27 +50,27 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
         self.init(network, prefix: prefix)
     }
 
-    /// One entry of a list: a network, or `any`, which stands for both families' whole range.
+    /// Reads one entry of a list: a network, or `any` for all addresses of both families.
     package static func parseList(_ text: String) throws(ValueProblem) -> [CIDR] {
         text == "any" ? any : [try CIDR(parsing: text)]
     }
 
-    /// `address` is 4 or 16 bytes in network order; any other length is in no block.
+    /// Whether the block contains `address`: 4 or 16 bytes in network order. False for any other length.
     package func contains(_ address: some Collection<UInt8>) -> Bool {
         var bytes = Array(address)
         if let mapped = Self.unmapped(bytes) { bytes = mapped }
         return bytes.count == network.count && Self.mask(bytes, prefix) == network
     }
 
-    /// False for a Unix-domain peer: it has no address.
+    /// Whether the block contains the peer's address. False for a Unix-domain peer, which has none.
     package func contains(_ address: SocketAddress) -> Bool { contains(address.ipBytes) }
 
     package var description: String { "\(IPText.text(network))/\(prefix)" }
 
-    /// Whether both are one address, mapped or not.
+    /// Whether both are the same address, IPv4-mapped or not.
     static func same(_ left: [UInt8], _ right: [UInt8]) -> Bool { (unmapped(left) ?? left) == (unmapped(right) ?? right) }
 
-    /// The 4 bytes within an IPv4-mapped IPv6 address.
+    /// The 4 bytes within an IPv4-mapped IPv6 address; nil for other addresses.
     private static func unmapped(_ bytes: [UInt8]) -> [UInt8]? {
         guard bytes.count == 16, bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF else { return nil }
         return Array(bytes[12...])
@@ -85,16 +85,16 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Sequence<CIDR> {
-    /// Whether any block holds the address (4 or 16 bytes, network order).
+    /// Whether any block contains the address (4 or 16 bytes, network order).
     package func contains(address: some Collection<UInt8>) -> Bool { contains { $0.contains(address) } }
-    /// Whether any block holds the peer's address.
+    /// Whether any block contains the peer's address.
     package func contains(address: SocketAddress) -> Bool { contains(address: address.ipBytes) }
 }
 
 extension SocketAddress {
     /// 4 or 16 bytes in network order; empty for a Unix-domain socket.
     package var ipBytes: [UInt8] {
-        // By offset, since `sin_addr`'s module is not one that may be imported: family and port (4 bytes), then IPv6's flow label (4).
+        // By offset, since the module of `sin_addr` may not be imported: family and port (4 bytes), then IPv6's flow label (4).
         switch self {
         case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
         case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }

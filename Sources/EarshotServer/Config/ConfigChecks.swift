@@ -1,6 +1,6 @@
-/// What no single value shows: settings that contradict each other, and files that are not what they should be.
+/// Checks across values: settings that contradict each other, and files with the wrong content.
 enum ConfigChecks {
-    /// A mistake at `path` that came of all of `paths`.
+    /// A mistake reported at `path` that depends on all of `paths`.
     struct Finding {
         var path: String
         var problem: String
@@ -12,7 +12,7 @@ enum ConfigChecks {
             + proxies(config.access)
     }
 
-    /// As the server refuses them when it starts.
+    /// Refuses the keys that the server would refuse when it starts.
     private static func keys(_ credentials: ServerConfig.Credentials) -> [Finding] {
         let keys = [
             ("credentials.key", credentials.key), ("credentials.backupKey", credentials.backupKey),
@@ -25,7 +25,7 @@ enum ConfigChecks {
         ]
     }
 
-    /// Who may name any address as its client's is everybody, this machine included.
+    /// Refuses a range that lets everybody, this machine included, name any address as the client's.
     private static func proxies(_ access: ServerConfig.Access) -> [Finding] {
         guard access.proxyProtocolFrom.contains(where: CIDR.any.contains) else { return [] }
         let path = "access.proxyProtocolFrom"
@@ -63,7 +63,7 @@ enum ConfigChecks {
         if rtmps.certificate == nil, rtmps.key != nil {
             findings.append(Finding(path: "rtmps.key", problem: "needs rtmps.certificate", paths: both))
         }
-        // RFC 7468 §5.1, §10; older keys have a word before PRIVATE. Whether the two belong together shows when TLS starts.
+        // RFC 7468 §5.1, §10; older keys have a word before PRIVATE. TLS checks at its start whether the two belong together.
         let files = [
             ("rtmps.certificate", rtmps.certificate, "-----BEGIN CERTIFICATE-----", "PEM certificate"),
             ("rtmps.key", rtmps.key, "PRIVATE KEY-----", "PEM private key"),

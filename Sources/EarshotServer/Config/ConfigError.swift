@@ -1,4 +1,4 @@
-/// Why one value was refused: text that ends the line `path: …`.
+/// The reason why one value was refused: text that completes the line `path: …`.
 package struct ValueProblem: Error, Equatable, CustomStringConvertible {
     package let description: String
     package init(_ description: String) { self.description = description }
@@ -8,7 +8,7 @@ package struct ValueProblem: Error, Equatable, CustomStringConvertible {
 package struct ConfigError: Error, Equatable, CustomStringConvertible {
     /// One mistake, and where it was written.
     package struct Mistake: Sendable, Equatable, CustomStringConvertible {
-        /// Dotted path of the setting; nil when the mistake is the whole file's.
+        /// Dotted path of the setting; nil when the mistake concerns the whole file.
         package var path: String?
         package var problem: String
         package var origin: ConfigOrigin?
@@ -30,7 +30,7 @@ package struct ConfigError: Error, Equatable, CustomStringConvertible {
     package var description: String { mistakes.map(\.description).joined(separator: "\n") }
 }
 
-/// Where a value came from.
+/// The source of a value.
 package enum ConfigOrigin: Sendable, Hashable, CustomStringConvertible {
     case defaults
     /// `line` counts from 1.

@@ -6,11 +6,11 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Small files read whole, with errors in the system's words. Blocks; for start and reload only.
+/// Reads small files whole; errors quote the system's text. Blocks; for start and reload only.
 enum ConfigFile {
     static let maxBytes = 1 << 20
 
-    /// The bytes at `path`. `regular` also refuses pipes and devices, which could block.
+    /// Reads the file at `path`. `regular` also refuses pipes and devices, which could block.
     static func read(_ path: String, regular: Bool = false) throws(ValueProblem) -> [UInt8] {
         var status = stat()
         guard stat(path, &status) == 0 else { throw problem(path) }

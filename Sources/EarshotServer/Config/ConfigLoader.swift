@@ -1,17 +1,18 @@
-/// A checked configuration and where each of its values came from: a plain value.
+/// A checked configuration and the origin of each value. A plain value.
 package struct LoadedConfig: Sendable {
     package let config: ServerConfig
-    /// By dotted path; what is absent is a default.
+    /// Origins by dotted path; a default has none.
     package let origins: [String: ConfigOrigin]
 
     package func origin(of path: String) -> ConfigOrigin { origins[path] ?? .defaults }
 }
 
 extension ServerConfig {
-    /// Reads and checks everything at once: the defaults, then the YAML file, then `EARSHOT_…` variables, then flags (by dotted path),
-    /// each overriding the one before. Reads the file and the certificates; blocks.
+    /// Loads the defaults, then the YAML file, `EARSHOT_…` variables and flags (by dotted path), and checks them.
     ///
-    /// - Throws: `ConfigError` with every mistake found. A value that a later source overrides must be right as well.
+    /// Each source overrides the one before. Reads the file and the certificates; blocks.
+    ///
+    /// - Throws: `ConfigError` with every mistake found. A value that a later source overrides must be valid as well.
     package static func load(file: String?, environment: [String: String], flags: [String: String]) throws(ConfigError) -> LoadedConfig {
         var loader = ConfigLoader()
         if let file { loader.read(file: file) }
@@ -25,7 +26,7 @@ private struct ConfigLoader {
     private var config = ServerConfig()
     private var origins: [String: ConfigOrigin] = [:]
     private var mistakes: [ConfigError.Mistake] = []
-    /// Paths with a mistake: nothing is concluded from the values that they keep.
+    /// Paths with a mistake: checks across values skip them.
     private var refused: Set<String> = []
 
     mutating func read(file: String) {
@@ -86,8 +87,8 @@ private struct ConfigLoader {
         if let path = mistake.path { refused.insert(path) }
     }
 
-    /// A slip is reported; a variable of someone else's is not. Kubernetes sets `EARSHOT_SERVICE_HOST`, `EARSHOT_PORT_1935_TCP` and
-    /// others for a service of that name, so not every unknown variable can be a mistake.
+    /// The problem of a misspelt variable; nil for foreign ones. Kubernetes sets `EARSHOT_SERVICE_HOST`, `EARSHOT_PORT_1935_TCP` and
+    /// others for a service of that name, so not every unknown variable is a mistake.
     private static func unknownVariable(_ name: String, _ value: String) -> String? {
         let isServiceLink =
             name.hasSuffix("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_TCP") || name.contains("_UDP")

@@ -30,14 +30,14 @@ extension LoadedConfig {
 
     private func indent(_ depth: Int) -> String { String(repeating: "  ", count: depth) }
 
-    /// A YAML scalar (YAML 1.2 §7.3.1): plain when nothing could mistake it, otherwise in double quotes.
+    /// A YAML scalar (YAML 1.2 §7.3.1): plain when unambiguous, otherwise in double quotes.
     private static func quoted(_ value: String) -> String {
         let plain = value.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) }
         if plain, !value.isEmpty, value.lowercased() != "null" { return value }
         return "\"" + escaped(value, alsoQuotes: true) + "\""
     }
 
-    /// For a comment: a file name may hold a line break.
+    /// Escapes text for a comment: a file name may hold a line break.
     private static func oneLine(_ text: String) -> String { escaped(text, alsoQuotes: false) }
 
     private static func escaped(_ text: String, alsoQuotes: Bool) -> String {

@@ -1,4 +1,4 @@
-/// How the settings of recordings are written.
+/// Values of the recording settings.
 extension ConfigValueKind<[String]> {
     /// Names of apps, or * for all.
     static var apps: Self {

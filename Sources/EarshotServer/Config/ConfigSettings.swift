@@ -8,16 +8,16 @@ package struct ConfigSetting: Sendable {
     package let path: String
     /// One line.
     package let help: String
-    /// The command-line flag that stands for it, if it has one of its own.
+    /// The setting's own command-line flag, if it has one.
     package let flag: String?
-    /// What is accepted, for a message: `a duration; expected e.g. 5s or 500ms`.
+    /// The accepted form, for messages: `a duration, e.g. 5s or 500ms`.
     let expected: String
     let isList: Bool
-    /// Never shown: neither by `config print` nor in a message.
+    /// Whether the value is hidden in `config print` and in messages.
     package let isSecret: Bool
-    /// Refuses by throwing `ValueProblem`, and changes nothing then.
+    /// Sets the value. Throws `ValueProblem` for one it refuses, and then changes nothing.
     let assign: @Sendable (_ values: [String], _ config: inout ServerConfig) throws(ValueProblem) -> Void
-    /// The value as `assign` takes it; nil when unset.
+    /// The value in the form that `assign` reads; nil when unset.
     let values: @Sendable (ServerConfig) -> [String]?
 
     /// `EARSHOT_` and the path in capitals, words apart: `EARSHOT_RELAY_GOP_CACHE_MAX_BYTES`.
@@ -29,7 +29,7 @@ package struct ConfigSetting: Sendable {
             }
     }
 
-    /// As flags are told of in messages.
+    /// The flag's name in messages.
     var flagName: String { flag ?? path }
 }
 
@@ -288,7 +288,7 @@ extension ConfigSetting {
     package static let byPath = Dictionary(uniqueKeysWithValues: all.map { ($0.path, $0) })
     static let byEnvironmentName = Dictionary(uniqueKeysWithValues: all.map { ($0.environmentName, $0) })
 
-    /// Dotted paths that hold settings: `relay`, `relay.grace`, …
+    /// Dotted paths that hold settings: `relay`, `relay.gopCache`, …
     static let sections: Set<String> = Set(
         all.flatMap { setting in
             let parts = setting.path.split(separator: ".")
@@ -309,7 +309,7 @@ extension ConfigSetting {
             values: { kind.write($0[keyPath: keyPath]) })
     }
 
-    /// One of the rooms' policy, by ``RoomPolicy/Field/name``.
+    /// A setting of the rooms' policy, by ``RoomPolicy/Field/name``.
     fileprivate static func policy(_ name: String, _ help: String) -> ConfigSetting {
         guard let field = RoomPolicy.fields.first(where: { $0.name == name }) else { preconditionFailure("no policy field \(name)") }
         let kind: ConfigValueKind<Int64> =

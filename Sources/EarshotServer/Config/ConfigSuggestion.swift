@@ -1,4 +1,4 @@
-/// What an unknown name was probably meant to be.
+/// Suggests the name that an unknown one was probably meant to be.
 enum ConfigSuggestion {
     /// The problem text for a dotted path that is neither a setting nor a section.
     static func unknown(path: String) -> String {
@@ -17,14 +17,14 @@ enum ConfigSuggestion {
         return siblings.isEmpty ? "unknown key" : "unknown key; \(place) \(siblings.map(last).joined(separator: ", "))"
     }
 
-    /// The candidate that differs least, if it differs by at most a third of its letters.
+    /// The closest candidate, if it differs by one letter or at most a third of its letters.
     static func nearest(_ word: String, _ candidates: [String]) -> String? {
         let best = candidates.map { ($0, distance(Array(word.lowercased().utf8), Array($0.lowercased().utf8))) }.min { $0.1 < $1.1 }
         guard let (candidate, distance) = best, distance <= max(1, candidate.utf8.count / 3) else { return nil }
         return candidate
     }
 
-    /// Levenshtein's edit distance; words too long to be a slip count as all different.
+    /// Levenshtein's edit distance; words over 128 bytes count as entirely different.
     private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         guard max(a.count, b.count) <= 128 else { return Int.max }
         var row = Array(0...b.count)

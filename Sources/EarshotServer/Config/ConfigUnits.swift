@@ -1,16 +1,16 @@
-/// How durations and sizes are written in a configuration: text to number and back, without loss.
+/// Converts durations and sizes between configuration text and numbers, without loss.
 enum ConfigUnits {
     private static let durationUnits: [(name: String, factor: Int64)] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)]
     private static let sizeUnits: [(name: String, factor: Int64)] = [
         ("gib", 1 << 30), ("mib", 1 << 20), ("kib", 1 << 10), ("gb", 1_000_000_000), ("mb", 1_000_000), ("kb", 1_000), ("b", 1), ("", 1),
     ]
 
-    /// Milliseconds of `30s`, `500ms`, `1.5m`, `12h` or a number of seconds.
+    /// Reads `30s`, `500ms`, `1.5m`, `12h` or a number of seconds as milliseconds.
     static func milliseconds(_ text: String) -> Int64? {
         scaled(text, durationUnits + [("", 1_000)])
     }
 
-    /// Bytes of `8MiB`, `64KiB`, `2MB` (decimal) or a number of bytes, in either case.
+    /// Reads `8MiB`, `64KiB`, `2MB` (decimal) or a number of bytes, in either case.
     static func bytes(_ text: String) -> Int? {
         scaled(text.lowercased(), sizeUnits).map(Int.init)
     }
@@ -28,7 +28,7 @@ enum ConfigUnits {
         return "\(bytes / unit.1)\(unit.0)"
     }
 
-    /// Nil unless the text is digits, perhaps with decimals, and a unit, and comes to a whole number that fits.
+    /// Returns nil unless the text is digits, perhaps with decimals, and a unit, and the result is a whole number that fits.
     private static func scaled(_ text: String, _ units: [(name: String, factor: Int64)]) -> Int64? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let suffix = text[digits.endIndex...].drop { $0 == " " }

@@ -1,7 +1,7 @@
 internal import Logging
 internal import Rooms
 
-/// How one kind of value is read from text and written back.
+/// Reads one kind of value from text and writes it back.
 struct ConfigValueKind<Value: Sendable>: Sendable {
     let expected: String
     var isList = false
@@ -10,7 +10,7 @@ struct ConfigValueKind<Value: Sendable>: Sendable {
 }
 
 extension ConfigValueKind {
-    /// A value of one word.
+    /// A value with a single text.
     init(
         _ expected: String, _ read: @escaping @Sendable (String) throws(ValueProblem) -> Value, write: @escaping @Sendable (Value) -> String
     ) {
@@ -50,7 +50,7 @@ extension ConfigValueKind<HostPort> {
 }
 
 extension ConfigValueKind<String> {
-    /// Beginning of a URL or a whole one, with one of these schemes. No user, no space.
+    /// A URL or the beginning of one, with one of these schemes. No user, no space.
     static func url(_ schemes: String...) -> Self { self.url(schemes) }
 
     fileprivate static func url(_ schemes: [String]) -> Self {
@@ -69,7 +69,7 @@ extension ConfigValueKind<String> {
         }
     }
 
-    /// Bytes of UTF-8. The value is in no message.
+    /// The length is in bytes of UTF-8. No message contains the value.
     static func secret(_ length: ClosedRange<Int>) -> Self {
         Self("\(length.lowerBound) to \(length.upperBound) bytes") { (text: String) throws(ValueProblem) in
             guard length.contains(text.utf8.count) else {
@@ -121,7 +121,7 @@ extension ConfigValueKind<String> {
 }
 
 extension ConfigValueKind<[String]> {
-    /// Origins by name (RFC 6454 §6.2). Not `*`: whoever holds a token would hand it to every page.
+    /// Origins by name (RFC 6454 §6.2). Refuses `*`: every page could then call the API with a user's token.
     static var origins: Self {
         Self(
             expected: "a list of origins such as https://example.com", isList: true,
@@ -179,7 +179,7 @@ extension ConfigValueKind<[String]> {
 }
 
 extension ConfigValueKind {
-    /// A value for each of some apps; `example` is one of the list's items.
+    /// Values by app; `example` is one of the list's items.
     static func byApp<One: Sendable>(_ one: ConfigValueKind<One>, example: String) -> Self where Value == [String: One] {
         Self(
             expected: "a list such as [\(example)]", isList: true,

@@ -1,6 +1,6 @@
 internal import Yams
 
-/// The configuration file as a list of settings found and mistakes made; values are not judged here.
+/// Reads the configuration file into settings and mistakes, without checking values.
 struct ConfigYAML {
     /// A setting's values as text, and its line (from 1).
     struct Entry {
@@ -13,7 +13,7 @@ struct ConfigYAML {
     private(set) var mistakes: [ConfigError.Mistake] = []
     private let file: String
 
-    /// `file` is the name that messages give.
+    /// `file` is the name in messages.
     init(_ text: String, file: String) {
         self.file = file
         do {
@@ -105,7 +105,7 @@ struct ConfigYAML {
         case .duplicatedKeysInMapping(let duplicates, let context):
             return at(context.mark.line, context.mark.column, "the same key twice: \(duplicates.joined(separator: ", "))", nil)
         case .reader(let problem, let offset, _, let yaml):
-            // The reader knows an offset in bytes only.
+            // The reader gives only an offset in bytes.
             let before = yaml.utf8.prefix(max(offset ?? 0, 0))
             let column = before.count - (before.lastIndex(of: 0x0A).map { before.distance(from: before.startIndex, to: $0) + 1 } ?? 0)
             return at(before.count { $0 == 0x0A } + 1, column + 1, problem, nil)
@@ -116,7 +116,7 @@ struct ConfigYAML {
 }
 
 extension ConfigSetting {
-    /// One word as the list it stands for: commas and spaces part the entries, and `none` has none.
+    /// Splits the text of a list at commas and spaces; `none` is an empty list.
     func split(_ text: String) -> [String] {
         guard isList else { return [text] }
         return text == "none" ? [] : text.split { $0 == "," || $0.isWhitespace }.map(String.init)

@@ -7,7 +7,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// An address to listen on or connect to, written `HOST:PORT` (IPv6 in brackets): a plain value.
+/// An address to listen on or connect to, written `HOST:PORT` (IPv6 in brackets). A plain value.
 package struct HostPort: Sendable, Hashable, CustomStringConvertible {
     /// A host name, or an IPv4 or IPv6 address without brackets.
     package var host: String
@@ -61,7 +61,7 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Whether both cannot be listened on by one process. The system may be asked for any number of free ports.
+    /// Whether one process cannot listen on both. Port 0 never clashes, since the system chooses a free one.
     package func clashes(with other: HostPort) -> Bool {
         guard port == other.port, port != 0 else { return false }
         let mine = Self.names(host)
@@ -78,7 +78,7 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
         return name == "localhost" ? [name, "\(IPText.v4("127.0.0.1") ?? [])", "\(IPText.v6("::1") ?? [])"] : [name]
     }
 
-    /// RFC 1123 §2.1 letters; what looks like a number must be a whole IPv4 address, since resolvers read `127.1` as they like.
+    /// Checks for RFC 1123 §2.1 letters. A name like a number must be a whole IPv4 address, since resolvers read `127.1` differently.
     private static func isHostName(_ text: Substring) -> Bool {
         guard (1...253).contains(text.utf8.count) else { return false }
         if text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }) { return IPText.v4(String(text)) != nil }
