@@ -9,25 +9,25 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A JWT (RFC 7519) that lets its holder push or play: HS256 with the server's `jwtKey`, nothing else.
+/// A JWT (RFC 7519) that lets its holder push or play. Only HS256 with the server's `jwtKey` is accepted.
 ///
 /// | claim | meaning |
 /// |---|---|
-/// | `exp` | required: seconds since 1970 from which it is no longer accepted |
-/// | `nbf` | seconds since 1970 before which it is not accepted |
+/// | `exp` | required: seconds since 1970 from which the token has expired |
+/// | `nbf` | seconds since 1970 before which the token is not valid |
 /// | `room` | opens the room's streams: `live/<room>`, `live/<room>-2` … `live/<room>-8` |
-/// | `stream` | opens this one, `app/name`. Of `room`, `stream` and `talk` one is required; each that is there must fit |
-/// | `talk` | opens this room's talk channel alone; `room` opens it too |
-/// | `sub` | the user: decides takeovers; with the form of a user id it is the member that kicks and presence are about |
+/// | `stream` | opens one stream, `app/name`. One of `room`, `stream` and `talk` is required; each one given must fit |
+/// | `talk` | opens only this room's talk channel; `room` opens it too |
+/// | `sub` | the user, for takeovers; if it has the form of a user id, kicks and presence refer to this member |
 /// | `act` | `"publish"`, `"play"` or a list of them |
 /// | `role` | instead of `act`: publisher, host, owner, anchor, device: both; viewer, audience, spectator: play |
 ///
-/// Without `act` and `role` a token lets its holder play, no more. In a talk channel guests and co-hosts may speak too. Whoever speaks there
-/// does so under the name `sub`, or by a token for that one `stream`.
+/// Without `act` and `role`, a token only allows playing. In a talk channel the roles guest and cohost may speak, too. Speaking there
+/// requires the participant's name in `sub`, or a token for that one `stream`.
 ///
-/// jwt-kit verifies inside an actor, and this is asked on an event loop, which must not wait. So the signature is swift-crypto's HMAC over the
-/// token's first two parts, and jwt-kit's serializer and parser, which are plain values, do the JSON. The order is a gain besides: no
-/// part of a token is decoded before its signature has been found right, whatever algorithm it names. Pure; any thread.
+/// jwt-kit verifies inside an actor, but checks run on an event loop, which must not wait. So swift-crypto's HMAC over the token's first
+/// two parts checks the signature, and jwt-kit's serializer and parser, which are plain values, handle the JSON. This also means that no
+/// part of a token is decoded before its signature is verified, whatever algorithm it names. Pure; any thread.
 struct AccessToken: JWTPayload, Equatable {
     var exp: ExpirationClaim
     var nbf: NotBeforeClaim?
@@ -60,7 +60,7 @@ struct AccessToken: JWTPayload, Equatable {
         }
     }
 
-    /// Bytes of a token's text: longer ones are not looked into.
+    /// Bytes of a token's text. Longer ones are refused unread.
     static let maxBytes = 4_096
     /// The end of the year 9999, in seconds since 1970.
     private static let lastSecond = 253_402_300_799.0
@@ -68,10 +68,10 @@ struct AccessToken: JWTPayload, Equatable {
         "publisher": ["publish", "play"], "host": ["publish", "play"], "owner": ["publish", "play"], "anchor": ["publish", "play"],
         "device": ["publish", "play"], "viewer": ["play"], "audience": ["play"], "spectator": ["play"],
     ]
-    /// Who may speak in a talk channel and not push a camera.
+    /// Roles that may speak in a talk channel, but not push a stream.
     private static let talkRoles: Set<String> = ["cohost", "guest"]
 
-    /// Seconds since 1970.
+    /// Times are in seconds since 1970.
     init(
         expires: Int64, notBefore: Int64? = nil, issued: Int64? = nil, sub: String? = nil, room: String? = nil, stream: String? = nil,
         talk: String? = nil, act: [String]? = nil, role: String? = nil
@@ -88,7 +88,7 @@ struct AccessToken: JWTPayload, Equatable {
         self.role = role
     }
 
-    /// jwt-kit asks for it when its own verification is used. Ours checks times against the clock that it is given.
+    /// Required by jwt-kit, for its own verification. ``init(verifying:keys:nowSeconds:)`` uses the given clock instead.
     func verify(using algorithm: some JWTAlgorithm) throws { try self.exp.verifyNotExpired() }
 
     // MARK: Signing
@@ -105,7 +105,7 @@ struct AccessToken: JWTPayload, Equatable {
         return signedPart + "." + Self.signature(of: signedPart, key: keys.jwtKey)
     }
 
-    /// RFC 7515 §5.1, base64url.
+    /// The signature in base64url (RFC 7515 §5.1).
     static func signature(of text: String, keyBytes: [UInt8]) -> String {
         let code = HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: keyBytes))
         return SecretText.base64URL(Array(code))
@@ -115,7 +115,7 @@ struct AccessToken: JWTPayload, Equatable {
 
     // MARK: Checking
 
-    /// The claims of a token that is good now. Throws why it is not accepted.
+    /// Reads the claims of a token that is valid now. Throws the refusal otherwise.
     init(verifying token: String, keys: KeyRing, nowSeconds: Int64) throws(AdmissionRefusal) {
         guard token.utf8.count <= Self.maxBytes else {
             throw Self.wrong("The token has \(token.utf8.count) bytes; expected \(Self.maxBytes) at most.")
@@ -125,20 +125,20 @@ struct AccessToken: JWTPayload, Equatable {
         guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty else {
             throw Self.wrong("The token is not a JWT; expected three parts with a dot between them.")
         }
-        // As text: base64 has several spellings of some bytes, and only one of them is the signature.
+        // Compares text: base64 has several spellings of some bytes, and only one of them is the signature.
         let expected = Self.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey)
         guard SecretText.isEqual(Array(parts[2].utf8), Array(expected.utf8)) else {
             throw Self.wrong("The token's signature is not right; expected HS256 with the server's key.")
         }
         do {
             let parsed = try DefaultJWTParser().parse(Array(token.utf8), as: Self.self)
-            // RFC 8725 §3.1; and RFC 7515 §4.1.11: what must be understood is not.
+            // RFC 8725 §3.1; and RFC 7515 §4.1.11: no critical extension is supported.
             guard parsed.header.alg == "HS256", parsed.header.fields["crit"] == nil else { throw JWTError.noKeyProvided }
             self = parsed.payload
         } catch {
             throw Self.wrong("The token's claims cannot be read; expected exp (a number), room or stream, and act or role.")
         }
-        // RFC 7519 §2: a NumericDate is a JSON number, which may be as large as 1e300. Such a time is a slip or a trick, and no end at all.
+        // RFC 7519 §2: a NumericDate is a JSON number, which may be as large as 1e300. Such a time, a slip or a trick, would never end.
         for (name, date) in [("exp", self.exp.value), ("nbf", self.nbf?.value), ("iat", self.iat?.value)] as [(String, Date?)] {
             guard let seconds = date?.timeIntervalSince1970 else { continue }
             guard seconds.isFinite, abs(seconds) <= Self.lastSecond else {

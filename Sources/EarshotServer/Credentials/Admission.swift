@@ -1,7 +1,7 @@
 package import NIOCore
 package import RTMP
 
-/// Who asks to publish or play, before anything is believed.
+/// A request to publish or play, before any check.
 package struct AdmissionRequest: Sendable {
     package enum Action: String, Sendable { case publish, play }
     package var action: Action
@@ -17,20 +17,20 @@ package struct AdmissionRequest: Sendable {
     }
 }
 
-/// Let in: who it is, as far as is known.
+/// The identity of an admitted client, as far as known.
 package struct AdmissionPass: Sendable, Equatable {
-    /// Decides takeovers: JWT subject, hook's id, signed stream name, or address. Never logged.
+    /// Decides takeovers: the hook's id or user, JWT subject, room or stream, signed stream, query, or address. Never logged.
     package var identity: String
-    /// Of two with one identity, one of lower rank does not take over: txTime for signed URLs, 0 otherwise.
+    /// A push never takes over one with the same identity and a higher rank: txTime for signed URLs, 0 otherwise.
     package var rank: Int64 = 0
-    /// User id, if a credential (or, for what is open anyway, the query) tells one.
+    /// The user id, if the credential names one, or the query of a client without a credential.
     package var user: String?
-    /// The room that the credential is for, nil when it names none. The stream's name fits; that the stream is this room's and not that of
-    /// a room named like another one's slot ("cam-2") is for whoever knows the rooms to check.
+    /// The credential's room; nil when it names none. The stream's name fits the room, but may belong to another room that is named like a
+    /// slot ("cam-2"): the room registry must check that.
     package var room: String?
-    /// As a token names it: who may speak before whom in a talk channel.
+    /// The token's role. Decides precedence in a talk channel.
     package var role: String?
-    /// By a credential, not by its address alone.
+    /// Whether a credential or hook admitted the client, not its address alone.
     package var isVerified: Bool
     /// The query without credentials.
     package var parameters: String
@@ -48,12 +48,12 @@ package struct AdmissionPass: Sendable, Equatable {
     }
 }
 
-/// Kept out, and why.
+/// The reason why a client is refused.
 package struct AdmissionRefusal: Error, Sendable, Equatable {
     package var reason: CloseReason
     /// For the client and the log: what was wrong and what is expected. No secret.
     package var message: String
-    /// When it may be tried again, where that is known.
+    /// Seconds until the client may try again, if known.
     package var retrySeconds: Int?
 
     package init(reason: CloseReason, message: String, retrySeconds: Int? = nil) {

@@ -3,12 +3,12 @@ internal import NIOCore
 internal import RTMP
 internal import Rooms
 
-/// Decides who may publish and play by credential, address and hook. Pure but for the hooks' requests; any thread.
+/// Admits publishers and viewers by credential, address and hook. Pure but for the throttle and the hooks' requests; any thread.
 ///
-/// A credential in the query is always checked, wherever it comes from: a wrong one is refused even from an address that needs none. Without
-/// one, the address must be in `access.publishFrom` or `access.playFrom`, or there must be a hook, which decides then. Whoever is let in so
-/// far is asked about at the hook, if there is one. A time that runs out later ends nothing: it is looked at here only. Addresses that show
-/// wrong credentials too often are held back: ``CredentialThrottle``.
+/// A credential in the query is always checked: a wrong one is refused even from an address that needs none. Without one, the address
+/// must be in `access.publishFrom` or `access.playFrom`, or a hook must decide. A hook, if set, has the last say on every request that
+/// passes. Expiry is checked here only: a credential that expires later ends nothing. ``CredentialThrottle`` slows down addresses that
+/// show wrong credentials too often.
 package struct AdmissionRules: Sendable {
     private let access: ServerConfig.Access
     private let keys: KeyRing
@@ -26,7 +26,7 @@ package struct AdmissionRules: Sendable {
         self.hooks = AuthorizationHooks(config: config.hooks, signingKey: keys.webhookKey, outbound: outbound, log: log)
     }
 
-    /// Address and credential. `nowSeconds` is the wall clock, since 1970.
+    /// Checks address and credential. `nowSeconds` is the wall clock, since 1970.
     package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> {
         do throws(AdmissionRefusal) {
             return .success(try self.pass(request, nowSeconds))
@@ -41,7 +41,7 @@ package struct AdmissionRules: Sendable {
         let parameters = SecretParameters.redact(address.query)
         let credential = try Credential(query)
         guard let credential else { return try self.openPass(request, query, parameters) }
-        // The whole query, which is shorter than its parts are long: a known one is known with what stands beside it.
+        // Digests the path and the whole query, not the credential alone: a known credential is known with its other parameters only.
         let digest = CredentialThrottle.digest("\(address.path)?\(address.query)")
         let source = Authentication.key(of: request.remote)
         if let wait = self.throttle.wait(source, digest) {
@@ -56,7 +56,7 @@ package struct AdmissionRules: Sendable {
             self.throttle.succeeded(digest)
             return pass
         } catch {
-            // One that was right until its time was over is no guess.
+            // An expired credential is no guess.
             if error.reason == .credentialWrong { self.throttle.failed(source) }
             throw error
         }
@@ -89,22 +89,21 @@ package struct AdmissionRules: Sendable {
         }
     }
 
-    /// Without a credential: the address, or the hook.
+    /// Admits a request without a credential, by its address or for the hook to decide.
     private func openPass(
         _ request: AdmissionRequest, _ query: QueryParameters, _ parameters: String
     ) throws(AdmissionRefusal) -> AdmissionPass {
         let remote = request.remote?.ipAddress ?? "an unknown address"
         let isOpen = request.remote.map { self.open(for: request.action).contains(address: $0) } ?? false
         guard isOpen || self.hasHook(request.action) else { throw self.missing(request.action, remote) }
-        // Without a query the address says who it is; with one, the same device may come back from another network.
+        // Without a query the address is the identity; with one, the same device may come back from another network.
         let identity = request.address.query.isEmpty ? "address \(remote)" : "query \(request.address.query)"
         return AdmissionPass(
             identity: identity, user: (query.all("user") + query.all("uid")).first { RoomID.isID($0) }, isVerified: false,
             parameters: parameters)
     }
 
-    /// Whether the request shows a credential, ours or, where a hook is asked, one of the hook's: then it is not by its address alone that it
-    /// is let in.
+    /// Whether the query has a credential, this server's or possibly the hook's, so that not the address alone admits the request.
     package func showsCredential(_ query: String, _ action: AdmissionRequest.Action) -> Bool {
         CredentialParameters.own(of: query, beside: "").hasCredential || (self.hasHook(action) && !query.isEmpty)
     }
@@ -128,21 +127,21 @@ package struct AdmissionRules: Sendable {
     /// Whether `ask` must be called too.
     package func hasHook(_ action: AdmissionRequest.Action) -> Bool { self.hooks.url(action) != nil }
 
-    /// The authorisation hook's word, at most `hooks.timeout` later: ``AuthorizationHooks`` says what counts as one. Not for an event loop's
-    /// own thread; await it in a task.
+    /// Asks the authorisation hook; takes at most `hooks.timeout`. ``AuthorizationHooks`` defines its answers. Not for an event loop's own
+    /// thread; await it in a task.
     package func ask(_ request: AdmissionRequest, pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
         await self.hooks.ask(request, pass)
     }
 
-    /// Tells the hooks on_unpublish / on_stop, without waiting for them.
+    /// Sends on_unpublish or on_stop to the hooks, without waiting.
     package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) {
         self.hooks.tellEnded(request, pass, reason)
     }
 
-    /// Waits until the hooks have been told of every end so far, `limit` at most.
+    /// Waits until all notices so far are sent, `limit` at most.
     package func finishNotices(within limit: Duration) async { await self.hooks.finishNotices(within: limit) }
 
-    /// Notices to hooks that found the queue full, and those that did not arrive.
+    /// Notices to hooks dropped because the queue was full, and those that failed to arrive.
     package var lostNotices: (dropped: Int, failed: Int) { self.hooks.lost }
 }
 
@@ -151,7 +150,7 @@ private enum Credential {
     case txSecret(String, time: String?)
     case token(String)
 
-    /// Nil without one. Throws when it is not clear which one is meant: a guess could be wrong in either direction.
+    /// Returns nil without a credential. Throws when there are several: a guess could be wrong in either direction.
     init?(_ query: QueryParameters) throws(AdmissionRefusal) {
         let secrets = query.all("txSecret")
         let times = query.all("txTime")
@@ -166,7 +165,7 @@ private enum Credential {
         } else if let token = tokens.first {
             self = .token(token)
         } else if !times.isEmpty {
-            // Half a signed URL is a mistake to tell of, not one to overlook.
+            // Reports half a signed URL as a mistake instead of ignoring it.
             throw AdmissionRefusal(
                 reason: .credentialMissing, message: "The URL has txTime without txSecret; expected both, as txSecret=…&txTime=…")
         } else {

@@ -10,28 +10,28 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Asks another server who may publish and play, and tells it when they end: HTTP POST with JSON, as in SRS's http_hooks. Any thread.
+/// Asks another server whether to admit publishers and players, and notifies it when they end. Any thread.
 ///
-/// Asked:
+/// Both are HTTP POSTs with JSON, as in SRS's http_hooks. A question:
 /// ```
 /// {"action":"on_publish","app":"live","stream":"cam1","param":"?a=1","ip":"192.0.2.7","session":"42","client_id":"42",
 ///  "user":"alice","room":"cam1","verified":true,"time":"2026-11-21T10:00:00Z"}
 /// ```
-/// signed as ``OutboundSignature`` says. `param` is the query without this server's own credentials, which have been checked by then; what
-/// else the application put there is its own and is passed on whole.
+/// It is signed as ``OutboundSignature`` describes. `param` is the query without this server's own credentials, which are already checked;
+/// the application's other parameters are passed on whole.
 ///
-/// HTTP 200 with `{"code":0}` or a bare `0` allows; `"id"` beside it says who it is for takeovers, `"user"` which user. Another code, or an
-/// HTTP status of 4xx, denies, with the hook's `"message"`. No answer in time, no connection, HTTP 3xx or 5xx and anything that is not in
-/// this form denies too: both publish and play fail closed, since a hook that is set is there to keep people out.
+/// HTTP 200 with `{"code":0}` or a bare `0` allows; `"id"` beside it is the identity for takeovers, `"user"` the user. Another code, or
+/// HTTP 4xx, denies with the hook's `"message"`. No answer in time, no connection, HTTP 3xx or 5xx and any other form deny, too: both
+/// publish and play fail closed, since a hook is set to keep people out.
 ///
-/// on_unpublish and on_stop are told once, without waiting and in no order with what is asked: `session` says which connection it was. At
-/// most ``maxNotices`` wait; more are dropped and counted.
+/// on_unpublish and on_stop are sent once, without waiting and in no order with questions; `session` names the connection. At most
+/// ``maxNotices`` are queued; more are dropped and counted.
 final class AuthorizationHooks: Sendable {
     typealias Action = AdmissionRequest.Action
 
-    /// Questions of one kind that are open at a time. Their connections are fewer: see ``OutboundClient``.
+    /// Most open questions of one kind. They share fewer connections: see ``OutboundClient``.
     static let maxOpenQuestions = 4_096
-    /// Notices that wait for their turn.
+    /// Most notices in the queue.
     static let maxNotices = 1_000
     private static let noticesAtATime = 8
 
@@ -65,7 +65,7 @@ final class AuthorizationHooks: Sendable {
         self.log = log
     }
 
-    /// Notices that found the queue full, and those that did not arrive.
+    /// Notices dropped because the queue was full, and those that failed to arrive.
     var lost: (dropped: Int, failed: Int) { self.state.withLock { ($0.dropped, $0.failed) } }
 
     func url(_ action: Action) -> String? {
@@ -75,7 +75,7 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Questions
 
     func ask(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
         guard let url = self.url(request.action) else { return .success(pass) }
@@ -110,7 +110,7 @@ final class AuthorizationHooks: Sendable {
         AdmissionRefusal(reason: .hookUnavailable, message: message)
     }
 
-    // MARK: Telling
+    // MARK: Notices
 
     func tellEnded(_ request: AdmissionRequest, _ pass: AdmissionPass, _ reason: CloseReason) {
         let (action, url) =
@@ -140,7 +140,7 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
-    /// This one, then whatever waits.
+    /// Sends this notice, then those in the queue until it is empty.
     private func send(from first: Notice) async {
         var next: Notice? = first
         while let notice = next {
@@ -161,7 +161,7 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
-    /// Waits until every notice is told, `limit` at most: for a server's end, when all its connections have just gone.
+    /// Waits until all notices are sent, `limit` at most. For a server's end, when all its connections have just ended.
     func finishNotices(within limit: Duration) async {
         let end = ContinuousClock.now + limit
         while self.state.withLock({ $0.senders > 0 }), ContinuousClock.now < end {
@@ -173,7 +173,7 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
-    // MARK: Both
+    // MARK: Requests
 
     private func post(_ url: String, _ question: HookQuestion, lane: String) async -> Result<OutboundAnswer, OutboundError> {
         let encoder = JSONEncoder()
@@ -198,7 +198,7 @@ final class AuthorizationHooks: Sendable {
     }
 }
 
-/// What a hook is sent.
+/// The body of a hook's question or notice.
 private struct HookQuestion: Encodable {
     let action: String
     let app: String
@@ -210,7 +210,7 @@ private struct HookQuestion: Encodable {
     let user: String?
     let room: String?
     let verified: Bool
-    /// Why it ended; in notices only.
+    /// Why the publish or play ended; in notices only.
     let reason: String?
     let time: String
 
@@ -231,7 +231,7 @@ private struct HookQuestion: Encodable {
     }
 }
 
-/// What a hook said, in either form.
+/// A hook's answer, in either form.
 private struct HookAnswer {
     struct Problem: Error, CustomStringConvertible {
         let description: String
@@ -246,7 +246,7 @@ private struct HookAnswer {
 
     private let body: Body
 
-    /// Throws when it is in neither.
+    /// Throws when the answer has neither form.
     init(_ answer: OutboundAnswer) throws(Problem) {
         if (400..<500).contains(answer.status) {
             self.body = Body(code: answer.status, message: Self.decode(answer.body)?.message)
@@ -256,7 +256,7 @@ private struct HookAnswer {
         if let body = Self.decode(answer.body) {
             self.body = body
         } else if let text = String(validating: answer.body, as: UTF8.self), let code = Int(text.filter { !$0.isWhitespace }) {
-            // SRS takes a bare number as well.
+            // SRS accepts a bare number as well.
             self.body = Body(code: code)
         } else {
             throw Problem(description: "its answer has \(answer.body.count) bytes and is neither {\"code\":…} nor a number")
@@ -269,7 +269,7 @@ private struct HookAnswer {
         }
     }
 
-    /// Nil when it is not of that form; what is wrong with it is of no use to a client.
+    /// Returns nil for another form. The decoder's error would be of no use to a client.
     private static func decode(_ bytes: [UInt8]) -> Body? {
         do {
             return try JSONDecoder().decode(Body.self, from: Data(bytes))
@@ -285,7 +285,7 @@ private struct HookAnswer {
                 AdmissionRefusal(reason: .hookDenied, message: "The authorisation hook said no\(said.isEmpty ? "." : ": \(said)")"))
         }
         var pass = pass
-        // The hook answers for them from here on.
+        // The hook vouches for the client from here on.
         pass.isVerified = true
         if let id = self.body.id {
             pass.identity = "hook \(id)"
@@ -293,14 +293,14 @@ private struct HookAnswer {
         }
         if let user = self.body.user {
             pass.user = user
-            // As a token's subject would: the same user on another connection is the same publisher.
+            // As with a token's subject: the same user on another connection is the same publisher.
             if self.body.id == nil { pass.identity = "user \(user)" }
             pass.rank = 0
         }
         return .success(pass)
     }
 
-    /// One line of at most 200 characters, for a client's notice and the log.
+    /// Reduces text to one line of at most 200 characters, for a client's notice and the log.
     private static func plain(_ text: String) -> String {
         let words = text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {

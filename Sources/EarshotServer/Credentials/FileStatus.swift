@@ -5,12 +5,12 @@ internal import Musl
 #else
 internal import Darwin
 #endif
-// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `stat`.
+// If the compiler has read Foundation before this file, it attributes `stat` to CoreFoundation instead of the C library.
 #if canImport(CoreFoundation)
 internal import CoreFoundation
 #endif
 
-/// What an open file is.
+/// The kind, permissions and size of an open file.
 struct FileStatus {
     let isRegular: Bool
     /// Permissions: the lowest nine bits of the mode.
@@ -18,7 +18,7 @@ struct FileStatus {
     /// Bytes.
     let size: Int64
 
-    /// Nil when the descriptor cannot be asked.
+    /// Returns nil when `fstat` fails.
     init?(descriptor: Int32) {
         var info = stat()
         guard fstat(descriptor, &info) == 0 else { return nil }

@@ -4,14 +4,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// `keys.json` in the data directory: the keys that the server made for itself. All calls block; for start-up.
+/// `keys.json` in the data directory, with the keys that the server made. All calls block; for start-up.
 struct KeyFile {
     static let fileName = "keys.json"
     private let file: SecretFile
     private let directory: String
     private var path: String { self.file.path }
 
-    /// What the file holds. Keys that a later version adds are absent from an older file.
+    /// The file's contents. An older file lacks keys that later versions added.
     struct Contents: Codable {
         var version: Int?
         var key: String?
@@ -19,7 +19,7 @@ struct KeyFile {
         var webhookKey: String?
     }
 
-    /// Contents and where they came from, for messages.
+    /// The contents, and the file's path for messages.
     struct Stored {
         let contents: Contents
         let path: String
@@ -44,7 +44,7 @@ struct KeyFile {
         self.file = SecretFile(Self.fileName, in: directory, advice: Self.advice)
     }
 
-    /// The file's keys; makes the file first when there is none. Of several servers that start at once on one directory, one makes it.
+    /// Reads the file's keys, making the file if needed. If several servers start at once on one directory, one of them makes it.
     func readOrMake() throws -> Stored {
         if let stored = try self.read() { return stored }
         try DataDirectory.prepare(self.directory)
@@ -59,7 +59,7 @@ struct KeyFile {
         do {
             return Stored(contents: try JSONDecoder().decode(Contents.self, from: Data(bytes)), path: self.path)
         } catch {
-            // The decoder's own words could quote a key.
+            // The decoder's own message could quote a key.
             throw KeyFileError("\(self.path) does not hold keys as JSON; \(Self.advice)")
         }
     }
@@ -72,7 +72,7 @@ struct KeyFile {
     }
 }
 
-/// Why the server has no keys: names the file and what to do. Holds no key.
+/// The reason why the server has no keys. Names the file and what to do; holds no key.
 package struct KeyFileError: Error, Equatable, CustomStringConvertible {
     package let description: String
     init(_ description: String) { self.description = description }

@@ -6,7 +6,7 @@ internal import Crypto
 package struct KeyRing: Sendable, Equatable {
     /// Signs and checks `txSecret`.
     package var key: String
-    /// Checks `txSecret` too, while keys are being changed.
+    /// A second key that checks `txSecret`, for changing keys.
     package var backupKey: String?
     /// Signs and checks `txSecret` of URLs for playing; nil: derived from `key`.
     package var ownPlayKey: String?
@@ -23,13 +23,13 @@ package struct KeyRing: Sendable, Equatable {
         self.webhookKey = webhookKey
     }
 
-    /// Signs URLs for playing. Not the key of pushes: who may watch may not take the camera's place.
+    /// Signs URLs for playing. Differs from the key of pushes, so that a play URL never allows a push.
     var playKey: String { self.ownPlayKey ?? Self.playKey(from: self.key) }
 
-    /// What may have signed a URL for publishing.
+    /// Keys accepted for URLs for publishing.
     var publishKeys: [String] { [self.key] + (self.backupKey.map { [$0] } ?? []) }
 
-    /// What may have signed a URL for playing: the keys for it, and those for publishing, which is more.
+    /// Keys accepted for URLs for playing. Includes those for publishing, which allow more.
     var playKeys: [String] {
         let derived = self.ownPlayKey == nil ? self.publishKeys.map(Self.playKey) : []
         return (self.ownPlayKey.map { [$0] } ?? derived) + self.publishKeys
@@ -39,18 +39,18 @@ package struct KeyRing: Sendable, Equatable {
         SecretText.hex(HMAC<SHA256>.authenticationCode(for: Array("earshot play".utf8), using: SymmetricKey(data: Array(key.utf8))))
     }
 
-    /// Bytes. RFC 7518 §3.2: an HS256 key is as long as the hash at least.
+    /// Bytes. An HS256 key is at least as long as the hash (RFC 7518 §3.2).
     package static let leastJWTKeyBytes = 32
-    /// Bytes, of the others: what the configuration asks for as well.
+    /// Bytes of the other keys; the configuration requires the same.
     static let leastKeyBytes = 8
 
-    /// Reads `keys.json` in the data directory (made with mode 0600 when missing) for what the configuration does not set. Blocks.
+    /// Reads keys that the configuration does not set from `keys.json` in the data directory. Blocks.
     ///
-    /// Throws ``KeyFileError``, which names the file and what to do.
+    /// Makes the file with mode 0600 when it is missing. Throws ``KeyFileError``, which names the file and what to do.
     package static func load(config: ServerConfig) throws -> KeyRing {
         let set = config.credentials
         if let key = set.key, let jwtKey = set.jwtKey, let webhookKey = config.webhooks.key {
-            // Nothing is missing: no file is made, so that a read-only data directory does no harm here.
+            // No key is missing, so no file is made: a read-only data directory does no harm here.
             return try KeyRing(key: key, backupKey: set.backupKey, playKey: set.playKey, jwtKey: jwtKey, webhookKey: webhookKey).checked()
         }
         let file = KeyFile(directory: config.data.directory)
@@ -63,7 +63,7 @@ package struct KeyRing: Sendable, Equatable {
         ).checked()
     }
 
-    /// For configurations that did not come through the file's own checks.
+    /// Checks the keys again, for configurations that were not loaded and checked from a file.
     private func checked() throws(KeyFileError) -> KeyRing {
         let keys: [(String, String?, Int)] = [
             ("credentials.key", self.key, Self.leastKeyBytes), ("credentials.backupKey", self.backupKey, Self.leastKeyBytes),
@@ -73,14 +73,14 @@ package struct KeyRing: Sendable, Equatable {
         for case (let name, let key?, let least) in keys where key.utf8.count < least {
             throw KeyFileError("the setting \(name) has \(key.utf8.count) bytes; expected \(least) at least")
         }
-        // txSecret is hash(key + name + time): with the keys "k" and "k1", what "k" signed for "1x" would be good as "k1"'s for "x".
+        // txSecret is hash(key + name + time): with the keys "k" and "k1", a signature by "k" for "1x" is also one by "k1" for "x".
         if let (name, other) = Self.beginningAlike(keys.prefix(3).map { ($0.0, $0.1) }) {
             throw KeyFileError("the key of \(name) begins with that of \(other); expected keys that have nothing in common")
         }
         return self
     }
 
-    /// The first key that begins with another one, and that one, by name.
+    /// The names of the first key that begins with another one, and of that one.
     static func beginningAlike(_ keys: [(name: String, key: String?)]) -> (String, String)? {
         for case (let name, let key?) in keys {
             for case (let other, let start?) in keys where key != start && key.utf8.starts(with: start.utf8) { return (name, other) }
@@ -92,6 +92,6 @@ package struct KeyRing: Sendable, Equatable {
 extension KeyRing: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "KeyRing(\(self.backupKey == nil ? "" : "with a backup key, ")keys not shown)" }
     package var debugDescription: String { self.description }
-    /// `dump` and test failures look here.
+    /// Read by `dump` and test failures.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

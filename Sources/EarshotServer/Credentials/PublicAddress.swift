@@ -1,6 +1,6 @@
 import Upstream
 
-/// How others reach this server: the beginnings of the URLs that it hands out. A plain value.
+/// Prefixes of the URLs that the server hands out. A plain value.
 package struct PublicAddress: Sendable, Equatable {
     /// "rtmp://live.example.com", without a slash at its end.
     package let rtmp: String
@@ -8,12 +8,14 @@ package struct PublicAddress: Sendable, Equatable {
     package let rtmps: String?
     package let http: String
 
-    /// As `urls.*` says; where it is silent, from the listener's address and real port. A listener on every address (`0.0.0.0`) has none of
-    /// its own: then `requestHost`, the Host header of the call, tells by which name the caller reaches this machine.
+    /// Uses the settings `urls.*`, or else the listener's address and real port.
+    ///
+    /// A listener on every address (`0.0.0.0`) has no address of its own. It uses `requestHost`, the Host header of the call: the name by
+    /// which the caller reaches this machine.
     package init(config: ServerConfig, addresses: Server.Addresses, requestHost: String?) {
         let caller = requestHost.flatMap(Self.host)
         self.rtmp = Self.trimmed(config.urls.rtmp) ?? Self.base("rtmp", addresses.rtmp, usual: 1935, caller)
-        // Players take 443 for a URL without a port.
+        // Players assume port 443 for a URL without one.
         self.rtmps = Self.trimmed(config.urls.rtmps) ?? addresses.rtmps.map { Self.base("rtmps", $0, usual: 443, caller) }
         self.http = Self.trimmed(config.urls.http) ?? Self.base("http", addresses.http, usual: 80, caller)
     }
@@ -31,7 +33,7 @@ package struct PublicAddress: Sendable, Equatable {
         return "\(scheme)://\(listener.port == usual ? String(address.dropLast("\(listener.port)".utf8.count + 1)) : address)"
     }
 
-    /// The Host header is the caller's own word: only a plain host name or address is taken over, without its port.
+    /// The host in a Host header, without its port. Nil unless it is a plain host name or address: the header is untrusted.
     static func host(_ header: String) -> String? {
         guard header.utf8.count <= 300 else { return nil }
         for text in [header, "\(header):0"] {

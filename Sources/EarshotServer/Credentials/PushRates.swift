@@ -1,12 +1,12 @@
 internal import NIOCore
 internal import Synchronization
 
-/// How often pushes may begin, and make rooms: by address, and by credential where there is one. Any thread.
+/// Limits how often pushes begin and make rooms, by address and by credential if any. Any thread.
 ///
-/// Each push leaves something in the store, and each room more: without this one credential fills the disk. Two hundred devices behind one
-/// address that come back together, and one that comes back each second, stay below it.
+/// Each push leaves something in the store, and each room more: unlimited, one credential could fill the disk. Two hundred devices behind
+/// one address that reconnect together stay below the limits, and so does one that reconnects each second.
 final class PushRates: Sendable {
-    /// Takes at once, as a multiple of what there is in a second.
+    /// The burst, as a multiple of the rate per second.
     private static let attemptBurst = 10
     private static let roomBurst = 20
 
@@ -28,7 +28,7 @@ final class PushRates: Sendable {
 
     static var nowNs: UInt64 { NIODeadline.now().uptimeNanoseconds }
 
-    /// Counts an attempt. Nil when it may go on.
+    /// Counts an attempt. Returns nil when it is allowed.
     func refusal(of request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> AdmissionRefusal? {
         let (address, credential) = Self.keys(request, pass)
         guard let wait = self.state.withLock({ $0.attempts.take(address, credential, nowNs: nowNs) }) else { return nil }
@@ -41,22 +41,21 @@ final class PushRates: Sendable {
             retrySeconds: seconds)
     }
 
-    /// Counts a room that is to be made. Nil when it may be, otherwise after how many seconds.
+    /// Counts a new room. Returns nil when it is allowed, otherwise the seconds until it is.
     func takeRoom(_ request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> Double? {
         let (address, credential) = Self.keys(request, pass)
         return self.state.withLock { $0.rooms.take(address, credential, nowNs: nowNs) }
     }
 
-    /// Who needs no credential could have another name each time.
+    /// The keys of the limits. Without a checked credential only the address counts: a client could change its identity each time.
     private static func keys(_ request: AdmissionRequest, _ pass: AdmissionPass) -> (String, String?) {
         (Authentication.key(of: request.remote), pass.isVerified ? pass.identity : nil)
     }
 }
 
-/// Token buckets by address and by credential, as many as are in use. A value; `nowNs` is monotonic.
+/// Token buckets in use, by address and by credential. A value; `nowNs` is monotonic.
 ///
-/// In two generations of a bounded size: a bucket that is not asked for while a whole generation fills is full again, as far as anybody can
-/// still tell.
+/// Buckets are in two generations of a bounded size. One that is unused while a whole generation fills is dropped, and starts full again.
 struct RateTable {
     private enum Key: Hashable {
         case address(String)
@@ -70,7 +69,7 @@ struct RateTable {
     private let burst: Int
     private let most: Int
 
-    /// Per second. `most`: buckets of a generation.
+    /// Rates are per second. `most` limits the buckets of a generation.
     init(_ addressRate: Int, _ credentialRate: Int, burst: Int, most: Int = 10_000) {
         self.addressRate = addressRate
         self.credentialRate = credentialRate
@@ -80,7 +79,7 @@ struct RateTable {
 
     var count: Int { self.buckets.count + self.older.count }
 
-    /// Takes one of each, if both have one; nil then, otherwise the seconds until both do.
+    /// Takes a token from both buckets and returns nil; if one is empty, takes none and returns the seconds until neither is.
     mutating func take(_ address: String, _ credential: String?, nowNs: UInt64) -> Double? {
         let keys = [(Key.address(address), self.addressRate)] + (credential.map { [(Key.credential($0), self.credentialRate)] } ?? [])
         var found = keys.map { key, rate in

@@ -1,6 +1,7 @@
-/// A URL's query, taken apart: `a=1&b=2`, names and values percent-decoded. A plain value; never throws, whatever it is given.
+/// A URL's query in parts: `a=1&b=2`, with names and values percent-decoded. A plain value; accepts any text.
 ///
-/// A `+` stays one: these are URLs, not forms. What does not decode to UTF-8 is kept as it came, so that no credential fits it by accident.
+/// A `+` stays a `+`: these are URLs, not forms. Text that does not decode to UTF-8 stays as sent, so that no credential fits it by
+/// accident.
 struct QueryParameters {
     struct Pair: Equatable {
         /// As sent.
@@ -23,12 +24,12 @@ struct QueryParameters {
         }
     }
 
-    /// Every value of this name; empty text for a name without "=".
+    /// All values of this name; empty text for a name without "=".
     func all(_ name: String) -> [String] {
         self.pairs.filter { $0.name == name }.map { $0.value ?? "" }
     }
 
-    /// The query as sent, each value that `isSecret` points at replaced by `***`.
+    /// The query as sent, with `***` for each value that `isSecret` selects.
     func redacted(where isSecret: (Pair) -> Bool) -> String {
         self.pairs.map { pair in
             guard isSecret(pair) else { return String(pair.raw) }
@@ -36,7 +37,7 @@ struct QueryParameters {
         }.joined(separator: "&")
     }
 
-    /// RFC 3986 §2.1.
+    /// Decodes RFC 3986 §2.1; leaves malformed encoding as it is.
     static func decode(_ text: Substring) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         var bytes: [UInt8] = []
@@ -64,12 +65,11 @@ struct QueryParameters {
     }
 }
 
-/// Which parameters of a query are credentials of ours.
+/// The query parameters that are this server's credentials.
 enum CredentialParameters {
     private static let names: Set<String> = ["txSecret", "txTime", "token", "jwt"]
 
-    /// What a query has beside the credential of another one, which is taken out as often as all of it is there; and whether a credential is
-    /// left.
+    /// Removes the credential in `other` from the query, as often as all of it is there. Returns the rest and whether a credential remains.
     static func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
         var rest = QueryParameters(query).pairs
         let taken = QueryParameters(other).pairs.filter { self.names.contains($0.name) }
@@ -77,7 +77,7 @@ enum CredentialParameters {
         return (rest.map { String($0.raw) }.joined(separator: "&"), rest.contains { self.names.contains($0.name) })
     }
 
-    /// Nil unless all are there.
+    /// Removes the pairs `taken`; nil unless all are there.
     private static func remove(_ taken: [QueryParameters.Pair], from pairs: [QueryParameters.Pair]) -> [QueryParameters.Pair]? {
         var rest = pairs
         for pair in taken {
@@ -88,17 +88,17 @@ enum CredentialParameters {
     }
 }
 
-/// Which parameters of a query are secret.
+/// The query parameters that are secret.
 enum SecretParameters {
-    /// Those that this server checks.
+    /// Parameters that this server checks, in lower case.
     static let checked: Set<String> = ["txsecret", "token", "jwt"]
-    /// Lower case. Those, and what others are likely to call theirs.
+    /// The checked ones and likely names of other servers' secrets, in lower case.
     private static let names: Set<String> = checked.union([
         "txtime", "password", "passwd", "pass", "pwd", "key", "streamkey", "stream_key", "apikey", "api_key", "secret", "ticket", "auth",
         "authorization", "access_token", "accesstoken", "bearer", "sign", "signature", "sig", "credential", "credentials",
     ])
 
-    /// The query for logs, events and lists. By name, by the look of a token, and every word that stands without a name.
+    /// The query for logs, events and lists. Hides values with secret names or the look of a token, and all text without a name.
     static func redact(_ query: String) -> String {
         QueryParameters(query).redacted { pair in
             guard let value = pair.value else { return true }
@@ -106,7 +106,7 @@ enum SecretParameters {
         }
     }
 
-    /// The query for an authorisation hook, which may have secrets of its own to check: only ours are taken out.
+    /// The query for an authorisation hook. Hides this server's secrets only, since the hook may have its own to check.
     static func redactOwn(_ query: String) -> String {
         QueryParameters(query).redacted { $0.value != nil && self.checked.contains($0.name.lowercased()) }
     }

@@ -6,14 +6,14 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A small file of the server's own secrets in the data directory, for its owner alone. All calls block; for start-up.
+/// A small file with the server's own secrets in the data directory, accessible to its owner only. All calls block; for start-up.
 struct SecretFile {
     let path: String
     private let directory: String
-    /// What to do when it cannot be used.
+    /// Advice to the operator when the file is unusable.
     private let advice: String
 
-    /// Bytes: far more than such a file ever has.
+    /// Bytes; far more than such a file needs.
     private static let limit = 64 << 10
 
     init(_ name: String, in directory: String, advice: String) {
@@ -53,7 +53,7 @@ struct SecretFile {
         return bytes
     }
 
-    /// Whole or not at all: written under another name, synced, then linked to its name, which fails when another was first (that one stays).
+    /// Makes the file whole or not at all: writes under another name, syncs, then links it to its name. An existing file stays.
     func make(_ bytes: [UInt8]) throws(KeyFileError) {
         let temporary = "\(self.path).\(getpid()).\(SecretText.random().prefix(8))"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -71,7 +71,7 @@ struct SecretFile {
         if close(descriptor) != 0, failure == nil { failure = Self.errorText() }
         if failure == nil, link(temporary, self.path) != 0, errno != EEXIST { failure = Self.errorText() }
         if let failure { throw KeyFileError("cannot write new keys to \(self.path): \(failure) (setting data.directory)") }
-        // The name, too, must outlive a power cut.
+        // Syncs the folder, so that the name survives a power cut, too.
         let folder = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if folder >= 0 {
             _ = fsync(folder)

@@ -1,4 +1,4 @@
-/// Secrets as text: making them, and comparing without telling by time how much was right. Pure but for the system's randomness.
+/// Makes secrets as text and compares them in constant time. Pure but for the system's randomness.
 enum SecretText {
     /// 32 random bytes as 43 characters of `A–Z a–z 0–9 - _`.
     static func random() -> String {
@@ -6,7 +6,7 @@ enum SecretText {
         return base64URL((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
 
-    /// Whether both are the same bytes. Time depends on the lengths only, which are no secret.
+    /// Whether both are the same bytes. The time depends on the lengths only, which are not secret.
     static func isEqual(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         var difference: UInt8 = 0
@@ -25,7 +25,7 @@ enum SecretText {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// RFC 4648 §5 without padding, as RFC 7515 §2 wants it.
+    /// Encodes RFC 4648 §5 without padding, as RFC 7515 §2 requires.
     static func base64URL(_ bytes: some Collection<UInt8>) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var text: [UInt8] = []

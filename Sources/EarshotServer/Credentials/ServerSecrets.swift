@@ -1,5 +1,5 @@
 /// The server's own secrets in the data directory.
 package enum ServerSecrets {
-    /// Names of files. A backup of the store is worth little without them: the keys sign what was handed out, and unseal relay tasks.
+    /// File names. A backup of the store is worth little without these: the keys signed the URLs handed out, and unseal relay tasks.
     package static let files = [KeyFile.fileName, RelayVault.fileName, FirstToken.fileName]
 }

@@ -1,19 +1,19 @@
 package import Rooms
 package import Talk
 
-/// Makes push and play URLs, signed with the server's keys: what ``AdmissionRules`` accepts until they expire. Pure; any thread.
+/// Makes push and play URLs, signed with the server's keys. ``AdmissionRules`` accepts them until they expire. Pure; any thread.
 package struct StreamURLs: Sendable {
-    /// What kind of credential a URL carries.
+    /// The kind of credential in a URL.
     package enum Scheme: String, Sendable, CaseIterable { case txSecret, jwt }
 
-    /// For whom and how long.
+    /// The kind, lifetime and holder of a credential.
     package struct Signing: Sendable, Equatable {
         package var scheme: Scheme
         /// 1 to 2,592,000 (30 days).
         package var lifetimeSeconds: Int64
-        /// Goes into a JWT: the holder is this user, for takeovers, members and kicks.
+        /// The JWT's holder, for takeovers, members and kicks.
         package var user: String?
-        /// Goes into a JWT: the room that the stream belongs to.
+        /// The stream's room, for a JWT.
         package var room: RoomID?
 
         package init(scheme: Scheme, lifetimeSeconds: Int64, user: String? = nil, room: RoomID? = nil) {
@@ -24,19 +24,19 @@ package struct StreamURLs: Sendable {
         }
     }
 
-    /// Where a device pushes.
+    /// The URLs for a push.
     package struct Push: Sendable, Equatable {
-        /// Holds a credential, as all of these do: to be shown to whoever asked, and not logged.
+        /// Holds a credential, as all of these do. For the caller only; never logged.
         package let rtmp: String
         package let rtmps: String?
-        /// `rtmp` in the two parts that encoders ask for: "rtmp://host/live" and what follows.
+        /// `rtmp` in the two parts that encoders ask for: "rtmp://host/live", and the rest as `streamKey`.
         package let server: String
         package let streamKey: String
-        /// Milliseconds since 1970. Looked at when a push begins, never while it runs.
+        /// Milliseconds since 1970. Checked when a push begins, never while it runs.
         package let expiresAt: Int64
     }
 
-    /// Where viewers play.
+    /// The URLs for playing.
     package struct Play: Sendable, Equatable {
         package let rtmp: String
         package let rtmps: String?
@@ -48,7 +48,7 @@ package struct StreamURLs: Sendable {
         package let expiresAt: Int64?
     }
 
-    /// Where somebody talks.
+    /// The token and URLs for a talk channel.
     package struct Talk: Sendable, Equatable {
         package let token: String
         package let publish: String
@@ -69,7 +69,8 @@ package struct StreamURLs: Sendable {
         self.hash = hash
     }
 
-    /// `nowMs` is the wall clock, since 1970. Throws ``FieldError`` when the lifetime is out of range or the user's name is no id.
+    /// Makes push URLs. `nowMs` is the wall clock, since 1970.
+    /// Throws ``FieldError`` when the lifetime is out of range, the user is no id, or `jwtKey` is too short for a JWT.
     package func push(_ path: StreamPath, _ signing: Signing, nowMs: Int64) throws(FieldError) -> Push {
         let (query, expiresAt) = try self.credential(path, signing, act: "publish", nowMs)
         let name = Self.encode(path.name)
@@ -79,7 +80,7 @@ package struct StreamURLs: Sendable {
             server: "\(self.address.rtmp)/\(app)", streamKey: "\(name)?\(query)", expiresAt: expiresAt)
     }
 
-    /// Without `signing` the URLs are bare: for viewers who need no credential. Throws as ``push(_:_:nowMs:)`` does.
+    /// Makes play URLs. Without `signing` they hold no credential, for viewers who need none. Throws as ``push(_:_:nowMs:)`` does.
     package func play(_ path: StreamPath, _ signing: Signing? = nil, nowMs: Int64) throws(FieldError) -> Play {
         var query = ""
         var expiresAt: Int64?
@@ -95,7 +96,7 @@ package struct StreamURLs: Sendable {
             hls: "\(http).m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
     }
 
-    /// A token for one participant of a room's talk channel. `role`: as ``AccessToken`` knows them.
+    /// Makes a token and URLs for one participant of a room's talk channel. ``AccessToken`` lists the roles.
     package func talk(
         _ room: RoomID, _ user: ParticipantID, role: String, lifetimeSeconds: Int64, nowMs: Int64
     ) throws(FieldError) -> Talk {
@@ -116,11 +117,11 @@ package struct StreamURLs: Sendable {
                 "lifetime", "\(lifetimeSeconds)",
                 "expected \(self.lifetimeSeconds.lowerBound) to \(self.lifetimeSeconds.upperBound) seconds")
         }
-        // Whole seconds, upwards: a URL for one second is good for one.
+        // Rounds up to whole seconds, so that a URL for one second is valid for at least one.
         return (nowMs + 999) / 1_000 + lifetimeSeconds
     }
 
-    /// A call of the API, by its path below "/api/v1/".
+    /// The URL of an API call, by its path below "/api/v1/".
     package func api(_ path: String) -> String { "\(self.address.http)/api/v1/\(path)" }
 
     private func credential(
@@ -135,7 +136,7 @@ package struct StreamURLs: Sendable {
             let secret = TxSecret.signature(key: key, streamName: path.name, txTime: time, hash: self.hash)
             return ("txSecret=\(secret)&txTime=\(time)", expires * 1_000)
         case .jwt:
-            // A room that the stream's name does not bear out would make a token that opens nothing.
+            // Leaves out a room that the stream's name does not fit: such a token would open nothing.
             let room = signing.room?.rawValue
             let token = AccessToken(
                 expires: expires, issued: nowMs / 1_000, sub: signing.user,
@@ -148,7 +149,7 @@ package struct StreamURLs: Sendable {
         }
     }
 
-    /// RFC 3986 §3.3, §2.3: unreserved characters and the slash stay, the rest is percent-encoded.
+    /// Percent-encodes all but unreserved characters and the slash (RFC 3986 §3.3, §2.3).
     static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {

@@ -94,7 +94,7 @@ enum APIFailure: Int, Sendable, CaseIterable {
 /// A call's successful answer.
 struct APISuccess: Sendable {
     let status: HTTPResponse.Status
-    /// By media type; the schema is nil for anything but JSON.
+    /// Schemas by media type; nil for anything but JSON.
     let content: [(type: String, schema: Schema?)]
     /// The `Location` of a new object: this path under `/api/v1`, completed by this member of `data`.
     var location: (path: String, member: String)?

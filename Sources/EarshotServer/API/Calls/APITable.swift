@@ -3,7 +3,7 @@ import HTTPTypes
 /// Matches requests with calls. A value, made once.
 struct APITable: Sendable {
     let routes: [APIRoute]
-    /// By number of parts.
+    /// Routes by number of parts.
     private let byLength: [Int: [APIRoute]]
 
     init(_ routes: [APIRoute]) {
