@@ -36,7 +36,7 @@ package enum ConfigOrigin: Sendable, Hashable, CustomStringConvertible {
     /// `line` counts from 1.
     case file(String, line: Int?)
     case environment(String)
-    /// The flag as it is typed, or the dotted path when it has none of its own.
+    /// The flag as typed, or the dotted path of a setting without one.
     case flag(String)
 
     package var description: String {

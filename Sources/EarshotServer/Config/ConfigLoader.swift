@@ -8,9 +8,9 @@ package struct LoadedConfig: Sendable {
 }
 
 extension ServerConfig {
-    /// Loads the defaults, then the YAML file, `EARSHOT_…` variables and flags (by dotted path), and checks them.
+    /// Loads and checks defaults, the YAML file, `EARSHOT_…` variables and flags (by dotted path).
     ///
-    /// Each source overrides the one before. Reads the file and the certificates; blocks.
+    /// In this order: each source overrides the one before. Reads the file and the certificates; blocks.
     ///
     /// - Throws: `ConfigError` with every mistake found. A value that a later source overrides must be valid as well.
     package static func load(file: String?, environment: [String: String], flags: [String: String]) throws(ConfigError) -> LoadedConfig {

@@ -17,7 +17,7 @@ enum ConfigSuggestion {
         return siblings.isEmpty ? "unknown key" : "unknown key; \(place) \(siblings.map(last).joined(separator: ", "))"
     }
 
-    /// The closest candidate, if it differs by one letter or at most a third of its letters.
+    /// The closest candidate, if it differs by one letter or a third of them at most.
     static func nearest(_ word: String, _ candidates: [String]) -> String? {
         let best = candidates.map { ($0, distance(Array(word.lowercased().utf8), Array($0.lowercased().utf8))) }.min { $0.1 < $1.1 }
         guard let (candidate, distance) = best, distance <= max(1, candidate.utf8.count / 3) else { return nil }

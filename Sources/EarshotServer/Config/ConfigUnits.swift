@@ -28,7 +28,7 @@ enum ConfigUnits {
         return "\(bytes / unit.1)\(unit.0)"
     }
 
-    /// Returns nil unless the text is digits, perhaps with decimals, and a unit, and the result is a whole number that fits.
+    /// Reads digits, perhaps with decimals, and a unit. Returns nil for other text, or a result that is no whole number or does not fit.
     private static func scaled(_ text: String, _ units: [(name: String, factor: Int64)]) -> Int64? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let suffix = text[digits.endIndex...].drop { $0 == " " }

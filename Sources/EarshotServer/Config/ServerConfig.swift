@@ -125,7 +125,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var duplicatePublishByApp: [String: DuplicatePublish] = [:]
         /// How long events, pushes and delivered notices are kept.
         package var historyMs: Int64 = 7 * 86_400_000
-        /// How long a leap of the machine's clock must last before rooms and recordings follow it.
+        /// How long a leap of the machine's clock must last before the server follows it.
         package var clockHoldMs = RoomClock.defaultHoldMs
         package var policy = RoomPolicy()
         package init() {}

@@ -23,7 +23,7 @@ package struct AdmissionPass: Sendable, Equatable {
     package var identity: String
     /// A push never takes over one with the same identity and a higher rank: txTime for signed URLs, 0 otherwise.
     package var rank: Int64 = 0
-    /// The user id, if the credential names one, or the query of a client without a credential.
+    /// The user id, if the credential or hook names one. Without a credential, the query may name it.
     package var user: String?
     /// The credential's room; nil when it names none. The stream's name fits the room, but may belong to another room that is named like a
     /// slot ("cam-2"): the room registry must check that.

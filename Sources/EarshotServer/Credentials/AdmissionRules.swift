@@ -103,7 +103,7 @@ package struct AdmissionRules: Sendable {
             parameters: parameters)
     }
 
-    /// Whether the query has a credential, this server's or possibly the hook's, so that not the address alone admits the request.
+    /// Whether the query has a credential: this server's, or possibly the hook's. If so, the address alone does not admit the request.
     package func showsCredential(_ query: String, _ action: AdmissionRequest.Action) -> Bool {
         CredentialParameters.own(of: query, beside: "").hasCredential || (self.hasHook(action) && !query.isEmpty)
     }

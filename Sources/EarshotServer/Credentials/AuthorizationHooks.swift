@@ -300,7 +300,7 @@ private struct HookAnswer {
         return .success(pass)
     }
 
-    /// Reduces text to one line of at most 200 characters, for a client's notice and the log.
+    /// Cuts text to one line of at most 200 characters, for the client and the log.
     private static func plain(_ text: String) -> String {
         let words = text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {

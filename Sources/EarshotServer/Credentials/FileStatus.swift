@@ -5,7 +5,7 @@ internal import Musl
 #else
 internal import Darwin
 #endif
-// If the compiler has read Foundation before this file, it attributes `stat` to CoreFoundation instead of the C library.
+// Once the compiler has read Foundation, it attributes `stat` to CoreFoundation, not the C library.
 #if canImport(CoreFoundation)
 internal import CoreFoundation
 #endif

@@ -69,7 +69,7 @@ struct QueryParameters {
 enum CredentialParameters {
     private static let names: Set<String> = ["txSecret", "txTime", "token", "jwt"]
 
-    /// Removes the credential in `other` from the query, as often as all of it is there. Returns the rest and whether a credential remains.
+    /// Removes the credential in `other` from the query, as often as it occurs whole. Returns the rest and whether a credential remains.
     static func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
         var rest = QueryParameters(query).pairs
         let taken = QueryParameters(other).pairs.filter { self.names.contains($0.name) }

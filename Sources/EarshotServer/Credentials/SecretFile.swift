@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A small file with the server's own secrets in the data directory, accessible to its owner only. All calls block; for start-up.
+/// A small file with the server's own secrets in the data directory. Only its owner may access it. All calls block; for start-up.
 struct SecretFile {
     let path: String
     private let directory: String

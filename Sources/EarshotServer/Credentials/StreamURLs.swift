@@ -117,7 +117,7 @@ package struct StreamURLs: Sendable {
                 "lifetime", "\(lifetimeSeconds)",
                 "expected \(self.lifetimeSeconds.lowerBound) to \(self.lifetimeSeconds.upperBound) seconds")
         }
-        // Rounds up to whole seconds, so that a URL for one second is valid for at least one.
+        // Rounds up to whole seconds: a URL for one second is valid for at least one.
         return (nowMs + 999) / 1_000 + lifetimeSeconds
     }
 

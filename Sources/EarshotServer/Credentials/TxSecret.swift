@@ -68,7 +68,7 @@ enum TxSecret {
                 reason: .credentialWrong, message: "txSecret has \(given.count) characters; expected 32 (MD5) or 64 (SHA-256) hex digits.")
         }
         var isRight = false
-        // Always checks all keys, so that timing does not reveal which of them is in use.
+        // Always checks all keys, so that timing does not reveal which one is used.
         for key in keys {
             let expected = Array(self.signature(key: key, streamName: streamName, txTime: txTime, hash: hash).utf8)
             isRight = SecretText.isEqual(given, expected) || isRight

@@ -17,7 +17,7 @@ struct Kind<Value: Sendable>: Sendable {
     }
 }
 
-/// The rule that a value breaks, as text ("at most 200 bytes"), and the inner field concerned, if any.
+/// The rule that a value breaks, as text: "at most 200 bytes". Names the inner field concerned, if any.
 struct BrokenRule: Error, Equatable {
     let rule: String
     var inner: String?

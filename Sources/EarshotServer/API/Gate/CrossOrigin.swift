@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// Lets pages of the origins in the settings call the API, and no others (Fetch §3.2). A value.
+/// Lets only pages of the origins in the settings call the API (Fetch §3.2). A value.
 ///
 /// A token is in a header that the page sets, never in a cookie. Browser credentials are not allowed, so no answer becomes readable
 /// because of the browser's user.

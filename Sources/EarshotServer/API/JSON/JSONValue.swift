@@ -10,7 +10,7 @@ indirect enum JSONValue: Sendable, Equatable {
     case integer(Int64)
     /// Finite.
     case number(Double)
-    /// A number's original text, where an `Int64` or `Double` would change its digits or cannot hold it: 1.10, 1e400.
+    /// A number's original text, where `Int64` and `Double` would change or cannot hold it: 1.10, 1e400.
     case digits(String)
     case string(String)
     case array([JSONValue])
@@ -111,7 +111,7 @@ extension JSONValue {
         bytes.append(UInt8(ascii: ends.1))
     }
 
-    /// Writes infinities and NaN, which JSON lacks, as null, and whole numbers below 2^53 without a fraction.
+    /// Writes whole numbers below 2^53 without a fraction. Infinities and NaN, which JSON lacks, become null.
     static func text(of value: Double) -> String {
         guard value.isFinite else { return "null" }
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }

@@ -5,7 +5,7 @@ struct RoomAnswer: Sendable {
     let room: Room
     /// One for each slot.
     let streams: [SlotAnswer]
-    /// Most people online at a time, including peaks that answers have shown and the store does not have yet.
+    /// Most people online at a time. Includes peaks that answers have shown but the store does not have yet.
     let peak: Int
     let isRecording: Bool
     /// A picture of slot 1; nil unless the room is live.

@@ -19,7 +19,7 @@ import Darwin
 package enum FirstToken {
     package static let fileName = "admin-token"
 
-    /// Makes an admin token named "first" when no token is valid, and writes its secret to `admin-token`.
+    /// Makes an admin token named "first" when no token is valid. Writes its secret to `admin-token`.
     ///
     /// The file is in the data directory; only its owner may read it. A blank file, left by a full disk or a slip, also leads to a new
     /// token, since its secret is nowhere else. Returns the file's path if it exists now. Throws when the store or the file cannot be
