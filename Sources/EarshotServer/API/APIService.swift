@@ -86,7 +86,7 @@ final class APIService: Sendable {
         }
     }
 
-    /// RFC 9110 §15.5.6.
+    /// 405 with the path's methods in Allow (RFC 9110 §15.5.6).
     private static func noSuchMethod(_ request: Request, _ methods: [HTTPRequest.Method]) -> APIError {
         let allowed = methods.map(\.rawValue)
         let message = "No \(request.method) \(request.uri.path.prefix(200)) here; the path has \(allowed.joined(separator: ", "))."

@@ -65,7 +65,7 @@ private struct ConfigLoader {
     }
 
     consuming func finish() throws(ConfigError) -> LoadedConfig {
-        let refused = refused  // as the values left it: findings do not hide one another
+        let refused = refused  // a copy, so that one finding does not hide another
         for finding in ConfigChecks.findings(config) where refused.isDisjoint(with: finding.paths) {
             report(.init(path: finding.path, problem: finding.problem, origin: origins[finding.path] ?? .defaults))
         }

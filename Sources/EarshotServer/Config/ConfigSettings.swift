@@ -20,7 +20,7 @@ package struct ConfigSetting: Sendable {
     /// The value in the form that `assign` reads; nil when unset.
     let values: @Sendable (ServerConfig) -> [String]?
 
-    /// `EARSHOT_` and the path in capitals, words apart: `EARSHOT_RELAY_GOP_CACHE_MAX_BYTES`.
+    /// `EARSHOT_` and the path in capitals, with `_` between words: `EARSHOT_RELAY_GOP_CACHE_MAX_BYTES`.
     package var environmentName: String {
         "EARSHOT_"
             + path.reduce(into: "") { name, character in

@@ -66,7 +66,7 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
         guard port == other.port, port != 0 else { return false }
         let mine = Self.names(host)
         let theirs = Self.names(other.host)
-        // A wildcard takes the port on every address; `::` takes IPv4's too on Linux (bindv6only = 0).
+        // A wildcard occupies the port on every address; on Linux, `::` occupies IPv4's, too (bindv6only = 0).
         return mine.contains("*") || theirs.contains("*") || !mine.isDisjoint(with: theirs)
     }
 

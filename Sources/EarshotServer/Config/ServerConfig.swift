@@ -47,7 +47,7 @@ package struct ServerConfig: Sendable, Equatable {
 
         package static let defaultListen = HostPort(host: "127.0.0.1", port: 1936)
 
-        /// Where to listen; nil when RTMPS is off.
+        /// The address to listen on; nil when RTMPS is off.
         package var address: HostPort? { certificate == nil ? nil : listen ?? Self.defaultListen }
     }
 
@@ -73,7 +73,7 @@ package struct ServerConfig: Sendable, Equatable {
         package static let defaultListen = HostPort(host: "127.0.0.1", port: 8443)
     }
 
-    /// Where to listen for HTTPS; nil when it is off.
+    /// The address to listen on for HTTPS; nil when it is off.
     package var httpsAddress: HostPort? { self.rtmps.certificate == nil ? nil : self.https.listen ?? HTTPS.defaultListen }
 
     /// Data on disk.

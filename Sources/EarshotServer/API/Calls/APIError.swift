@@ -99,7 +99,7 @@ extension APIError {
         return error
     }
 
-    /// RFC 9110 §15.5.13.
+    /// 412 (RFC 9110 §15.5.13).
     static func versionMismatch(_ message: String, expected: String, field: String = "If-Match") -> APIError {
         var error = APIError(.preconditionFailed, .preconditionFailed, message)
         error.field = field

@@ -140,7 +140,7 @@ enum OpenAPIDocument {
             let unchanged: JSONValue = ["description": "It is still what If-None-Match names.", "headers": ["ETag": Self.eTag]]
             return [whole, .init(name: "304", value: unchanged)]
         }
-        // RFC 9110 §15.3.7.
+        // 206 answers a Range (RFC 9110 §15.3.7).
         return route.isDownload ? [whole, .init(name: "206", value: whole.value)] : [whole]
     }
 
