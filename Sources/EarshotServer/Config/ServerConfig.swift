@@ -146,7 +146,7 @@ package struct ServerConfig: Sendable, Equatable {
         package init() {}
     }
 
-    /// URLs of another server that authorizes pushes and plays, by HTTP POST; nil: not called.
+    /// URLs that authorize pushes and plays, or learn of their end, by HTTP POST; nil: not called.
     package struct Hooks: Sendable, Equatable {
         package var onPublish: String?
         package var onPlay: String?
