@@ -2,10 +2,10 @@ import HTTPTypes
 import Hummingbird
 
 extension ByteRange {
-    /// The part of `size` bytes that a request is to be answered with (206), or nil: the whole. Throws 416 when no byte is in the range.
-    /// RFC 9110 §14.2, §13.1.5. `what`: "The file".
+    /// Returns the part of `size` bytes to answer with (206), or nil for the whole. Throws 416 if no byte is in the range. RFC 9110 §14.2,
+    /// §13.1.5. `what`: "The file".
     static func asked(by request: Request, of size: Int64, etag: String, what: String) throws(APIError) -> Range<Int64>? {
-        // A Range means something to GET alone.
+        // Range applies to GET only.
         guard request.method == .get, let text = request.headers[.range], let range = ByteRange(text),
             request.headers[.ifRange].map({ $0 == etag }) ?? true
         else { return nil }
@@ -18,7 +18,7 @@ extension ByteRange {
         throw error
     }
 
-    /// What stands in an answer with this part.
+    /// The Content-Range value for this part.
     static func contentRange(_ part: Range<Int64>, of size: Int64) -> String {
         "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)"
     }

@@ -5,18 +5,18 @@ import NIOHTTP1
 import Synchronization
 import Upstream
 
-/// Whose a connection is, and whose an HTTP request, when proxies stand before the server: the one place that knows.
+/// Resolves the client address of connections and HTTP requests behind proxies; all other code asks it.
 ///
-/// A TCP proxy says it at the connection's beginning (``ProxyEntrance``); an HTTP proxy in `X-Forwarded-For`, each adding whom it got the
-/// request from, at the end. Only HTTP proxies that `access.trustedProxies` names are believed; others' headers are anybody's invention. Any
+/// A TCP proxy sends the address when the connection begins (``ProxyEntrance``). HTTP proxies use `X-Forwarded-For`: each appends the
+/// address that it got the request from. Only HTTP proxies in `access.trustedProxies` are believed; anybody else can invent the header. Any
 /// thread.
 final class ClientAddresses: Sendable {
     private let trusted: [CIDR]
     private let log: Logger
     private let hasWarned = Atomic<Bool>(false)
-    /// For whom TCP proxies made their connections; nil: for somebody they do not know. While these are open.
+    /// Clients of the open connections that TCP proxies made; nil if the proxy does not know the client.
     private let connections = Mutex<[ObjectIdentifier: SocketAddress?]>([:])
-    /// Without such proxies nobody takes the lock.
+    /// Spares the lock if there are no such proxies.
     private let hasConnections = Atomic<Bool>(false)
 
     init(trusted: [CIDR], log: Logger) {
@@ -24,7 +24,7 @@ final class ClientAddresses: Sendable {
         self.log = log
     }
 
-    /// A proxy made this connection for somebody else. On its loop, while it is open.
+    /// Records the client of a connection that a proxy made. On its loop, while it is open.
     func proxied(_ channel: any Channel, _ client: SocketAddress?) {
         let id = ObjectIdentifier(channel)
         self.hasConnections.store(true, ordering: .releasing)
@@ -32,7 +32,7 @@ final class ClientAddresses: Sendable {
         channel.closeFuture.whenComplete { _ in self.connections.withLock { _ = $0.removeValue(forKey: id) } }
     }
 
-    /// Whose the connection is; nil: not known. Of a stream of HTTP/2: its connection's.
+    /// The client address of a connection; nil if unknown. An HTTP/2 stream has its connection's.
     func peer(of channel: any Channel) -> SocketAddress? {
         guard self.hasConnections.load(ordering: .acquiring) else { return channel.remoteAddress }
         let (own, parent) = (ObjectIdentifier(channel), channel.parent.map { ObjectIdentifier($0) })
@@ -49,10 +49,9 @@ final class ClientAddresses: Sendable {
         self.client(peer: self.peer(of: request.channel), forwarded: request.head.headers["x-forwarded-for"])
     }
 
-    /// Nil: not known. `forwarded`: the header's values, in order.
+    /// The client address of a request; nil if unknown. `forwarded`: the header's values, in order.
     ///
-    /// A proxy on this machine that is not named would make everybody a local client, who may do what others may not: what comes by one
-    /// comes from nowhere that is known.
+    /// An unlisted proxy on this machine would make everybody a local client, with more rights. So its clients count as unknown.
     func client(peer: SocketAddress?, forwarded: [String]) -> SocketAddress? {
         guard !forwarded.isEmpty, let peer else { return peer }
         guard self.trusted.contains(address: peer) else {
@@ -62,7 +61,7 @@ final class ClientAddresses: Sendable {
         }
         var client = peer
         for entry in forwarded.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false).reversed() {
-            // Written by a trusted proxy: if it is no address, so be it.
+            // A trusted proxy wrote this entry; if it is not an address, the client is unknown.
             guard let address = Self.address(entry.trimmingSpaces) else { return nil }
             client = address
             guard self.trusted.contains(address: address) else { break }
@@ -70,10 +69,10 @@ final class ClientAddresses: Sendable {
         return client
     }
 
-    /// Not registered; what nginx, HAProxy and CDNs send.
+    /// An unregistered header that nginx, HAProxy and CDNs send.
     private static let header = HTTPField.Name("X-Forwarded-For")
 
-    /// An IP address; some proxies add the port.
+    /// Parses an IP address, with the port that some proxies add.
     private static func address(_ text: String) -> SocketAddress? {
         var host = text
         if IPText.v4(text) == nil, IPText.v6(text) == nil {

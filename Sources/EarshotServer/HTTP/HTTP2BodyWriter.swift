@@ -1,15 +1,15 @@
 import NIOCore
 import NIOHTTPTypes
 
-/// Makes HTTP/2's DATA of what a takeover's handler writes, which are bytes as for HTTP/1.1: one that sends them in chunks has a last chunk,
-/// which ends the stream, and one that does not ends it by closing its output. Loop-bound.
+/// Turns the HTTP/1.1 body bytes of a takeover's handler into HTTP/2 DATA. The last chunk of a chunked body ends the stream; a handler that
+/// sends no chunks ends it by closing its output. Loop-bound.
 final class HTTP2BodyWriter: ChannelDuplexHandler {
     typealias InboundIn = Never
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = HTTPResponsePart
 
     private var chunks: ChunkReader?
-    /// Once the end was written: when it has left.
+    /// Set when the end is written; completes once it has been sent.
     private var ended: EventLoopFuture<Void>?
     private var tellsWritability = false
 
@@ -18,7 +18,7 @@ final class HTTP2BodyWriter: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         var bytes = self.unwrapOutboundIn(data)
         if let ended = self.ended {
-            // An empty write asks when all before it is out.
+            // The promise of an empty write completes once everything before it has been sent.
             if bytes.readableBytes == 0 { ended.cascade(to: promise) } else { promise?.fail(ChannelError.outputClosed) }
             return
         }
@@ -64,8 +64,8 @@ final class HTTP2BodyWriter: ChannelDuplexHandler {
         context.flush()
     }
 
-    /// On a later turn: NIO tells of it in the middle of its writing, and whoever wrote on at once would fill the connection's buffers with
-    /// all that the client's window lets through, before the first byte of it is out.
+    /// Forwards the event on a later loop turn. NIO fires it in the middle of a write; a handler that wrote at once would fill the
+    /// connection's buffers with everything the client's window allows, before its first byte is out.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard !self.tellsWritability else { return }
         self.tellsWritability = true
@@ -78,7 +78,8 @@ final class HTTP2BodyWriter: ChannelDuplexHandler {
     }
 }
 
-/// Takes the framing off a body in chunks (RFC 9112 §7.1), however it is cut. Of our own making: there are no extensions and no trailers.
+/// Removes the chunk framing (RFC 9112 §7.1) from a body, however its bytes are split. The server made the chunks itself, so there are no
+/// extensions and no trailers.
 struct ChunkReader: Equatable {
     enum Piece: Equatable {
         case bytes(ByteBuffer)
@@ -90,7 +91,7 @@ struct ChunkReader: Equatable {
         case size(Int, digits: Int)
         case sizeEnd(Int)
         case body(Int)
-        /// Of the two bytes behind a chunk.
+        /// Bytes left of the CRLF after a chunk.
         case bodyEnd(Int)
         case ended
         case broken
@@ -99,7 +100,7 @@ struct ChunkReader: Equatable {
     private var state = State.size(0, digits: 0)
     private static let longestSize = 8
 
-    /// Nil: more bytes are needed.
+    /// Returns nil if more bytes are needed.
     mutating func next(_ input: inout ByteBuffer) -> Piece? {
         while input.readableBytes > 0 {
             switch self.state {

@@ -2,11 +2,10 @@ import NIOCore
 import NIOHTTP2
 import NIOSSL
 
-/// An HTTP/2 connection's conduct as a whole: its time limits, its errors and its end. What is asked on it is for ``HTTP2StreamHandler``.
+/// Enforces the time limits, errors and shutdown of one HTTP/2 connection. ``HTTP2StreamHandler`` handles its requests.
 ///
-/// Sits behind NIO's handler, which keeps the protocol's rules and tells the client of what breaks them: an error of one stream by
-/// RST_STREAM, an error of the connection by GOAWAY. It reports both in the same way; which one it was shows in what it wrote.
-/// Loop-bound.
+/// Sits behind NIO's handler, which enforces the protocol and reports violations to the client: RST_STREAM for an error of one stream,
+/// GOAWAY for an error of the connection. NIO reports both errors here alike; only the frame that it wrote tells them apart. Loop-bound.
 final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2FrameDelegate {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame
@@ -38,7 +37,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
         self.context = nil
     }
 
-    /// Its channel is new.
+    /// Counts a new stream until its channel closes.
     func opened(_ stream: any Channel) throws {
         let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)
         if self.state.streams == 0 { self.place.work() }
@@ -59,7 +58,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     // MARK: In
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // All others are NIO's business.
+        // NIO handles all other frames.
         guard case .ping(Self.goodbye, ack: true) = self.unwrapInboundIn(data).payload else { return }
         self.perform(self.state.announcementHeard(nowMs: LoopSweeper.nowMs))
     }
@@ -67,14 +66,14 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case is ChannelShouldQuiesceEvent: self.perform(self.state.quiesce(nowMs: LoopSweeper.nowMs))
-        // RFC 9113 §5.1: whoever wants answers reads and writes.
+        // RFC 9113 §5.1: a client that wants answers keeps both directions open.
         case ChannelEvent.inputClosed as ChannelEvent: self.perform(self.state.broken(nowMs: LoopSweeper.nowMs))
         default: context.fireUserInboundEventTriggered(event)
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // NIO may not send a GOAWAY that takes back what an earlier one said.
+        // NIO refuses to send a GOAWAY that contradicts an earlier one. That is not a stream's error.
         let isOfStream = !self.isBroken && error is any NIOHTTP2Error && !(error is NIOHTTP2Errors.RaisedGoawayLastStreamID)
         guard !isOfStream else { return }
         self.perform(self.state.broken(nowMs: LoopSweeper.nowMs))
@@ -96,7 +95,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
             context.close(promise: nil)
         case .close: context.close(promise: nil)
         case .cut:
-            // Past TLS, which would wait for the client's part in its end.
+            // Bypass TLS, which would wait for the client's close_notify.
             let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
             (tls ?? context).close(promise: nil)
         }

@@ -1,4 +1,4 @@
-/// Where an HTTP/2 connection stands, and until when it may stand there. `nowMs` is any steady clock.
+/// The state and deadlines of an HTTP/2 connection. `nowMs` is any steady clock.
 ///
 /// ```
 /// serving --quiesce--> announced --heard, or overdue--> leaving --last stream closed, or overdue--> closing --overdue--> cut
@@ -9,7 +9,7 @@ struct HTTP2ConnectionState: Equatable {
         case serving
         /// GOAWAY without a last stream was sent (RFC 9113 §6.8).
         case announced(untilMs: Int64)
-        /// GOAWAY with the last stream that is served.
+        /// GOAWAY with the last stream to be served was sent.
         case leaving
         case closing(untilMs: Int64)
         case cut
@@ -17,23 +17,23 @@ struct HTTP2ConnectionState: Equatable {
 
     enum Action: Equatable {
         case nothing
-        /// GOAWAY that refuses nothing yet, and a PING whose answer says that the client has read it.
+        /// GOAWAY that refuses nothing yet. A PING follows, whose answer confirms that the client has read it.
         case announce
         /// GOAWAY with this last stream.
         case goAway(last: Int)
-        /// The same, and then the connection's end.
+        /// The same, then close.
         case goAwayAndClose(last: Int)
         case close
-        /// Close without waiting for anybody.
+        /// Close without waiting for the client.
         case cut
     }
 
     private(set) var phase = Phase.serving
-    /// Open at present.
+    /// Streams open now.
     private(set) var streams = 0
-    /// The highest that was opened.
+    /// Highest stream ID opened.
     private var last = 0
-    /// Of a connection without streams.
+    /// Deadline of a connection without streams.
     private var idleUntilMs: Int64
     private var leaveUntilMs = Int64.max
     private let limits: HTTPLimits
@@ -55,7 +55,7 @@ struct HTTP2ConnectionState: Equatable {
         return self.phase == .leaving ? self.end(.close, nowMs: nowMs) : .nothing
     }
 
-    /// The server goes.
+    /// The server is shutting down.
     mutating func quiesce(nowMs: Int64) -> Action {
         guard self.phase == .serving else { return .nothing }
         guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
@@ -64,7 +64,7 @@ struct HTTP2ConnectionState: Equatable {
         return .announce
     }
 
-    /// The client knows that the server goes, or had time to.
+    /// The client knows of the shutdown, or had time to learn of it.
     mutating func announcementHeard(nowMs: Int64) -> Action {
         guard case .announced = self.phase else { return .nothing }
         guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
@@ -72,7 +72,7 @@ struct HTTP2ConnectionState: Equatable {
         return .goAway(last: self.last)
     }
 
-    /// The client broke the protocol's rules and was told so, or has gone.
+    /// The client broke the protocol and was sent the error, or has gone.
     mutating func broken(nowMs: Int64) -> Action {
         switch self.phase {
         case .closing, .cut: return .nothing

@@ -1,39 +1,40 @@
 import NIOCore
 import NIOHTTP2
 
-/// What one HTTP/2 connection may ask of the server, beside what ``HTTPLimits`` say of requests.
+/// Limits of one HTTP/2 connection, besides those of its requests in ``HTTPLimits``.
 enum HTTP2Limits {
-    /// Requests at a time (RFC 9113 §5.1.2).
+    /// Concurrent requests (RFC 9113 §5.1.2).
     static let streams = 100
-    /// Of a decoded head, against what ``HTTPLimits/headBytes`` allow: a head between the two gets an answer, one above ends the connection.
+    /// Multiple of ``HTTPLimits/headBytes`` that a decoded head may have. A head between the two limits gets an answer; a larger one ends
+    /// the connection.
     static let headAllowance = 2
-    /// RST_STREAM frames that a client may send (CVE-2023-44487), and errors that make the server send one (CVE-2025-8671).
+    /// RST_STREAM frames from a client (CVE-2023-44487), and errors that make the server send one (CVE-2025-8671).
     static let resets = 200
-    /// PING, SETTINGS and PRIORITY frames (CVE-2019-9512, -9515).
+    /// PING, SETTINGS and PRIORITY frames from a client (CVE-2019-9512, -9515).
     static let controlFrames = 200
-    /// Within this time.
+    /// The window in which ``resets`` and ``controlFrames`` are counted.
     static let floodWindow = TimeAmount.seconds(30)
-    /// Answers to control frames that wait for a client that does not read.
+    /// Answers to control frames buffered for a client that does not read.
     static let bufferedControlFrames = 1_000
-    /// DATA frames with nothing in them, in a row (CVE-2019-9518).
+    /// Empty DATA frames in a row (CVE-2019-9518).
     static let emptyDataFrames = 8
-    /// Bytes of bodies that wait for a stream's window before its writers are told to pause, and to go on.
+    /// Watermarks of a stream's outbound buffer, in bytes: writers pause at the high one and resume at the low one.
     static let outboundHigh = 64 << 10
     static let outboundLow = 32 << 10
-    /// Bytes that a client may send ahead on a stream, and on all of a connection's together: requests are small.
+    /// Flow-control window of a stream, and of the whole connection, in bytes. Requests are small.
     static let window = 64 << 10
-    /// For a client to learn that the server goes before its further requests are refused (RFC 9113 §6.8).
+    /// Grace period between announcing the shutdown and refusing further requests (RFC 9113 §6.8).
     static let announceMs: Int64 = 500
-    /// For the requests that the server has taken when it goes; it ends 4 s after it was told to.
+    /// Grace period for requests already accepted at shutdown; the server ends 4 s after it is told to.
     static let leaveMs: Int64 = 2_500
-    /// For what was written last, TLS's own end included.
+    /// Time limit for the last writes to drain, TLS's close_notify included.
     static let drainMs: Int64 = 6_000
-    /// The same, for a client that broke the rules.
+    /// The same, for a client that broke the protocol.
     static let brokenMs: Int64 = 1_000
-    /// For a request's body to end whose answer is out. Some clients drop an answer when its stream is reset at once.
+    /// Time limit for a request's body to end after its answer. Some clients drop an answer if its stream is reset at once.
     static let bodyMs: Int64 = 2_000
 
-    /// For NIO's handler.
+    /// The configuration of NIO's HTTP/2 handler.
     static func configuration(_ limits: HTTPLimits) -> NIOHTTP2Handler.Configuration {
         var configuration = NIOHTTP2Handler.Configuration()
         configuration.connection.initialSettings = [

@@ -6,7 +6,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOHTTPTypesHTTP2
 
-/// A request's conduct below the router, on an HTTP/2 stream of its own: what ``HTTPConnectionHandler`` is to a connection of HTTP/1.1.
+/// Handles one request on its HTTP/2 stream, below the router. The counterpart of ``HTTPConnectionHandler`` for HTTP/1.1.
 ///
 /// ```
 /// http --a takeover's request--> claimed --its end--> deciding --take--> taken
@@ -24,9 +24,9 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         /// Waits for the request's end.
         case claimed(any HTTPTakeover, HTTPRequestHead)
         case deciding
-        /// Others write the body.
+        /// The takeover's handlers write the body.
         case taken
-        /// The whole answer was written from here; what else comes is dropped.
+        /// This handler wrote the whole answer; further input is dropped.
         case answered
     }
 
@@ -42,12 +42,12 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private var hasBegunAnswer = false
     private var hasAnswered = false
     private var deadlineMs: Int64
-    /// Of the request's body, until it has ended.
+    /// Pace of the request's body until its end.
     private var body: BodyPace?
     private var expectsContinue = false
     private var forwarded: HTTPForwarded?
 
-    /// `place`: its connection's.
+    /// `place`: the connection's place.
     init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], place: HTTPPlace) {
         self.sweeper = sweeper
         self.place = place
@@ -74,7 +74,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         guard nowMs >= self.deadlineMs, let context = self.context else { return }
         if case .taken = self.mode { return }
         guard self.hasAnswered, !self.hasEnd else { return context.close(promise: nil) }
-        // RFC 9113 §8.1: the answer is whole, and the rest of the request is not wanted.
+        // RFC 9113 §8.1: the answer is complete, so reset the stream without an error to stop the rest of the request.
         self.deadlineMs = .max
         context.triggerUserOutboundEvent(NIOHTTP2FramePayloadToHTTPEvent.reset(code: .noError), promise: nil)
     }
@@ -93,14 +93,14 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         switch self.mode {
         case .http:
             guard case .head(let head) = part else {
-                // A body whose head was none.
+                // Drop a body that has no valid head.
                 if self.hasHead { context.fireChannelRead(data) }
                 return
             }
             self.hasHead = true
             self.headArrived(head, context)
         case .claimed(let takeover, let head):
-            // A body is of no use to a takeover.
+            // Takeovers ignore the body.
             if self.hasEnd { self.decide(takeover, head, context) }
         case .deciding, .taken, .answered:
             break
@@ -113,7 +113,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             return self.answer(APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large."), context)
         }
         guard head.method != .connect else {
-            // RFC 9113 §8.5, and RFC 8441, which the settings do not offer.
+            // RFC 9113 §8.5, and RFC 8441, which our settings do not offer.
             return self.answer(APIError(.notImplemented, .invalid, "CONNECT is not served; open WebSockets over HTTP/1.1."), context)
         }
         guard HTTPConnectionHandler.isHost(head.authority ?? "") else {
@@ -127,7 +127,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         } catch {
             return self.answer(error, context)
         }
-        // Whatever the client says.
+        // Ignore the scheme that the client sent.
         head.scheme = "https"
         let old: HTTPRequestHead
         do {
@@ -145,7 +145,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
 
-    /// By the measure of HTTP/1.1's heads.
+    /// Whether the head exceeds the limits of HTTP/1.1 heads.
     private func isTooLarge(_ head: HTTPRequest) -> Bool {
         let lines = head.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 4 }
         let first = (head.path?.utf8.count ?? 0) + (head.authority?.utf8.count ?? 0)
@@ -166,12 +166,12 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             (.http, _) where self.hasHead:
             context.fireErrorCaught(error)
         case (.taken, is NIOHTTP2Errors.StreamClosed):
-            // The client has enough; the channel closes next.
+            // The client reset the stream; the channel closes next.
             break
         case (.taken, _):
             context.fireErrorCaught(error)
         case (.http, _) where !self.hasAnswered:
-            // Fields that are none.
+            // The header fields are invalid.
             self.answer(Self.noRequest, context)
         case (.http, _), (.claimed, _), (.deciding, _), (.answered, _):
             context.close(promise: nil)
@@ -180,7 +180,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     // MARK: Out
 
-    /// RFC 9110 §10.1.1: the answer's maker wants the body, having judged the head.
+    /// RFC 9110 §10.1.1: sends 100 (Continue) when the responder, having checked the head, wants the body.
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         guard event is HTTPBodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
         promise?.succeed()
@@ -208,7 +208,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         }
     }
 
-    /// What is in the buffers has its time too, and so has what is left of the request.
+    /// Starts the deadline for draining the buffers, or for the rest of the request.
     private func answerEnded() {
         self.hasAnswered = true
         self.deadlineMs = LoopSweeper.nowMs + (self.hasEnd ? self.limits.idleMs : HTTP2Limits.bodyMs)
@@ -238,7 +238,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     }
 
     private func decided(_ decision: HTTPTakeoverDecision) {
-        // Gone meanwhile: by its client, or its deadline.
+        // The client or the deadline may have closed the stream meanwhile.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
         case .refuse(let error):
@@ -256,7 +256,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             let answer = try HTTPResponse(head)
             self.mode = .taken
             context.writeAndFlush(self.wrapOutboundOut(.head(answer.withoutConnectionFields)), promise: nil)
-            // One after the other: they write as soon as they are there.
+            // Add them one after the other: handlers write as soon as they are added.
             let writer = HTTP2BodyWriter(isChunked: isChunked)
             try context.pipeline.syncOperations.addHandler(writer, position: .after(self))
             try context.pipeline.syncOperations.addHandlers(handlers, position: .after(writer))
@@ -267,7 +267,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 }
 
 extension HTTPResponse {
-    /// RFC 9113 §8.2.2: what is said of a connection is not said on a stream.
+    /// RFC 9113 §8.2.2: removes the connection-specific fields, which HTTP/2 forbids.
     fileprivate var withoutConnectionFields: HTTPResponse {
         var head = self
         for name in Self.connectionFields where head.headerFields.contains(name) { head.headerFields[name] = nil }

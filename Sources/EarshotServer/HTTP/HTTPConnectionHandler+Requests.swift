@@ -3,14 +3,14 @@ import NIOCore
 import NIOHTTP1
 import Upstream
 
-/// Judging a request by its head, before anybody reads its body.
+/// Checks a request's head before anything reads its body.
 extension HTTPConnectionHandler {
     private static let healthChecks: Set<String> = ["/healthz", "/readyz"]
 
-    /// Whether the path, with or without a query, is one that is answered however full the server is.
+    /// Whether the path is answered however full the server is. It may have a query.
     static func isHealthCheck(_ path: String) -> Bool { Self.healthChecks.contains(String(path.prefix { $0 != "?" && $0 != "#" })) }
 
-    /// Why the request is refused by its head alone; nil: it is not.
+    /// The reason to refuse the request by its head alone, or nil.
     static func refusal(of head: HTTPRequestHead, _ refusal: HTTPPlaceTable.Refusal?) -> APIError? {
         if let refusal, !Self.isHealthCheck(head.uri) { return refusal.error }
         // RFC 9112 §3.2
@@ -23,7 +23,7 @@ extension HTTPConnectionHandler {
         }
     }
 
-    /// RFC 9112 §3.2: host and port of RFC 3986 §3.2, or nothing where the target has no authority.
+    /// RFC 9112 §3.2: host and port as in RFC 3986 §3.2, or nothing if the target has no authority.
     static func isHost(_ text: String) -> Bool {
         var rest = text.utf8[...]
         if rest.first == UInt8(ascii: "[") {
@@ -40,7 +40,7 @@ extension HTTPConnectionHandler {
         return port.isEmpty || UInt16(String(decoding: port, as: UTF8.self)) != nil
     }
 
-    /// RFC 3986 §3.2.2: unreserved, sub-delims, and what begins an encoded byte.
+    /// RFC 3986 §3.2.2: unreserved, sub-delims, and the percent sign of an encoded byte.
     private static func isOfName(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -57,9 +57,9 @@ extension HTTPConnectionHandler {
 }
 
 extension HTTPRequestHead {
-    /// Of HTTP/1.0, or of what was before it.
+    /// Whether the request is HTTP/1.0 or older.
     var isOld: Bool { self.version.major < 1 || (self.version.major == 1 && self.version.minor == 0) }
 }
 
-/// The outbound event by which the maker of an answer says that it reads the request's body: whoever waits for 100 (Continue) gets it now.
+/// Outbound event: the responder is about to read the request's body. A client that waits for 100 (Continue) gets it now.
 struct HTTPBodyWanted: Sendable {}

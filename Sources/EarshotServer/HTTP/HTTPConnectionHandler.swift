@@ -2,10 +2,10 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// A connection's conduct below the router: its time limits, its errors before there is a request, and taking it out of HTTP.
+/// Handles an HTTP/1.1 connection below the router: time limits, errors outside requests, and takeovers.
 ///
-/// Sits between NIO's HTTP codec and Hummingbird's handlers. NIO's own upgrade handler looks at a connection's first request only, which
-/// fails behind proxies that reuse connections, and cannot answer a refused request; this one can do both.
+/// Sits between NIO's HTTP codec and Hummingbird's handlers. NIO's own upgrade handler looks only at a connection's first request, which
+/// fails behind proxies that reuse connections, and it cannot answer a refused request.
 ///
 /// ```
 /// http --a takeover's request--> claimed --earlier answers written--> deciding --take--> switching --HTTP's handlers gone--> taken
@@ -20,13 +20,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     private enum Mode {
         case http
-        /// Waits for the request's end, and for the answers to those before it.
+        /// Waits for the request's end, and for the answers to earlier requests.
         case claimed(any HTTPTakeover, HTTPRequestHead, isComplete: Bool)
         case deciding
         case switching
-        /// Others hold the connection; what is behind this handler is cut off from it.
+        /// A takeover owns the connection; the handlers behind this one are cut off from it.
         case taken
-        /// The last answer was written: wait for the peer to go, so that a reset does not take the answer from it.
+        /// The last answer was written. Waits for the peer to close, because a reset could destroy the answer.
         case closing(untilMs: Int64)
     }
 
@@ -39,26 +39,26 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private var state: HTTPConnectionState
     private var mode = Mode.http
     private var context: ChannelHandlerContext?
-    /// NIO's decoder stops for good at a request that asks for an upgrade, granted or not.
+    /// The connection closes after this answer. NIO's decoder stops for good at a request for an upgrade, granted or not.
     private var closesAfterAnswer = false
     private var isReadHeld = false
     /// The head of the answer to the oldest request is written.
     private var hasBegunAnswer = false
     /// The newest request's client waits for 100 (Continue).
     private var expectsContinue = false
-    /// The newest request is of HTTP/1.0, whose clients know neither chunks nor pipelines.
+    /// The newest request is HTTP/1.0, whose clients know neither chunks nor pipelining.
     private var isOld = false
-    /// The answer to a request that was refused by its head, behind those to the ones before.
+    /// Answer to a request refused by its head, sent after all earlier answers.
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
 
     private static let lingerMs: Int64 = 1_000
-    /// For the request of a connection that is one too many: a health check is answered all the same.
+    /// Time limit for the request of a refused connection; a health check is still answered.
     static let refusedMs: Int64 = 1_000
-    /// For an answer that may still be in our buffers.
+    /// Time limit for an answer that may still be in our buffers.
     private static let drainMs: Int64 = 10_000
 
-    /// `openedMs`: when the connection began. One without a place gets an answer that says so, unless it asks for the server's health.
+    /// `openedMs`: when the connection began. Without a place, it is answered with the refusal unless it asks for the server's health.
     init(
         sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
         openedMs: Int64, place: HTTPPlace, isSecure: Bool
@@ -107,7 +107,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.mode {
         case .http where self.refusal != nil:
-            // Nothing is wanted behind a request that ends the connection.
+            // Ignore everything after a request that ends the connection.
             break
         case .http:
             switch self.unwrapInboundIn(data) {
@@ -121,14 +121,14 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 context.fireChannelRead(data)
             }
         case .claimed(let takeover, let head, isComplete: false):
-            // A body is of no use to a takeover.
+            // Takeovers ignore the body.
             guard case .end = self.unwrapInboundIn(data) else { return }
             self.state.requestEnded()
             self.mode = .claimed(takeover, head, isComplete: true)
             self.decideIfDue(context)
         case .claimed, .deciding, .switching, .taken, .closing:
-            // Dropped unopened: the codec may be on its way out, and what it lets go are bytes. RFC 6455 §4.1: a client sends nothing
-            // before it has our answer.
+            // Drop without unwrapping: a codec that is being removed may pass on raw bytes. RFC 6455 §4.1: a client sends nothing before it
+            // has our answer.
             break
         }
     }
@@ -152,12 +152,12 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         var head = head
         self.isOld = head.isOld
         if self.isOld || head.headers.contains(name: "upgrade") || head.method == .CONNECT {
-            // An ordinary request with an offer that is not taken up (RFC 9110 §7.8), e.g. of curl --http2; or of HTTP/1.0 (ab, curl -0).
+            // An ordinary request whose upgrade offer is ignored (RFC 9110 §7.8), as from curl --http2; or HTTP/1.0 (ab, curl -0).
             self.closesAfterAnswer = true
             head.headers.remove(name: "upgrade")
             head.headers.replaceOrAdd(name: "connection", value: "close")
         }
-        // RFC 9110 §10.1.1: not of HTTP/1.0.
+        // RFC 9110 §10.1.1: ignored in HTTP/1.0.
         self.expectsContinue = !self.isOld && head.list("expect", contains: "100-continue")
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
@@ -165,7 +165,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func channelReadComplete(context: ChannelHandlerContext) {
         switch self.mode {
         case .taken, .closing:
-            // Automatic reads start at the pipeline's end, which has finished, or has enough, and lets none through.
+            // Automatic reads start at the pipeline's end, which has finished or applies back-pressure, so none would reach the socket.
             context.read()
         default:
             context.fireChannelReadComplete()
@@ -194,7 +194,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch self.mode {
         case .http:
-            // Within a request Hummingbird answers.
+            // During a request, Hummingbird answers.
             guard self.state.inProgress == 0, error is HTTPParserError || error is ByteToMessageDecoderError.PayloadTooLargeError else {
                 context.fireErrorCaught(error)
                 return
@@ -217,9 +217,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             switch self.unwrapOutboundIn(data) {
             case .head(var head) where self.state.inProgress == 1:
                 self.hasBegunAnswer = true
-                // Without chunks.
+                // HTTP/1.0 knows no chunks.
                 if self.isOld { head.version = .http1_0 }
-                // What is left of the request is not waited for.
+                // Do not wait for the rest of the request.
                 if self.closesAfterAnswer || self.state.isReading { head.headers.replaceOrAdd(name: "connection", value: "close") }
                 if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
                 context.write(self.wrapOutboundOut(.head(head)), promise: promise)
@@ -253,7 +253,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
     }
 
-    /// RFC 9110 §10.1.1: the answer's maker wants the body, having judged the head; some clients wait a second before they send it unasked.
+    /// RFC 9110 §10.1.1: sends 100 (Continue) when the responder, having checked the head, wants the body. Some clients otherwise wait a
+    /// second before they send it.
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         guard event is HTTPBodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
         promise?.succeed()
@@ -280,10 +281,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         switch (self.mode, mode) {
         case (.switching, .input), (.taken, .input):
-            // Hummingbird's way of saying that the server was cancelled.
+            // Hummingbird closes the input when the server is cancelled.
             context.close(mode: .all, promise: promise)
         case (.switching, _), (.taken, _):
-            // Its side is done; the connection is not its own any more.
+            // Hummingbird is done, but no longer owns the connection.
             if let promise { context.channel.closeFuture.cascade(to: promise) }
         case (.closing, .output):
             promise?.succeed()
@@ -304,13 +305,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         self.finish(context)
     }
 
-    /// What was written last was the connection's last.
+    /// Ends the connection after the last write.
     private func finish(_ context: ChannelHandlerContext) {
-        // It lingers only for as long as nobody else needs its place.
+        // Release the place: the connection lingers only until another needs it.
         self.place.rest()
         self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
         context.flush()
-        // Waits for what is in the buffers.
+        // Completes once the buffers are drained.
         let done = context.eventLoop.makePromise(of: Void.self)
         context.close(mode: .output, promise: done)
         done.futureResult.assumeIsolated().whenComplete { _ in
@@ -335,7 +336,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     private func decided(_ decision: HTTPTakeoverDecision) {
-        // Gone meanwhile: by its peer, or its deadline.
+        // The peer or the deadline may have closed the connection meanwhile.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
         case .refuse(let error):
@@ -368,7 +369,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 }
 
 extension HTTPResponseHead {
-    /// As it goes over the wire, when NIO's encoder is gone.
+    /// The head as bytes, for when NIO's encoder has been removed.
     fileprivate var serialized: ByteBuffer {
         var text = "HTTP/1.1 \(self.status.code) \(self.status.reasonPhrase)\r\n"
         for (name, value) in self.headers { text += "\(name): \(value)\r\n" }

@@ -1,19 +1,20 @@
 import HTTPTypes
 
-/// How long the parts of HTTP's conversation may take, and how many there may be at a time.
+/// Time and size limits of HTTP connections and requests.
 struct HTTPLimits: Sendable, Equatable {
-    /// From the connection's beginning to the end of its first request's head: against those who send it byte by byte.
+    /// From the connection's start to the end of its first request's head. Stops clients that send it byte by byte.
     var headMs: Int64 = 10_000
     /// From the end of a request's head to the end of its body.
     var bodyMs: Int64 = 10_000
-    /// From the end of a request's head to its answer, and from one part of that to the next, as far as both sides' buffers take it.
+    /// From a request's head to its answer, then between parts of the answer. A part counts once the buffers of both sides
+    /// accept it.
     var requestMs: Int64 = 60_000
     /// From an answer to the end of the next request's head.
     var idleMs: Int64 = 60_000
-    /// Bytes of a head: request line and headers.
+    /// Bytes of a request's head: request line and headers.
     var headBytes = 32 << 10
     var headerFields = 100
-    /// Connections at a time, and those of one address.
+    /// Concurrent connections in all, and of one address.
     var connections = 4_096
     var perAddress = 4_096
 
@@ -28,10 +29,10 @@ struct HTTPLimits: Sendable, Equatable {
     }
 }
 
-/// How fast a request's body has to come: in all within its time, and after a moment at a least rate, so that a sender of single bytes is not
-/// waited for to the end. A value; milliseconds of any steady clock.
+/// Enforces a deadline and a minimum rate on a request's body. After a grace period a sender of single bytes is cut without waiting for the
+/// deadline. A value; milliseconds of any steady clock.
 struct BodyPace: Equatable {
-    /// Bytes a second, on average, from ``graceMs`` on.
+    /// Minimum average rate in bytes per second, from ``graceMs`` on.
     static let leastRate: Int64 = 256
     static let graceMs: Int64 = 3_000
 
@@ -58,22 +59,22 @@ struct BodyPace: Equatable {
     }()
 }
 
-/// Where an HTTP connection stands and until when it may stand there. `nowMs` is any steady clock.
+/// The state and deadline of an HTTP/1.1 connection. `nowMs` is any steady clock.
 ///
 /// ```
-/// waiting --head--> busy --answer's end, nothing else asked--> waiting
+/// waiting --head--> busy --answer's end, no other request--> waiting
 /// ```
 struct HTTPConnectionState: Equatable {
     /// Requests begun whose answers have not ended.
     private(set) var inProgress = 0
-    /// The server goes: no further request is taken.
+    /// The server is shutting down and accepts no further requests.
     private(set) var isQuiescing = false
     private(set) var deadlineMs: Int64
-    /// Of the request whose head has come and whose end has not.
+    /// Pace of the request whose head has arrived but not its end.
     private var body: BodyPace?
     private let limits: HTTPLimits
 
-    /// A request's head has come and its end has not.
+    /// Whether a request's head has arrived but not its end.
     var isReading: Bool { self.body != nil }
 
     init(limits: HTTPLimits, nowMs: Int64) {
@@ -92,17 +93,18 @@ struct HTTPConnectionState: Equatable {
 
     mutating func requestEnded() { self.body = nil }
 
-    /// A part of an answer was written, for which those before it had to leave: a long download has its time as long as it moves.
+    /// Extends the deadline after a part of an answer was written. Earlier parts had to leave first, so a long download may last while it
+    /// moves.
     mutating func answerProgressed(nowMs: Int64) { self.deadlineMs = max(self.deadlineMs, nowMs + self.limits.requestMs) }
 
-    /// True: the connection is to be closed now, since the server goes.
+    /// Returns true if the connection must close now because the server is shutting down.
     mutating func answerEnded(nowMs: Int64) -> Bool {
         self.inProgress = max(0, self.inProgress - 1)
         self.deadlineMs = nowMs + (self.inProgress == 0 ? self.limits.idleMs : self.limits.requestMs)
         return self.isQuiescing && self.inProgress == 0
     }
 
-    /// True: nothing is under way, close at once.
+    /// Returns true if nothing is under way, so the connection can close at once.
     mutating func quiesce() -> Bool {
         self.isQuiescing = true
         return self.inProgress == 0

@@ -1,13 +1,11 @@
-/// Who has the places for HTTP connections: so many in all, so many for one address, and a few that only callers of the API get. A value; no
-/// clock, no channel.
+/// Allots HTTP connections their places: a total, a limit per address, and a reserve for API callers. A value; no clock, no channel.
 ///
-/// A connection without a request under way is idle. Where there is no place left, one that has been idle for a second makes room: the
-/// newcomer's own address gives up one of its own first, so that an address that opens connection after connection ends its own ones;
-/// otherwise the connection that has been idle longest goes. Before that second a request may be on its way. Whoever finds nothing to take is
-/// refused, and gets a moment to be told so, or to ask for the server's health. `nowMs` is any steady clock.
+/// A connection without a request under way is idle. If no place is left, a connection that has been idle for a second gives up its own.
+/// Before that second, a request may be on its way. The newcomer's own address goes first, so an address that opens connection after
+/// connection closes its own; otherwise the longest idle connection goes. A newcomer that finds no idle connection is refused; it has a
+/// moment to receive that answer, or to ask for the server's health. `nowMs` is any steady clock.
 ///
-/// Refused connections are few at any time, whatever they do: those that have their answer and linger give way to the next one first, then
-/// those of the newcomer's own address.
+/// Refused connections are always few. A new one replaces first those that have their answer and linger, then those of its own address.
 struct HTTPPlaceTable {
     typealias ID = UInt64
 
@@ -17,24 +15,24 @@ struct HTTPPlaceTable {
     }
 
     struct Limits: Equatable {
-        /// Connections that are served.
+        /// Connections served at a time.
         var total: Int
-        /// Of these, for addresses that may call the API.
+        /// Places of the total kept for addresses that may call the API.
         var reserved: Int
-        /// Connections of one address, and requests that a trusted proxy forwards for it.
+        /// Connections of one address, plus requests that a trusted proxy forwards for it.
         var perAddress: Int
-        /// Connections that wait to be told that they are too many, or were told and are not closed yet.
+        /// Refused connections that wait for their answer, or have it and are not closed yet.
         var refused: Int
     }
 
     fileprivate struct Entry {
         var address: String?
         var isRefused: Bool
-        /// The number of its idleness; nil while a request is under way.
+        /// Sequence number in the idle order; nil while a request is under way.
         var idle: UInt64?
     }
 
-    /// One without a place.
+    /// A connection without a place.
     private struct Refused {
         enum Stage { case waiting, working, answered }
 
@@ -43,13 +41,13 @@ struct HTTPPlaceTable {
         var stage = Stage.waiting
     }
 
-    /// Idle for less, nobody loses a place.
+    /// A connection idle for less than this keeps its place.
     static let graceMs: Int64 = 1_000
 
     private let limits: Limits
     private var entries: [ID: Entry] = [:]
     private(set) var served = 0
-    /// The oldest first.
+    /// Oldest first.
     private var refused: [Refused] = []
     private var counts: [String: Int] = [:]
     private var order: UInt64 = 0
@@ -60,7 +58,8 @@ struct HTTPPlaceTable {
 
     func has(_ id: ID) -> Bool { self.entries[id] != nil }
 
-    /// Takes a place. `address`: nil for one that is not counted by address. `shed`: connections that lost theirs, to be closed.
+    /// Takes a place. `address`: nil if the connection is not counted by address. `shed`: connections that lost their place and must be
+    /// closed.
     mutating func enter(_ id: ID, _ address: String?, mayUseReserve: Bool, nowMs: Int64) -> (refusal: Refusal?, shed: [ID]) {
         let before = nowMs - Self.graceMs
         var shed: [ID] = []
@@ -97,7 +96,7 @@ struct HTTPPlaceTable {
         return (refusal, shed)
     }
 
-    /// Which refused connection is closed for one more of this address.
+    /// The refused connection to close in favor of one more from this address.
     private func refusedToShed(for address: String?) -> ID? {
         func first(_ stage: Refused.Stage, ofAddress: Bool) -> ID? {
             self.refused.first { $0.stage == stage && (!ofAddress || $0.address == address) }?.id
@@ -111,14 +110,15 @@ struct HTTPPlaceTable {
         self.refused[index].stage = stage
     }
 
-    /// A request is under way. One that lost its place while the request was coming gets it back: there is one too many for a while.
+    /// Marks a request as under way. A connection that lost its place while the request was arriving gets it back, exceeding the total for
+    /// a while.
     mutating func work(_ id: ID, _ address: String?, isRefused: Bool) {
         guard !isRefused else { return self.setStage(.working, of: id) }
         if self.entries[id] == nil { self.insert(id, address, 0) }
         self.entries[id]?.idle = nil
     }
 
-    /// All requests are answered.
+    /// Marks the connection as idle: all requests are answered.
     mutating func rest(_ id: ID, nowMs: Int64) {
         guard let entry = self.entries[id] else { return }
         guard !entry.isRefused else { return self.setStage(.answered, of: id) }
@@ -141,7 +141,7 @@ struct HTTPPlaceTable {
 
     // MARK: Requests that a trusted proxy forwards
 
-    /// False: the address has as many as it may.
+    /// Counts a request; returns false if the address is at its limit.
     mutating func enterRequest(of address: String) -> Bool {
         guard self.counts[address, default: 0] < self.limits.perAddress else { return false }
         self.counts[address, default: 0] += 1
@@ -154,7 +154,7 @@ struct HTTPPlaceTable {
         if count <= 0 { self.idleOf[address] = nil }
     }
 
-    // MARK: Idle ones
+    // MARK: Idle connections
 
     private mutating func takeIdle(since ms: Int64) -> ID? {
         let first = self.idle.takeFirst(of: self.entries, since: ms)
@@ -169,12 +169,12 @@ struct HTTPPlaceTable {
     }
 }
 
-/// Connections in the order in which they became idle. What is not idle any more stays until it is met or there is too much of it. A value.
+/// Connections in the order in which they became idle. Stale entries stay until they are reached or compacted away. A value.
 private struct IdleOrder {
     private var list: [(id: HTTPPlaceTable.ID, order: UInt64, sinceMs: Int64)] = []
     private var head = 0
 
-    /// `live`: how many there can be.
+    /// `live`: the most entries that can be current.
     mutating func append(
         _ id: HTTPPlaceTable.ID, _ order: UInt64, _ sinceMs: Int64, live: Int, of entries: [HTTPPlaceTable.ID: HTTPPlaceTable.Entry]
     ) {
@@ -185,7 +185,7 @@ private struct IdleOrder {
         self.list.append((id, order, sinceMs))
     }
 
-    /// The one that has been idle longest, if it has been so since then.
+    /// Removes and returns the longest idle connection, if idle since `ms` or before.
     mutating func takeFirst(of entries: [HTTPPlaceTable.ID: HTTPPlaceTable.Entry], since ms: Int64) -> HTTPPlaceTable.ID? {
         while self.head < self.list.count {
             let first = self.list[self.head]

@@ -2,7 +2,7 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// The places of all HTTP connections, on all ports. Any thread; one lock for moments, per connection and request.
+/// The places of all HTTP connections on all ports. Any thread; holds one lock briefly, per connection and request.
 final class HTTPPlaces: Sendable {
     private struct State {
         var table: HTTPPlaceTable
@@ -24,9 +24,9 @@ final class HTTPPlaces: Sendable {
         self.counters = core.counters
     }
 
-    /// Gives a new connection its place until it closes. Before any handler is added; on its loop.
+    /// Gives a new connection its place until it closes. Call before adding any handler; on its loop.
     ///
-    /// Behind a proxy that sends a PROXY protocol header the address is known with the header: until then the connection counts in the total.
+    /// A proxy that speaks the PROXY protocol sends the address in its header. Until then the connection counts only in the total.
     func enter(_ channel: any Channel) throws -> HTTPPlace {
         let id = self.state.withLock { state in
             state.next += 1
@@ -44,7 +44,7 @@ final class HTTPPlaces: Sendable {
     private func take(_ place: HTTPPlace, _ channel: any Channel) {
         let peer = self.clients.peer(of: channel)
         let isTrusted = peer.map { self.access.trustedProxies.contains(address: $0) } ?? false
-        // Whose requests a trusted proxy forwards is in each request.
+        // Each request that a trusted proxy forwards names its own client.
         place.isProxy = isTrusted
         let address = isTrusted ? nil : peer.map { Authentication.key(of: $0) }
         self.enter(place, address, mayUseReserve: !isTrusted && peer.map { self.access.apiFrom.contains(address: $0) } ?? false)
@@ -66,10 +66,10 @@ final class HTTPPlaces: Sendable {
         }
         for (id, channel) in shed {
             channel.eventLoop.execute {
-                // A request may have come meanwhile.
+                // A request may have arrived meanwhile and taken the place back.
                 guard !self.state.withLock({ $0.table.has(id) }) else { return }
-                // As when the server goes: what is idle closes, each protocol in its way. But a place that is given away is free now: TLS would
-                // wait for the client's part in its end.
+                // Close as at shutdown: idle connections close, each protocol in its way. Then cut, because the place is already given away
+                // and TLS would wait for the client's close_notify.
                 channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
                 channel.cut()
             }
@@ -89,7 +89,7 @@ final class HTTPPlaces: Sendable {
 
     fileprivate func rest(_ place: HTTPPlace) { self.state.withLock { $0.table.rest(place.id, nowMs: LoopSweeper.nowMs) } }
 
-    /// A request that a trusted proxy forwards, counted by its client's address. Throws 503.
+    /// Counts a request that a trusted proxy forwards, by its client's address. Throws 503.
     func enterRequest(peer: SocketAddress?, forwarded: [String]) throws(APIError) -> HTTPForwarded? {
         guard let client = self.clients.client(peer: peer, forwarded: forwarded), client != peer else { return nil }
         let address = Authentication.key(of: client)
@@ -106,7 +106,7 @@ final class HTTPPlaces: Sendable {
 }
 
 extension Channel {
-    /// Closes the socket at once, past TLS. On its loop.
+    /// Closes the socket at once, bypassing TLS. On its loop.
     fileprivate func cut() {
         guard let tls = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
             return self.close(promise: nil)
@@ -120,9 +120,9 @@ final class HTTPPlace {
     fileprivate let id: HTTPPlaceTable.ID
     private let places: HTTPPlaces
     fileprivate var address: String?
-    /// It has none, and is to be told so.
+    /// The reason why the connection has no place, to be sent as its answer.
     fileprivate(set) var refusal: HTTPPlaceTable.Refusal?
-    /// A trusted proxy's.
+    /// Whether the peer is a trusted proxy.
     fileprivate(set) var isProxy = false
 
     fileprivate init(id: HTTPPlaceTable.ID, in places: HTTPPlaces) {
@@ -130,19 +130,19 @@ final class HTTPPlace {
         self.places = places
     }
 
-    /// A request is under way.
+    /// Marks a request as under way.
     func work() { self.places.work(self) }
-    /// All requests are answered.
+    /// Marks the connection as idle: all requests are answered.
     func rest() { self.places.rest(self) }
 
-    /// Counts a forwarded request; nil: it is not one. Throws 503.
+    /// Counts a forwarded request; returns nil if it is not one. Throws 503.
     func forwarded(_ headers: [String], on channel: any Channel) throws(APIError) -> HTTPForwarded? {
         guard self.isProxy, !headers.isEmpty else { return nil }
         return try self.places.enterRequest(peer: self.places.peer(of: channel), forwarded: headers)
     }
 }
 
-/// A forwarded request's part of what its client's address may have, for as long as it exists.
+/// Counts a forwarded request against its client's address for as long as this exists.
 final class HTTPForwarded: Sendable {
     private let address: String
     private let places: HTTPPlaces
@@ -156,7 +156,8 @@ final class HTTPForwarded: Sendable {
 }
 
 extension HTTPPlaceTable.Limits {
-    /// The share of one address ends below all, whatever the setting says: few descriptors leave few places.
+    /// Minimum cap of one address's share. The cap is otherwise three quarters of all places whatever the setting says, since few
+    /// descriptors leave few places.
     private static let leastPerAddress = 64
     private static let mostReserved = 64
 
@@ -164,7 +165,7 @@ extension HTTPPlaceTable.Limits {
         self.total = limits.connections
         self.reserved = min(Self.mostReserved, limits.connections / 16)
         self.perAddress = min(limits.perAddress, max(Self.leastPerAddress, limits.connections / 4 * 3))
-        // Half of what the listeners accept beyond the limit.
+        // Half of the connections that the listeners accept beyond the limit.
         self.refused = min(64, max(2, limits.connections / 64))
     }
 }

@@ -7,7 +7,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP2
 import NIOSSL
 
-/// The same over TLS: HTTP/1.1 as on the plain port, or HTTP/2 where the client wants it, each request of it a channel of its own.
+/// ``HTTPServerChannel`` over TLS, with HTTP/1.1 or HTTP/2. The client chooses; each HTTP/2 request has its own channel.
 struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
     /// A connection whose protocol is known once TLS is done.
     struct Value: ServerChildChannelValue {
@@ -17,7 +17,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
 
     enum Conversation: Sendable {
         case http1(HTTPServerChannel.Value)
-        /// Its requests as they come.
+        /// The requests in order of arrival.
         case http2(AsyncStream<HTTPServerChannel.Value>)
     }
 
@@ -33,7 +33,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
                 let openedMs = LoopSweeper.nowMs
                 let place = try shared.admit(channel)
                 let isAdmitted = place.refusal == nil
-                // One too many is not offered HTTP/2, so that it gets its answer in HTTP/1.1.
+                // A refused connection is not offered HTTP/2, so that its answer is in HTTP/1.1.
                 let tls = NIOSSLServerHandler(context: isAdmitted ? certificate.currentForHTTP : certificate.current)
                 let negotiation = TLSNegotiation(
                     sweeper: shared.sweepers.of(channel.eventLoop),
@@ -63,8 +63,8 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
         let connection = HTTP2ConnectionHandler(sweeper: sweeper, limits: shared.limits, openedMs: openedMs, place: place)
         let bound = NIOLoopBound((connection, sweeper, place), eventLoop: channel.eventLoop)
         let limits = HTTP2Limits.configuration(shared.limits)
-        // NIO's own sequence of streams ends at the first error of the connection, and what it holds then is lost: ours ends with the
-        // connection, so that each channel that was made is read to its end.
+        // NIO's stream sequence ends at the connection's first error and loses the streams it still holds. This sequence ends with the
+        // connection, so every channel made is read to its end.
         _ = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
             mode: .server, streamDelegate: nil, frameDelegate: connection, configuration: limits
         ) { stream in
@@ -93,7 +93,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
         case .http1(let channel): await self.handleHTTP(asyncChannel: channel, logger: logger)
         case .http2(let requests):
             await withDiscardingTaskGroup { group in
-                // Reads on until the stream is over: to close it before would cut what is not sent yet.
+                // Iterate until the connection closes. Closing a request's channel earlier would cut off unsent bytes.
                 for await request in requests { group.addTask { await self.handleHTTP(asyncChannel: request, logger: logger) } }
             }
         }

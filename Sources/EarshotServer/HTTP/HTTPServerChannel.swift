@@ -6,14 +6,14 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 
-/// One port for the router and for what takes connections out of HTTP: Hummingbird's part of a connection behind ``HTTPConnectionHandler``.
+/// Serves the router and the takeovers on one port. Hummingbird's handlers sit behind ``HTTPConnectionHandler``.
 struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
     let responder: HTTPChannelHandler.Responder
     let shared: Shared
 
-    /// What the server's connections have in common. Any thread.
+    /// State shared by all of the server's connections. Any thread.
     final class Shared: Sendable {
         let limits: HTTPLimits
         let api: APIService
@@ -29,7 +29,7 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             self.places = HTTPPlaces(limits: limits, core: core)
         }
 
-        /// Gives the connection its place until it closes, and sets its socket up. Before any handler is added. On its loop.
+        /// Gives the connection its place until it closes, and configures its socket. Call before adding any handler. On its loop.
         func admit(_ channel: any Channel) throws -> HTTPPlace {
             let place = try self.places.enter(channel)
             try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -37,7 +37,7 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             return place
         }
 
-        /// HTTP/1.1 on a connection whose bytes are the client's. On its loop.
+        /// Sets up HTTP/1.1 on a connection that delivers the client's plain bytes. On its loop.
         func speakHTTP1(on channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, isSecure: Bool) throws -> Value {
             var decoding = NIOHTTPDecoderLimitConfiguration()
             decoding.maxHeaderFieldSize = self.limits.headBytes
@@ -46,7 +46,7 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             let encoder = HTTPResponseEncoder()
             let decoder = ByteToMessageHandler(
                 HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding),
-                // After a request for an upgrade the decoder keeps what it gets, unread.
+                // After a request for an upgrade, the decoder buffers what it gets without parsing it.
                 maximumBufferSize: self.limits.headBytes + (64 << 10))
             let types = HTTP1ToHTTPServerCodec(secure: isSecure)
             let connection = HTTPConnectionHandler(
@@ -64,7 +64,7 @@ struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
                 let place = try shared.admit(channel)
                 return try shared.speakHTTP1(on: channel, since: LoopSweeper.nowMs, place, isSecure: false)
             } catch {
-                // Nobody else does, and its place would be lost.
+                // Nothing else closes the channel, and its place would leak.
                 channel.close(promise: nil)
                 throw error
             }

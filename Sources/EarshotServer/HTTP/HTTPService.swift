@@ -16,7 +16,7 @@ final class HTTPService: Service, Sendable {
     private let log: Logger
     private let running = Mutex<Running?>(nil)
 
-    /// With a certificate: HTTPS.
+    /// Serves HTTPS if there is a certificate.
     init(
         core: ServerCore, address: HostPort, certificate: CertificateStore? = nil, shared: HTTPServerChannel.Shared,
         group: any EventLoopGroup, log: Logger
@@ -29,7 +29,7 @@ final class HTTPService: Service, Sendable {
         self.log = log
     }
 
-    /// What all HTTP ports have in common: the API, and limits above all.
+    /// State shared by all HTTP ports: the API, the limits and the takeovers.
     static func shared(core: ServerCore, group: any EventLoopGroup) -> HTTPServerChannel.Shared {
         let sweepers = LoopSweepers(group)
         let takeovers: [any HTTPTakeover] = [EventsEndpoint(core: core, sweepers: sweepers), LiveEndpoint(core: core)]
@@ -38,7 +38,7 @@ final class HTTPService: Service, Sendable {
             core: core)
     }
 
-    /// Hummingbird binds as it runs: its task starts here and is joined by `run`.
+    /// Starts Hummingbird's task, which binds as it runs; `run` joins it.
     func bind() async throws -> HostPort {
         let bound = self.group.any().makePromise(of: Int.self)
         let address = self.address
@@ -69,7 +69,7 @@ final class HTTPService: Service, Sendable {
         let task = Task {
             do {
                 try await group.run()
-                // Ended before it began.
+                // The server ended before it was bound.
                 bound.fail(CancellationError())
             } catch {
                 bound.fail(ListenError(scheme: certificate == nil ? "http" : "https", address: address, cause: error))

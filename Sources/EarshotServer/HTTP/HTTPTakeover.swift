@@ -3,43 +3,43 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
 
-/// Something that takes connections out of HTTP by the request for its path: WebSockets, and media that is sent for as long as somebody
-/// looks. Asked before the router; every request of a connection may be the one.
+/// Takes connections over from HTTP by request path: WebSockets, and media sent for as long as somebody watches. The server asks it before
+/// the router, for every request of a connection.
 protocol HTTPTakeover: Sendable {
-    /// Whether this request is this takeover's to answer, well-formed or not. On the connection's loop.
+    /// Whether this takeover answers the request, well-formed or not. On the connection's loop.
     func claims(_ head: HTTPRequestHead) -> Bool
-    /// Decides; nothing has been answered yet. On no particular thread.
+    /// Decides before anything has been answered. On no particular thread.
     func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision
 }
 
 struct HTTPTakeoverRequest: Sendable {
     let head: HTTPRequestHead
-    /// The request's: over HTTP/2 a stream of its connection.
+    /// The request's channel; over HTTP/2, a stream of its connection.
     let channel: any Channel
-    /// Over TLS.
+    /// Whether the connection uses TLS.
     let isSecure: Bool
 
-    /// Over HTTP/2: the request has a stream of its own, and the connection has others.
+    /// Whether the request is an HTTP/2 stream and shares its connection with others.
     var isMultiplexed: Bool { self.head.version.major >= 2 }
 }
 
 enum HTTPTakeoverDecision: Sendable {
-    /// Send this head, then put the handlers in HTTP's place. They are made on the connection's loop, get `handlerAdded` when the head
-    /// has been written, and deal in ByteBuffers from there on. When the connection is gone already, none are made.
+    /// Sends this head, then replaces HTTP's handlers with these. They are made on the connection's loop, get `handlerAdded` once the head
+    /// has been written, and read and write ByteBuffers from then on. If the connection has closed already, none are made.
     ///
-    /// The head is HTTP/1.1's, and so is the body if it is sent in chunks, whatever the client speaks: all viewers of a stream are sent
-    /// the same bytes, and ``HTTP2BodyWriter`` takes the chunks' framing off.
+    /// The head and a chunked body are HTTP/1.1 whatever the client speaks, because all viewers of a stream get the same bytes.
+    /// ``HTTP2BodyWriter`` removes the chunk framing.
     case take(HTTPResponseHead, handlers: @Sendable () -> [any ChannelHandler])
-    /// An ordinary answer, after which the connection closes.
+    /// Sends an ordinary answer and closes the connection.
     case refuse(APIError)
 }
 
-/// A whole answer outside the router.
+/// A complete answer sent without the router.
 struct HTTPPlainAnswer: Sendable, Equatable {
     let head: HTTPResponseHead
     let body: String
 
-    /// An error in the form that all of the API's errors have, for a connection that closes after it.
+    /// An error in the usual format of the API; the connection closes after it.
     init(_ error: APIError) {
         let requestID = SecretText.hex((0..<8).map { _ in UInt8.random(in: 0...255) })
         self.body = error.body(requestID: requestID).text
@@ -55,24 +55,24 @@ struct HTTPPlainAnswer: Sendable, Equatable {
 }
 
 extension HTTPResponseHead {
-    /// Whether a header that is a list holds this word, in any case.
+    /// Whether a list header contains this lower-case word, ignoring case.
     func list(_ name: String, contains word: String) -> Bool {
         self.headers[canonicalForm: name].contains { $0.lowercased() == word }
     }
 }
 
 extension HTTPRequestHead {
-    /// Up to the query.
+    /// The target up to its query or fragment.
     var path: Substring { self.uri.prefix { $0 != "?" && $0 != "#" } }
 
-    /// After the "?"; nil without one.
+    /// The part after the "?"; nil without one.
     var query: Substring? {
         let rest = self.uri.dropFirst(self.path.count)
         guard rest.first == "?" else { return nil }
         return rest.dropFirst().prefix { $0 != "#" }
     }
 
-    /// Whether a header that is a list holds this word, in any case.
+    /// Whether a list header contains this lower-case word, ignoring case.
     func list(_ name: String, contains word: String) -> Bool {
         self.headers[canonicalForm: name].contains { $0.lowercased() == word }
     }

@@ -1,12 +1,12 @@
 import NIOCore
 
-/// What is looked after from time to time on its loop.
+/// An object whose deadlines its loop's ``LoopSweeper`` checks.
 protocol Sweepable: AnyObject {
     /// `nowMs` is the steady clock of ``LoopSweeper``.
     func sweep(nowMs: Int64)
 }
 
-/// One timer per event loop for all that have deadlines there: cancelling timers of one's own costs a search each.
+/// Checks all deadlines of one event loop with one timer. Cancelling a separate timer costs a search each time.
 ///
 /// `@unchecked Sendable`: its `var`s are touched on the event loop only.
 final class LoopSweeper: @unchecked Sendable {
@@ -21,7 +21,7 @@ final class LoopSweeper: @unchecked Sendable {
     /// Milliseconds of a steady clock.
     static var nowMs: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
 
-    /// The timer runs while there are members. On the loop.
+    /// Adds a member. The timer runs while there are members. On the loop.
     func add(_ member: any Sweepable) {
         self.members[ObjectIdentifier(member)] = member
         guard self.timer == nil else { return }
@@ -40,7 +40,7 @@ final class LoopSweeper: @unchecked Sendable {
 
     private func sweep() {
         let nowMs = Self.nowMs
-        // Members leave while they are looked after.
+        // Members may remove themselves during the sweep.
         for member in Array(self.members.values) { member.sweep(nowMs: nowMs) }
     }
 }
@@ -53,6 +53,6 @@ final class LoopSweepers: Sendable {
         self.all = Dictionary(uniqueKeysWithValues: group.makeIterator().map { (ObjectIdentifier($0), LoopSweeper($0)) })
     }
 
-    /// One that nobody shares for loops of another group, as tests have them.
+    /// The loop's sweeper. Loops of another group, as in tests, get an unshared one.
     func of(_ eventLoop: any EventLoop) -> LoopSweeper { self.all[ObjectIdentifier(eventLoop)] ?? LoopSweeper(eventLoop) }
 }

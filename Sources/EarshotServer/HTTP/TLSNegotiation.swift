@@ -1,20 +1,20 @@
 import NIOCore
 import NIOTLS
 
-/// Waits for TLS, then sets the connection up for the protocol that its client chose (RFC 7301), and leaves. Loop-bound.
+/// Waits for TLS, then sets up the protocol that the client chose (RFC 7301). Removes itself after that. Loop-bound.
 ///
-/// What it makes sees a connection that becomes active when TLS is done.
+/// Handlers that `begin` adds see the channel become active when the handshake is done.
 final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, RemovableChannelHandler, Sweepable {
     typealias InboundIn = ByteBuffer
 
     private let sweeper: LoopSweeper
     private let deadlineMs: Int64
-    /// `nil`: the client has chosen none. Adds to the pipeline's end.
+    /// Sets up the chosen protocol at the pipeline's end. The string is nil if the client chose none.
     private let begin: (any Channel, String?) throws -> Conversation
     private let begun: EventLoopPromise<Conversation>
     private var context: ChannelHandlerContext?
 
-    /// `begun` is completed, whatever happens.
+    /// `begun` is always completed.
     init(
         sweeper: LoopSweeper, deadlineMs: Int64, begun: EventLoopPromise<Conversation>,
         begin: @escaping (any Channel, String?) throws -> Conversation
@@ -33,7 +33,7 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
     func handlerRemoved(context: ChannelHandlerContext) {
         self.sweeper.remove(self)
         self.context = nil
-        // Of no effect when there is a conversation.
+        // Has no effect once there is a conversation.
         self.begun.fail(ChannelError.eof)
     }
 
@@ -44,7 +44,7 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // TLS lets nothing through before it tells of its end.
+        // TLS passes on nothing before the handshake's end.
         context.close(promise: nil)
     }
 
