@@ -1,7 +1,7 @@
 import Media
 import Relay
 
-/// A stream that the server itself publishes, made of others: the relay fans it out as it does a client's. Any thread.
+/// A stream that the server makes from others and publishes itself. The relay fans it out like a client's. Any thread.
 final class DerivedStream: Sendable {
     let stream: Relay.Stream
     private let token: StreamState.Token
@@ -17,13 +17,13 @@ final class DerivedStream: Sendable {
 
     func publish(_ frames: [Frame]) { RelayLoop.publish(frames, to: self.stream, token: self.token) }
 
-    /// Gives frames to those who keep them, and not to viewers, for whom their time is over.
+    /// Passes frames to the stream's taps only, because they are too late for viewers.
     func keep(_ frames: [Frame]) { RelayLoop.keep(frames, of: self.stream, token: self.token) }
 
-    /// Viewers who come begin with the next keyframe.
+    /// New viewers begin with the next keyframe.
     func dropGOP() { RelayLoop.dropGOP(of: self.stream, token: self.token) }
 
-    /// Its viewers are told that it is over. Once.
+    /// Ends the stream for its viewers. Call once.
     func end() {
         let stream = self.stream
         let registry = self.registry
@@ -33,7 +33,8 @@ final class DerivedStream: Sendable {
         }
     }
 
-    /// On any of the server's loops, which becomes its home unless viewers wait for it on another one already. Nil: somebody publishes it.
+    /// Opens the stream on `loop`, unless viewers already wait for it on another one. Returns nil if somebody publishes it. `loop` may be
+    /// any of the server's.
     static func open(_ path: String, by maker: String, in registry: StreamRegistry, on loop: RelayLoop) async -> DerivedStream? {
         await withCheckedContinuation { done in
             loop.run { loop in
@@ -48,7 +49,7 @@ final class DerivedStream: Sendable {
 
     private static func claim(_ stream: Relay.Stream, by maker: String, in registry: StreamRegistry, on home: RelayLoop) -> DerivedStream? {
         var grace = GracePeriods()
-        // It ends when its maker says so.
+        // It ends only when its maker ends it.
         grace.mediaIdleMs = .max / 2
         grace.dryMs = .max / 2
         grace.quietMs = .max / 2

@@ -5,8 +5,8 @@ import Relay
 import Rooms
 import Synchronization
 
-/// A viewer was let in, and a back end that counts viewers may know of it: so it is told of the end, once, whatever becomes of the viewer.
-/// Any thread.
+/// Reports the end of an admitted viewer to the back end, exactly once. The back end may count viewers, so this happens whatever becomes of
+/// the viewer. Any thread.
 final class PlayConsent: Sendable {
     let pass: AdmissionPass
     private let request: AdmissionRequest
@@ -27,7 +27,7 @@ final class PlayConsent: Sendable {
     }
 }
 
-/// Letting viewers in that come over HTTP.
+/// Admission of viewers over HTTP.
 extension ServerCore {
     struct HTTPPlay: Sendable {
         let request: AdmissionRequest
@@ -35,9 +35,9 @@ extension ServerCore {
         var pass: AdmissionPass { self.consent.pass }
     }
 
-    /// As for RTMP: credential and address, the room's state, the hook. Throws what the viewer is answered.
+    /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
     func admitHTTPPlay(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
-        // A listener has a place in its channel, which these viewers do not take.
+        // A talk listener needs a place in its channel, which viewers over HTTP do not take.
         guard !TalkPlace.isTalk(address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP; there is no \(address.path) over HTTP.")
         }
@@ -60,7 +60,7 @@ extension ServerCore {
                         message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
             }
             if let refusal = self.keptOut(pass, of: address.path) { throw APIError(refusal) }
-            // What another server has is fetched for the first who asks.
+            // The first request for a stream of another server starts fetching it.
             if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
             return HTTPPlay(request: request, consent: consent)
         }
@@ -75,19 +75,19 @@ extension ServerCore {
                 home.snapshot(of: stream).map { $0.stream.phase != .idle && $0.stream.meter.messagesIn > 0 } ?? false
             }
             if isLive == true { return }
-            // Cancelled: the viewer has gone.
+            // Cancelled because the viewer has gone.
             do { try await Task.sleep(for: .milliseconds(50)) } catch { return }
         }
     }
 
-    /// Which kinds of media a stream has that is live, or was a moment ago. Throws when there is none to be played.
+    /// The kinds of media in a stream that is live, or was a moment ago. Throws if there is none.
     func liveKinds(_ path: String) async throws(APIError) -> (audio: Bool, video: Bool) {
         guard let kinds = await self.media(of: path) else { throw .notFound("live stream", path) }
-        // Nothing has come yet: anything may.
+        // No media has arrived yet, so either kind may.
         return kinds.audio || kinds.video ? kinds : (true, true)
     }
 
-    /// Runs on the stream's home loop; nil when there is no such stream.
+    /// Runs `body` on the stream's home loop; returns nil if there is no such stream.
     func onHome<Value: Sendable>(
         of path: String, _ body: @escaping @Sendable (RelayLoop, Relay.Stream) -> Value
     ) async -> Value? {
@@ -99,7 +99,7 @@ extension ServerCore {
 }
 
 extension APIError {
-    /// A viewer that is not let in, as HTTP says it.
+    /// The HTTP answer to a viewer that is refused.
     init(_ refusal: AdmissionRefusal) {
         switch refusal.reason {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)

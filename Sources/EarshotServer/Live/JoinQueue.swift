@@ -1,7 +1,7 @@
 import NIOCore
 import Relay
 
-/// Viewers that wait until their loop takes some again: in order, for two seconds at most. Loop-bound; owned by the loop's context.
+/// Queues new viewers until their loop accepts some again, for two seconds at most. Loop-bound; owned by the loop's context.
 final class JoinQueue {
     private struct Waiting {
         let deadlineMs: Int64
@@ -12,19 +12,19 @@ final class JoinQueue {
     private var waiting: [Waiting] = []
     private var isClosed = false
 
-    /// How long a viewer is put off before it is refused.
+    /// How long a viewer waits before it is refused.
     static let patienceMs: Int64 = 2_000
-    /// Seconds after which a refused viewer may well come again.
+    /// Seconds after which a refused viewer should try again.
     static let retrySeconds = 2
-    /// Beyond that many a viewer is refused at once.
+    /// Largest queue; further viewers are refused at once.
     private static let most = 1_000
 
     init(_ relay: RelayLoop) { self.relay = relay }
 
-    /// A viewer need not wait.
+    /// Whether a viewer may join without waiting.
     var isOpen: Bool { self.waiting.isEmpty && self.relay.pressure.level < .overloaded }
 
-    /// Decides, not at once, whether the viewer is let in. `waitedMs`: how long it has been put off before.
+    /// Queues a viewer and calls `decide` later, never synchronously. `waitedMs`: how long it has waited before.
     func wait(waitedMs: Int64 = 0, _ decide: @escaping (Bool) -> Void) {
         guard !self.isClosed, self.waiting.count < Self.most, waitedMs < Self.patienceMs else {
             self.relay.eventLoop.assumeIsolated().execute { decide(false) }
@@ -33,7 +33,7 @@ final class JoinQueue {
         self.waiting.append(Waiting(deadlineMs: self.relay.nowMs + Self.patienceMs - waitedMs, decide: decide))
     }
 
-    /// With each sweep of the loop.
+    /// Admits as many as the load allows and refuses the expired. Runs with each sweep of the loop.
     func sweep(nowMs: Int64) {
         guard !self.waiting.isEmpty else { return }
         var admitted: [Waiting] = []
@@ -44,12 +44,12 @@ final class JoinQueue {
         }
         let expired = self.waiting.filter { $0.deadlineMs <= nowMs }
         self.waiting.removeAll { $0.deadlineMs <= nowMs }
-        // What is decided may bring others.
+        // A decision may queue further viewers.
         for viewer in admitted { viewer.decide(true) }
         for viewer in expired { viewer.decide(false) }
     }
 
-    /// The loop stops.
+    /// Refuses all that wait because the loop stops.
     func close() {
         let left = self.waiting
         self.isClosed = true
@@ -59,10 +59,10 @@ final class JoinQueue {
 }
 
 extension ServerCore {
-    /// What a viewer is told that is not let in, or not kept.
+    /// Message for viewers that are refused or dropped.
     static let overloadMessage = "The server has as many viewers as it can serve in time; come again in a moment."
 
-    /// For viewers over HTTP: waits, for two seconds at most, until the loop takes viewers. Throws the answer when it does not.
+    /// Holds a viewer over HTTP, for two seconds at most, until the loop accepts viewers. Throws the answer if it does not.
     func waitForPlace(on eventLoop: any EventLoop) async throws(APIError) {
         guard let loop = self.context(of: eventLoop), loop.relay.pressure.level == .overloaded else { return }
         let isAdmitted = await withCheckedContinuation { done in

@@ -7,10 +7,10 @@ import RTMP
 import Relay
 import Rooms
 
-/// Playing over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection is taken out of HTTP and becomes a viewer of the
+/// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the
 /// stream.
 ///
-/// Who may play is decided as over RTMP, by the query's credential, the address and the hook.
+/// Admission works as over RTMP: by the query's credential, the address and the hook.
 struct LiveEndpoint: HTTPTakeover {
     private let core: ServerCore
 
@@ -32,13 +32,13 @@ struct LiveEndpoint: HTTPTakeover {
             return try await self.open(request, page, access)
         } catch {
             var error = error
-            // So that a page's script can read why.
+            // Lets a page's script read the reason.
             for (name, value) in access { error.headers[name] = value }
             return .refuse(error)
         }
     }
 
-    /// `access`: headers that let its page play.
+    /// `access`: headers that let the requesting page play.
     private func open(
         _ request: HTTPTakeoverRequest, _ page: PageRequest, _ access: [(HTTPField.Name, String)]
     ) async throws(APIError) -> HTTPTakeoverDecision {
@@ -73,7 +73,7 @@ struct LiveEndpoint: HTTPTakeover {
             type = try await self.mimeType(path.address.path)
             packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
             transport = isWebSocket ? (request.isSecure ? .wssMP4 : .wsMP4) : (request.isSecure ? .httpsMP4 : .httpMP4)
-            // The type is in the stream, for WebSockets, and in the answer.
+            // WebSockets get the type in the stream; HTTP gets it in the answer's head.
             preface = ByteBuffer()
         }
         let viewer = LiveViewer.Play(
@@ -84,7 +84,7 @@ struct LiveEndpoint: HTTPTakeover {
         return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
     }
 
-    /// Sees to it that the stream is remuxed, and waits until it is known to what.
+    /// Starts remuxing the stream and waits until its media type is known.
     private func mimeType(_ path: String) async throws(APIError) -> String {
         let remuxer: StreamRemuxer?
         do throws(HLSError) {
@@ -104,7 +104,7 @@ struct LiveEndpoint: HTTPTakeover {
     private func answer(type: String, _ access: [(HTTPField.Name, String)]) -> HTTPResponseHead {
         var headers: HTTPHeaders = [
             "content-type": type, "transfer-encoding": "chunked", "cache-control": "no-store", "connection": "close", "server": "earshot",
-            // nginx in front must not gather it first.
+            // Stops an nginx in front from buffering the body.
             "x-accel-buffering": "no",
         ]
         for (name, value) in access { headers.add(name: name.rawName, value: value) }
@@ -112,7 +112,7 @@ struct LiveEndpoint: HTTPTakeover {
     }
 }
 
-/// The first bytes of an FLV file (Adobe FLV 10.1 §E.2) and the size of the tag before the first, which there is none of.
+/// The header of an FLV file (Adobe FLV 10.1 §E.2). Ends with the size of the tag before the first, which is 0.
 enum FLVHeader {
     static func bytes(audio: Bool, video: Bool) -> ByteBuffer {
         ByteBuffer(bytes: [0x46, 0x4C, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0])

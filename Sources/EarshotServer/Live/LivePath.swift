@@ -1,7 +1,7 @@
 import HTTPTypes
 import RTMP
 
-/// What a media URL asks for: "/live/cam.flv?txSecret=…".
+/// The stream and format that a media URL names: "/live/cam.flv?txSecret=…".
 struct LivePath: Sendable, Equatable {
     enum Format: String, Sendable, CaseIterable {
         case flv
@@ -14,12 +14,12 @@ struct LivePath: Sendable, Equatable {
     let address: StreamAddress
     let format: Format
 
-    /// Of the folder that holds a stream's segments: what is in there is no stream.
+    /// Suffix of the folder that holds a stream's segments. Paths inside it name no stream.
     static let folderEnding = ".hls"
-    /// Paths that are the server's own, whatever they end in.
+    /// First path components reserved for the server, whatever the path ends in.
     private static let reserved: Set<String> = ["api", "events", "healthz", "readyz", "metrics", "console"]
 
-    /// The format that the path's ending names; nil: the path is no media URL.
+    /// The format named by the path's ending; nil if it is no media URL.
     static func format(of path: some StringProtocol) -> Format? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count >= 3, parts[0].isEmpty, !self.reserved.contains(String(parts[1])), let last = parts.last,
@@ -34,7 +34,7 @@ struct LivePath: Sendable, Equatable {
         var parts: [String] = []
         for part in String(path).dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
             let text = QueryParameters.decode(part)
-            // A slash that was hidden would make another name of it.
+            // A percent-encoded slash would turn this into another name.
             guard !text.isEmpty, !text.contains("/"), !text.contains("\\"), !text.contains("?") else { throw Self.broken }
             parts.append(text)
         }

@@ -3,23 +3,22 @@ import NIOCore
 import RTMP
 import Relay
 
-/// A viewer over HTTP or WebSocket: one stream, sent until one side has enough. Loop-bound; in the pipeline from when the answer's head was
-/// written.
+/// A viewer of one stream over HTTP or WebSocket, until either side ends. Loop-bound; joins the pipeline once the answer's head is written.
 ///
-/// It writes as RTMP's connections do, from its loop's ring through ``SocketWriter``: over plain TCP straight to the socket.
+/// Like RTMP connections, it writes from its loop's ring through ``SocketWriter``: over plain TCP directly to the socket.
 final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection, ClosingConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What was decided about it before there was a viewer.
+    /// The outcome of admission, decided before the viewer exists.
     struct Play: Sendable {
         let request: AdmissionRequest
         let consent: PlayConsent
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
-        /// What its player gets before the first message; over a WebSocket whole messages.
+        /// Bytes sent before the first message; over a WebSocket, whole messages.
         let preface: ByteBuffer
-        /// What it calls itself.
+        /// The client's User-Agent.
         let client: String?
 
         var isOfPieces: Bool { self.packaging == .payloadOverHTTP || self.packaging == .payloadOverWebSocket }
@@ -30,13 +29,13 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private let play: Play
     private let core: ServerCore
     private let isSecure: Bool
-    /// Its channel is a stream of an HTTP/2 connection, whose socket is its parent's.
+    /// Whether the channel is a stream of an HTTP/2 connection. The parent channel then owns the socket.
     private let isMultiplexed: Bool
     private(set) var context: ChannelHandlerContext?
     private var loop: LoopContext?
     private(set) var writer: SocketWriter?
     private var viewer: Viewer?
-    /// The publisher's, whatever it is that is played of it.
+    /// The publisher's stream, even if the viewer plays pieces remuxed from it.
     private var stream: Relay.Stream?
     private var reader = WebSocketReader(messageBytes: 4 << 10)
     private var frameRate = WebSocketFrameRate()
@@ -46,7 +45,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var bytesReceived: UInt64 = 0
     private var openedMs: Int64 = 0
     private var lastPingMs: Int64 = 0
-    /// Counted against the limits of connections.
+    /// Whether the viewer is counted against the limits of connections.
     private var isAdmitted = false
 
     private static let pingMs: Int64 = 15_000
@@ -73,7 +72,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     // MARK: Life
 
-    /// TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT of Linux, as RTMP's listener sets them.
+    /// Linux's TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT, set as by RTMP's listener.
     private static let socketOptions: [(ChannelOptions.Types.SocketOption, Int)] = [
         (.init(level: .tcp, name: .init(rawValue: 25)), 128 << 10), (.init(level: .tcp, name: .init(rawValue: 18)), 15_000),
     ]
@@ -86,7 +85,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             return
         }
         self.loop = loop
-        // Where the system does not know them, slow viewers are found later.
+        // On systems without these options, slow viewers are found later.
         let socket = self.isMultiplexed ? context.channel.parent : context.channel
         for (option, value) in Self.socketOptions { try? socket?.syncOptions?.setOption(option, value: value) }
         var descriptor: CInt?
@@ -95,7 +94,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         }
         let writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
         self.writer = writer
-        // Its own head, and answers to what the client had asked before.
+        // The channel may still hold our head and answers to earlier requests.
         writer.waitForChannel()
         self.openedMs = loop.relay.nowMs
         self.lastPingMs = self.openedMs
@@ -135,7 +134,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         loop.relay.attach(viewer)
     }
 
-    /// What is no message of the stream: the file's header, the last words.
+    /// Sends bytes that are no message of the stream, such as the file's header.
     private func send(_ bytes: ByteBuffer) {
         guard bytes.readableBytes > 0 else { return }
         self.writer?.writeControl { buffer in
@@ -162,7 +161,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.context = nil
     }
 
-    /// Its last act, once.
+    /// Releases everything and logs the end. Runs once.
     private func end() {
         self.endPlay()
         self.play.consent.end(self.closeReason ?? .clientClosed)
@@ -223,7 +222,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
         self.bytesReceived &+= UInt64(bytes.readableBytes)
-        // Over HTTP a viewer has nothing more to say.
+        // Over HTTP, ignore input after the request.
         guard self.play.isWebSocket, self.closeReason == nil else { return }
         self.reader.append(&bytes)
         let framesBefore = self.reader.frames
@@ -257,7 +256,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
 
-    /// Ends the body properly, so that a player can tell an end from a broken connection, unless the viewer is cut for being slow.
+    /// Ends the body properly, unless the viewer is cut for being slow. Players can so tell an end from a broken connection.
     func close(_ reason: CloseReason, detail: String?) {
         guard self.closeReason == nil else { return }
         self.closeReason = reason
@@ -295,7 +294,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.context?.close(promise: nil)
     }
 
-    // MARK: What the server asks of it
+    // MARK: Queries
 
     func plays(as user: String, _ paths: Set<String>) -> Bool {
         self.viewer != nil && self.play.consent.pass.user == user && paths.contains(self.play.request.address.path)
@@ -325,9 +324,9 @@ extension LiveViewer: ViewerSink {
     }
 
     func tell(_ viewer: Viewer, _ notice: StreamNotice) {
-        // What a player over HTTP understands is the end.
+        // The only notice that a player over HTTP understands is the end.
         if notice == .left { self.close(self.core.endOfPlay(self.play.request.address.path), detail: nil) }
-        // A body has one type, which its head named: the player asks again.
+        // A body keeps the one type named in its head, so the player must ask again.
         if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
     }
 

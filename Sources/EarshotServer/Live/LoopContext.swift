@@ -2,13 +2,13 @@ import Logging
 import NIOCore
 package import Relay
 
-/// A connection that publishes or plays, whatever it speaks. Loop-bound.
+/// A connection that publishes or plays, in any protocol. Loop-bound.
 protocol LiveConnection: AnyObject {
-    /// As `GET /sessions` shows it.
+    /// The id in `GET /sessions`.
     var id: UInt64 { get }
-    /// Every quarter of a second: its deadlines.
+    /// Checks the deadlines, every 250 ms.
     func sweep(nowMs: Int64)
-    /// The server goes: says so in its protocol's words, and closes.
+    /// Announces the shutdown in the connection's protocol, then closes.
     func shutDown(_ reason: CloseReason)
     func close(_ reason: CloseReason, detail: String?)
     /// Whether it plays one of these streams as this user.
@@ -18,13 +18,13 @@ protocol LiveConnection: AnyObject {
     func snapshot() -> SessionSnapshot
 }
 
-/// The server's part on one event loop: its relay and its connections, with one timer for all their deadlines.
+/// The server's state on one event loop: its relay, its connections, and one timer for all their deadlines.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
 package final class LoopContext: @unchecked Sendable {
     package let relay: RelayLoop
     let turns: LoopTurns
-    /// Viewers that wait until the loop takes some again.
+    /// New viewers that wait until the loop accepts some again.
     let joins: JoinQueue
     private let log: Logger
     private var level = LoopLoad.Level.calm
@@ -75,7 +75,7 @@ package final class LoopContext: @unchecked Sendable {
         for connection in Array(self.connections.values) { connection.sweep(nowMs: nowMs) }
     }
 
-    /// With each sweep of the relay.
+    /// Logs when overload begins or ends, and serves the join queue. Runs with each sweep of the relay.
     private func keepPace() {
         let level = self.relay.pressure.level
         if level != self.level, max(level, self.level) == .overloaded {
@@ -94,7 +94,7 @@ package final class LoopContext: @unchecked Sendable {
         for connection in Array(self.connections.values) { connection.shutDown(reason) }
     }
 
-    /// Closes the connections that match. On the loop. How many.
+    /// Closes the matching connections and returns their number. On the loop.
     func close(_ reason: CloseReason, _ detail: String, where matches: (any LiveConnection) -> Bool) -> Int {
         let due = self.connections.values.filter(matches)
         for connection in due { connection.close(reason, detail: detail) }

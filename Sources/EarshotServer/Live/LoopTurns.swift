@@ -10,25 +10,25 @@ import Musl
 import Darwin
 #endif
 
-/// A loop's turns by a pipe: a byte that is written to it is read with what the other sockets have, not before.
+/// Defers tasks to a loop's next turn by writing to a pipe. The loop reads the byte together with what its other sockets have, not before.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only.
 final class LoopTurns: TurnTaking, @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var waiting: [() -> Void] = []
-    /// The end that is read is `channel`'s; `writeEnd` is negative while there is no pipe.
+    /// `channel` reads the pipe; `writeEnd` is negative while there is no pipe.
     private var channel: (any Channel)?
     private var writeEnd: CInt = -1
     private var isOpen = false
 
-    /// Without a pipe: long enough, mostly, for all else that is due.
+    /// Delay without a pipe: usually long enough for everything else that is due.
     private static let pause = TimeAmount.milliseconds(1)
 
     init(_ eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
     }
 
-    /// On the loop. Until the pipe is there, and when the process may open no more, turns are taken by a timer.
+    /// Opens the pipe. Until it is open, or if the process is out of descriptors, a timer defers the tasks. On the loop.
     func open() {
         guard !self.isOpen else { return }
         var ends: (read: CInt, write: CInt) = (-1, -1)
@@ -49,13 +49,13 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
                     self.channel = channel
                     self.writeEnd = writeEnd
                 case .failure:
-                    // The other end is the channel's, which has failed.
+                    // The read end belongs to the channel, which has failed.
                     closeDescriptors(writeEnd)
                 }
             }
     }
 
-    /// On the loop. What waits is done all the same.
+    /// Closes the pipe; waiting tasks still run. On the loop.
     func close() {
         self.channel?.close(promise: nil)
         self.pipeEnded()
@@ -72,7 +72,7 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
 
     func next(_ task: @escaping () -> Void) {
         self.waiting.append(task)
-        // Later ones go with the first.
+        // Later tasks run with the first.
         guard self.waiting.count == 1 else { return }
         var byte: UInt8 = 0
         if self.writeEnd >= 0, write(self.writeEnd, &byte, 1) == 1 { return }
@@ -98,7 +98,7 @@ final class LoopTurns: TurnTaking, @unchecked Sendable {
     }
 }
 
-/// `close` within a type that has a method of this name.
+/// Calls the system's `close`, which a type's own `close` method would hide.
 private func closeDescriptors(_ descriptors: CInt...) {
     for descriptor in descriptors { _ = close(descriptor) }
 }

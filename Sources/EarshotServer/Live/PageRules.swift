@@ -12,7 +12,7 @@ import Musl
 import Darwin
 #endif
 
-/// What a request tells of the page that makes it, and by which name it calls the server.
+/// The page behind a request, and the host name that it used for the server.
 struct PageRequest: Sendable {
     /// RFC 6454 §7. A browser sends one at most.
     var origins: [String] = []
@@ -20,7 +20,7 @@ struct PageRequest: Sendable {
     var fetchSite: String?
     /// The Host header, or HTTP/2's authority.
     var hosts: [String] = []
-    /// Where the connection came in.
+    /// The server's address of the connection.
     var local: SocketAddress?
 
     private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")
@@ -46,22 +46,26 @@ struct PageRequest: Sendable {
     }
 }
 
-/// Which pages may play, and by which names the server may be asked for what needs no credential. Pure but for the machine's name; any thread.
+/// Decides which pages may play, and which host names work without a credential. Pure but for the machine's name; any thread.
 ///
-/// Where the address alone lets somebody in, every page that this person opens could use that: a browser asks from the person's address. So
-/// a request without a credential must not come from a page of another origin, by `Origin` or `Sec-Fetch-Site` (CORS holds back neither
-/// `<video>` nor WebSockets), unless `http.allowOrigin` names that origin; and it must call the server by a name that is the server's, so that no
-/// page of a stranger becomes the server's own by a name that leads here (DNS rebinding). What is no browser sends neither header. A
-/// credential in the URL is what a page has to have been given: with one, `http.allowOrigin` decides as it always did.
+/// If the address alone admits somebody, every page that this person opens could use that, because the browser's requests come from the
+/// same address. So a request without a credential must meet two conditions:
+///
+/// - It does not come from a page of another origin, by `Origin` or `Sec-Fetch-Site`, unless `http.allowOrigin` names that origin. (CORS
+/// restricts neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
+/// - It calls the server by one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that
+/// leads here (DNS rebinding).
+///
+/// A credential in the URL must have been given to the page, so with one `http.allowOrigin` alone decides.
 struct PageRules: Sendable {
     private let allowOrigin: String
     private let takesAnyHost: Bool
-    /// Names and addresses of the server's own, in lower case.
+    /// The server's own names and addresses, in lower case.
     private let hosts: Set<String>
-    /// Of the URL under which the settings say that the server is reached.
+    /// Origin of the public URL in the settings.
     private let ownOrigin: String?
 
-    /// What the pages of a household or a company are found under; a page from elsewhere has no such address.
+    /// Private addresses: pages of a household or company have them, pages from elsewhere never.
     private static let local = [
         "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1", "fc00::/7", "fe80::/10",
     ]
@@ -77,23 +81,23 @@ struct PageRules: Sendable {
         self.hosts = Set((named + Self.machine).map { $0.lowercased() })
     }
 
-    /// The CORS headers of the answer. Throws the refusal, which has none.
+    /// Returns the answer's cross-origin headers. Throws the refusal, which has none.
     func check(_ request: PageRequest, showsCredential: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
         guard !showsCredential else { return self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)] }
         try self.checkHost(request)
         let isNamed = self.allowOrigin != "*" && !self.allowOrigin.isEmpty && request.origins.map { $0.lowercased() } == [self.allowOrigin]
         if !isNamed {
             for origin in request.origins where !self.isOwn(origin, request) { throw Self.foreign("the origin \(Self.shown(origin))") }
-            // "same-site" is another port or name of the same owner's.
+            // "same-site" means another port or name of the same owner.
             if request.fetchSite?.lowercased() == "cross-site" { throw Self.foreign("another site (Sec-Fetch-Site)") }
         }
-        // What a page embeds without asking first (Fetch §3.7), where the browser tells nothing of the page.
+        // Covers what a page embeds without a preflight (Fetch §3.7) if the browser says nothing about the page.
         let embedding: [(HTTPField.Name, String)] = Self.resourcePolicy.map { [($0, "same-site")] } ?? []
         return isNamed ? [(.accessControlAllowOrigin, self.allowOrigin)] : embedding
     }
 
-    /// Whether a page of this origin may open a WebSocket for which a credential is shown: no browser holds it back, as it does a page's
-    /// requests, so the server has to (RFC 6455 §10.2). The server's own pages always may.
+    /// Whether a page of this origin may open a WebSocket with a credential. Browsers restrict requests to other origins but not
+    /// WebSockets, so the server must check (RFC 6455 §10.2). The server's own pages always may.
     func letsSocket(_ request: PageRequest) -> Bool {
         request.origins.allSatisfy { origin in
             self.allowOrigin == "*" || origin.lowercased() == self.allowOrigin || self.isOwn(origin, request)
@@ -110,7 +114,7 @@ struct PageRules: Sendable {
     // MARK: Names of the server
 
     private func checkHost(_ request: PageRequest) throws(APIError) {
-        // HTTP/1.0 has none; browsers do not speak it.
+        // HTTP/1.0 needs no Host; browsers do not speak it.
         guard !self.takesAnyHost, !request.hosts.isEmpty else { return }
         guard request.hosts.count == 1, let header = request.hosts.first, let host = PublicAddress.host(header).map({ $0.lowercased() }),
             self.isKnown(host, request.local)
@@ -128,7 +132,7 @@ struct PageRules: Sendable {
         return Self.local.contains(address: address) || local.map { CIDR.same($0.ipBytes, address) } == true
     }
 
-    /// "https://live.example.com:8443" of a URL. A browser leaves out the port that is its scheme's.
+    /// The origin of a URL, as in "https://live.example.com:8443". Browsers omit the scheme's default port.
     private static func origin(_ url: String) -> String? {
         let url = url.lowercased()
         guard let scheme = url.firstIndex(of: ":"), url[scheme...].hasPrefix("://") else { return nil }
@@ -141,7 +145,7 @@ struct PageRules: Sendable {
         return String(origin)
     }
 
-    /// The machine's own name, and what it is called by its neighbours (RFC 6762).
+    /// The machine's host name and its name in multicast DNS (RFC 6762).
     private static let machine: [String] = {
         var bytes = [CChar](repeating: 0, count: 256)
         guard gethostname(&bytes, bytes.count - 1) == 0 else { return [] }
@@ -150,7 +154,7 @@ struct PageRules: Sendable {
         return name.contains(".") ? [name] : [name, "\(name).local"]
     }()
 
-    // MARK: Words
+    // MARK: Messages
 
     private static let resourcePolicy = HTTPField.Name("Cross-Origin-Resource-Policy")
 
@@ -161,7 +165,7 @@ struct PageRules: Sendable {
                 + " setting http.allowOrigin.")
     }
 
-    /// Short, and nothing but what a name may hold.
+    /// The quoted text, at most 100 characters, with "?" for whatever a name cannot hold.
     private static func shown(_ text: String) -> String {
         let plain = text.unicodeScalars.prefix(100).map { (0x21..<0x7F).contains($0.value) && $0 != "\"" ? Character($0) : "?" }
         return "\"\(String(plain))\""

@@ -5,20 +5,20 @@ import RTMP
 import Relay
 import Rooms
 
-/// Players over HTTP that come before the publisher.
+/// Holds HTTP players that arrive before the publisher.
 ///
-/// RTMP's players wait for as long as they like; a page or a player that is answered 404 gives up. So the request of one whose room exists
-/// and waits for a publisher is held for `http.firstWait`, and counts against the limits of connections meanwhile. Everybody else is
-/// answered 404 at once, with the time after which to ask again.
+/// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher,
+/// the request is held for `http.firstWait`, and counts against the limits of connections meanwhile. All others get 404 at once, with a
+/// Retry-After.
 extension ServerCore {
-    /// Between two looks whether the publisher is there. Milliseconds.
+    /// Milliseconds between two checks for the publisher.
     private static let lookMs = 100
-    /// How much longer the second kind of media is waited for, once there is one: an FLV file says at its beginning what it has. Milliseconds.
+    /// Extra wait in milliseconds for the second kind of media once one has arrived. An FLV file declares both at its beginning.
     private static let secondKindMs: Int64 = 500
-    /// Of a 404. Seconds.
+    /// Retry-After of a 404, in seconds.
     private static let retryAfterSeconds = 5
 
-    /// Returns when the stream can be played; throws what the player is answered if it can not.
+    /// Returns once the stream can be played; throws the player's answer if it cannot.
     func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
         let path = play.request.address.path
         if await self.media(of: path) != nil { return }
@@ -50,12 +50,12 @@ extension ServerCore {
                 }
             }
             if self.rooms.playRefusal(path) != nil { break }
-            // A stream that is there, if only by its header, is good enough at the end.
+            // At the deadline, a stream with one kind of media is good enough.
             if nowMs >= endMs {
                 if firstSeenMs != nil { return }
                 break
             }
-            // Cancelled: the player has gone.
+            // Cancelled because the player has gone.
             do { try await Task.sleep(for: .milliseconds(Self.lookMs)) } catch { break }
         }
         throw Self.nobodyPublishes(path)
@@ -67,7 +67,7 @@ extension ServerCore {
         return error
     }
 
-    /// Which kinds of media a stream has by now. Nil: nobody publishes it, nor did a moment ago.
+    /// The kinds of media that a stream has by now. Nil: nobody publishes it, nor did a moment ago.
     func media(of path: String) async -> (audio: Bool, video: Bool)? {
         await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
@@ -75,7 +75,7 @@ extension ServerCore {
         } ?? nil
     }
 
-    /// Whether there is a room that such a publisher would be for.
+    /// Whether a room waits for a publisher of this stream.
     private func isAwaited(_ app: String, _ name: String) async -> Bool {
         do throws(RegistryError) {
             guard let room = try await self.rooms.room(ofStream: StreamPath(app: app, name: name)) else { return false }

@@ -1,7 +1,7 @@
 import RTMP
 package import Relay
 
-/// What the API shows of a connection.
+/// A connection as the API shows it.
 package struct SessionSnapshot: Sendable {
     package let id: UInt64
     package let remote: String
@@ -14,7 +14,7 @@ package struct SessionSnapshot: Sendable {
     package let publishing: [String]
     package let viewers: [ViewerSnapshot]
 
-    /// What a connection speaks.
+    /// The protocol of a connection.
     package enum Transport: String, Sendable, CaseIterable {
         case rtmp, rtmps
         case httpFLV = "http-flv"

@@ -1,15 +1,15 @@
-/// Judges a WebSocket player by how fast it sends frames, not by how many it has sent: one that answers pings for days stays, a flood ends.
+/// Limits the rate at which a WebSocket player may send frames, not the total. A player that answers pings for days stays; a flood is cut.
 ///
-/// A player has nothing to say but pings and pongs. A value without a clock.
+/// Players have nothing to send but pings and pongs. A value without a clock.
 struct WebSocketFrameRate {
-    /// Nil until it has said something.
+    /// Nil until the first frame.
     private var bucket: TokenBucket?
 
     static let perSecond = 200
-    /// More than these at once are a flood, too.
+    /// Largest burst of frames.
     static let atOnce = 1_000
 
-    /// Whether so many more frames may have come by now. `nowMs` is any steady clock.
+    /// Whether this many more frames are within the rate. `nowMs` is any steady clock.
     mutating func admits(_ frames: Int, nowMs: Int64) -> Bool {
         guard frames > 0 else { return true }
         let nowNs = UInt64(max(0, nowMs)) * 1_000_000

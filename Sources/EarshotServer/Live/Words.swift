@@ -1,6 +1,6 @@
 import NIOCore
 
-/// How connections and their ends are put in the log.
+/// An address as log lines show it.
 extension SocketAddress {
     /// "192.0.2.1:4711", "[2001:db8::1]:4711".
     var hostAndPort: String {
@@ -10,7 +10,7 @@ extension SocketAddress {
 }
 
 extension IOError {
-    /// The common ends of a connection in words; errno.h of Linux.
+    /// A short description of the common socket errors, by the numbers of Linux's errno.h.
     var words: String {
         switch self.errnoCode {
         case 104: "reset by the client"
