@@ -1,4 +1,4 @@
-/// What clients of the event feed may say.
+/// Messages that clients of the event feed may send.
 enum ClientMessage {
     private static let longest = 256
 

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Hands events to the subscribers of the event feed. Any thread.
 ///
-/// An event is encoded once; each event loop that has subscribers gets one task per batch and keeps the newest events in an ``EventRing``.
-/// A subscriber that falls behind it reads the store instead: memory does not depend on how slow it is, and no event is lost.
+/// An event is encoded once. Each event loop with subscribers gets one task per batch and keeps the newest events in an ``EventRing``. A
+/// subscriber that falls behind the ring reads the store instead, so memory does not depend on how slow it is, and no event is lost.
 package final class EventHub: Sendable {
     package static let subscriberLimit = 1_000
 
@@ -18,7 +18,7 @@ package final class EventHub: Sendable {
 
     package init() {}
 
-    /// Events of one commit or several, in order, after they were stored. Does not wait. Calls must not overlap.
+    /// Delivers events of one commit or several, in order, after they were stored. Does not wait. Calls must not overlap.
     package func publish(_ events: [RoomEvent]) {
         let feeds = self.state.withLock { Array($0.feeds.values) }
         guard !feeds.isEmpty, !events.isEmpty else { return }
@@ -26,7 +26,7 @@ package final class EventHub: Sendable {
         for feed in feeds { feed.eventLoop.execute { feed.deliver(entries) } }
     }
 
-    /// Something that is true for a moment only, to those who listen now. Who is behind does not get it. Does not wait.
+    /// Sends a transient message to the present subscribers; those that are behind miss it. Does not wait.
     func tell(_ text: String, of room: RoomID) {
         let feeds = self.state.withLock { Array($0.feeds.values) }
         guard !feeds.isEmpty else { return }
@@ -36,14 +36,14 @@ package final class EventHub: Sendable {
 
     package var subscribers: Int { self.state.withLock { $0.subscribers } }
 
-    /// A place among the subscribers, for as long as it is kept.
+    /// Occupies a subscriber's place for as long as it exists.
     final class Place: Sendable {
         private let hub: EventHub
         fileprivate init(_ hub: EventHub) { self.hub = hub }
         deinit { self.hub.state.withLock { $0.subscribers -= 1 } }
     }
 
-    /// Nil: all are taken.
+    /// Returns nil if all places are taken.
     func takePlace() -> Place? {
         self.state.withLock { state in
             guard state.subscribers < Self.subscriberLimit else { return nil }
@@ -52,7 +52,7 @@ package final class EventHub: Sendable {
         }
     }
 
-    /// The feed of this loop, with the subscriber in it. On the loop.
+    /// Adds the subscriber to this loop's feed and returns the feed. On the loop.
     func join(_ subscriber: any EventSubscriber, on eventLoop: any EventLoop) -> LoopFeed {
         let feed = self.state.withLock { state in
             let feed = state.feeds[ObjectIdentifier(eventLoop)] ?? LoopFeed(eventLoop)
@@ -66,18 +66,18 @@ package final class EventHub: Sendable {
     /// On the loop.
     func leave(_ subscriber: any EventSubscriber, _ feed: LoopFeed) {
         guard feed.remove(subscriber) else { return }
-        // Nobody is left: events pass this loop by until somebody comes. Whoever comes joins a new feed, with a new ring.
+        // No subscriber is left, so this loop gets no more events. The next subscriber joins a new feed with a new ring.
         self.state.withLock { state in
             if state.feeds[ObjectIdentifier(feed.eventLoop)] === feed { state.feeds[ObjectIdentifier(feed.eventLoop)] = nil }
         }
     }
 }
 
-/// What a feed's events go to. Loop-bound.
+/// Receives a feed's events. Loop-bound.
 protocol EventSubscriber: AnyObject {
-    /// The ring has something new.
+    /// Sends the events that are new in the ring.
     func pump()
-    /// Something of the moment, to be written now or not at all.
+    /// Writes a transient message now or drops it.
     func tell(_ frame: ByteBuffer, of room: RoomID)
 }
 
@@ -93,7 +93,7 @@ final class LoopFeed: @unchecked Sendable {
 
     func add(_ subscriber: any EventSubscriber) { self.subscribers[ObjectIdentifier(subscriber)] = subscriber }
 
-    /// True: that was the last one.
+    /// Returns true if that was the last subscriber.
     func remove(_ subscriber: any EventSubscriber) -> Bool {
         self.subscribers[ObjectIdentifier(subscriber)] = nil
         return self.subscribers.isEmpty
@@ -105,7 +105,7 @@ final class LoopFeed: @unchecked Sendable {
 
     func deliver(_ entries: [EventRing.Entry]) {
         for entry in entries { self.ring.append(entry) }
-        // Some leave while they are served.
+        // Subscribers may leave during this loop.
         for subscriber in Array(self.subscribers.values) { subscriber.pump() }
     }
 }

@@ -1,8 +1,8 @@
 import NIOCore
 import Rooms
 
-/// The newest events as frames that are ready to send: one copy for all subscribers of a loop, each of which has only a position in it.
-/// A value; bounded in number and bytes.
+/// Holds the newest events as frames ready to send. All subscribers of a loop share this copy; each has only a position in it. A value;
+/// bounded in number and bytes.
 struct EventRing {
     struct Entry: Sendable {
         let id: Int64
@@ -23,10 +23,10 @@ struct EventRing {
 
     var count: Int { self.entries.count }
 
-    /// In the order of their ids; older ones than the head are there already.
+    /// Appends in order of id. Ignores ids up to the head's, which the ring has had already.
     mutating func append(_ entry: Entry) {
         if let head, entry.id <= head { return }
-        // Ids grow, and events come here in their order without a hole: whatever precedes the first one is older.
+        // Ids grow and events arrive in order without a gap, so everything before the first one is older.
         if self.base == nil { self.base = entry.id - 1 }
         self.head = entry.id
         self.entries.append(entry)
@@ -40,7 +40,7 @@ struct EventRing {
 
     mutating func clear() { self = EventRing() }
 
-    /// The first entry after this id; nil when there is none. The position must be within the ring: not before `base`.
+    /// Returns the first entry after this id, or nil. The id must not be before `base`.
     func first(after id: Int64) -> Entry? {
         var low = 0
         var high = self.entries.count
@@ -54,25 +54,25 @@ struct EventRing {
     private func entry(_ offset: Int) -> Entry { self.entries[self.entries.index(self.entries.startIndex, offsetBy: offset)] }
 }
 
-/// Where a subscriber is in the sequence of events, and where it gets the next one from: the ring, or the store when it is behind the
-/// ring. A value, without a clock.
+/// A subscriber's position in the events, and where to get the next: from the ring, or from the store if it is behind the ring. A value,
+/// without a clock.
 struct FeedCursor: Equatable {
     enum Step: Equatable {
         /// Send the ring's first event after the position, if the room fits; then `sent`.
         case takeFromRing
-        /// Ask the store for what comes after this id; then `pageArrived` or `pageFailed`.
+        /// Ask the store for events after this id; then `pageArrived` or `pageFailed`.
         case readStore(after: Int64)
         case wait
     }
 
-    /// The last event that was sent, or need not be.
+    /// The last event that was sent or skipped.
     private(set) var position: Int64
-    /// The first read brings what was stored between the hello and the subscription.
+    /// The first read fetches what was stored between the hello and the subscription.
     private var mustRead = true
     private(set) var isReading = false
-    /// Once it has: what it reads from the store is what it was too slow for.
+    /// Whether the first read is done. Later reads mean that the subscriber was too slow for the ring.
     var hasCaughtUp: Bool { !self.mustRead }
-    /// The ring's head when the read began: everything up to there is in the store.
+    /// The ring's head when the read began; the store holds everything up to it.
     private var headBefore: Int64?
 
     init(after position: Int64) { self.position = position }
@@ -87,7 +87,7 @@ struct FeedCursor: Equatable {
         return self.position < ring.head ?? self.position ? .takeFromRing : .wait
     }
 
-    /// Sent, or passed over because it is another room's.
+    /// Moves past an event that was sent, or skipped because it is another room's.
     mutating func sent(_ id: Int64) { self.position = max(self.position, id) }
 
     /// `last`: the page's last id, nil for an empty one. `isFull`: there may be more after it.
@@ -96,7 +96,7 @@ struct FeedCursor: Equatable {
         if let last { self.sent(last) }
         guard !isFull else { return }
         self.mustRead = false
-        // The store was asked after that event had been stored: there is nothing (of the room) left up to it.
+        // The store was read after that event had been stored, so nothing (of the room) is left up to it.
         if let headBefore { self.sent(headBefore) }
     }
 

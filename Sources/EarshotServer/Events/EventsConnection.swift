@@ -1,9 +1,9 @@
 import NIOCore
 import Rooms
 
-/// What a subscriber of the event feed starts with.
+/// The first frames and the start position of a subscriber.
 struct EventsStart: Sendable {
-    /// Hello, and a gap if there is one: whole frames.
+    /// The hello, and a gap if there is one, as whole frames.
     let frames: [ByteBuffer]
     /// Events after this one follow.
     let position: Int64
@@ -14,14 +14,14 @@ struct EventsStart: Sendable {
 
 /// One subscriber of the event feed: a WebSocket. Loop-bound.
 ///
-/// Holds no queue: it writes while the socket takes more, from the loop's ring or a page of the store, and goes on where it was.
+/// Has no queue. It writes from the loop's ring or a page of the store while the socket accepts more, then resumes at its cursor.
 final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum Mode: Equatable {
         case open
-        /// Our close frame is on its way; the peer's is awaited, unless it broke the protocol.
+        /// Our close frame is on its way. Waits for the peer's, unless the peer broke the protocol.
         case closing(untilMs: Int64, listens: Bool)
         case closed
     }
@@ -29,12 +29,12 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     static let heartbeatSeconds = 15
     private static let pingMs = Int64(heartbeatSeconds) * 1_000
     private static let deadMs: Int64 = 45_000
-    /// A socket that takes nothing for this long is given up.
+    /// A socket that accepts nothing for this long is closed.
     private static let stuckMs: Int64 = 60_000
     private static let closeMs: Int64 = 2_000
-    /// Frames a second that a client may send.
+    /// Frames per second that a client may send.
     private static let frameLimit = 200
-    /// The store's failures in a row, a second apart.
+    /// Failed reads of the store in a row, a second apart, that close the feed.
     private static let failureLimit = 10
 
     private let start: EventsStart
@@ -59,7 +59,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     private var lastFrameMs: Int64 = 0
     private var lastPingMs: Int64 = 0
     private var stuckSinceMs: Int64?
-    /// Since when frames are counted, and how many there had been before.
+    /// Start of the window in which frames are counted, and the count at that time.
     private var frameWindow = (startMs: Int64(0), frames: 0)
     /// The payload of a ping that could not be answered yet; only the newest is (RFC 6455 §5.5.3).
     private var owedPong: ByteBuffer?
@@ -81,10 +81,10 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
 
     // MARK: - Life
 
-    /// Linux's TCP_NOTSENT_LOWAT: without it the kernel takes up to 4 MB before anybody hears that a subscriber has stopped reading.
+    /// Linux's TCP_NOTSENT_LOWAT. Without it the kernel buffers up to 4 MB before the server notices that a subscriber has stopped reading.
     private static let notSentLowWater = ChannelOptions.Types.SocketOption(level: .tcp, name: .init(rawValue: 25))
 
-    /// Of the sweeper's steady clock.
+    /// Milliseconds of the sweeper's steady clock.
     private var nowMs: Int64 { LoopSweeper.nowMs }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -93,7 +93,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         self.sweeper = sweeper
         self.lastFrameMs = self.nowMs
         self.lastPingMs = self.lastFrameMs
-        // Where the system does not know it, the feed works without.
+        // The feed also works on systems without this option.
         try? context.channel.syncOptions?.setOption(Self.notSentLowWater, value: 64 << 10)
         sweeper.add(self)
         for frame in self.start.frames { context.write(self.wrapOutboundOut(frame), promise: nil) }
@@ -131,7 +131,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         }
     }
 
-    /// Says why, then waits a moment for the peer's close frame.
+    /// Sends code and reason, then waits a moment for the peer's close frame.
     private func close(_ code: UInt16, _ reason: String, listens: Bool = true) {
         guard case .open = self.mode, let context = self.context else { return }
         self.mode = .closing(untilMs: self.nowMs + Self.closeMs, listens: listens)
@@ -170,7 +170,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
             self.stuckSinceMs = nil
-            // It reads: what it owes us is behind what it has not read yet.
+            // The peer reads again, but its pongs come only after all that it has not read yet. Extend its time.
             self.lastFrameMs = max(self.lastFrameMs, self.nowMs - Self.pingMs)
             if let payload = self.owedPong {
                 self.owedPong = nil
@@ -183,7 +183,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
 
     func pump() {
         guard case .open = self.mode, !self.isPumping, let context = self.context, let feed = self.feed else { return }
-        // A flush may make the channel writable again, which is told before it returns.
+        // A flush may make the channel writable again, which calls this method before the flush returns.
         self.isPumping = true
         defer { self.isPumping = false }
         while self.writeFromRing(feed, context) { context.flush() }
@@ -196,7 +196,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         context.writeAndFlush(self.wrapOutboundOut(frame), promise: nil)
     }
 
-    /// As much as the channel takes. True: something was written.
+    /// Writes as much as the channel accepts. Returns whether anything was written.
     private func writeFromRing(_ feed: LoopFeed, _ context: ChannelHandlerContext) -> Bool {
         var wrote = false
         while context.channel.isWritable {
@@ -277,7 +277,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         }
     }
 
-    /// False: the client sends too many.
+    /// Counts frames; returns false if the client sends too many.
     private func countFrames(since before: Int) -> Bool {
         let frames = self.reader.frames - before
         guard frames > 0 else { return true }
@@ -298,7 +298,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         case .binary, .pong: break
         case .close(let code):
             if case .open = self.mode {
-                // §5.5.1: the same code back; the server then closes first, §7.1.1.
+                // §5.5.1: return the same code; the server then closes first, §7.1.1.
                 self.close(code ?? 1000, "")
             }
             self.mode = .closing(untilMs: self.nowMs + Self.closeMs, listens: false)

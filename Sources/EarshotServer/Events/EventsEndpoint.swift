@@ -4,9 +4,9 @@ import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import Rooms
 
-/// `GET /events?ticket=&after=&room=`: opens the event feed, a WebSocket. Everything that speaks against it is an ordinary HTTP answer.
+/// `GET /events?ticket=&after=&roomId=`: opens the event feed, a WebSocket. Every refusal is an ordinary HTTP answer.
 ///
-/// The ticket (or the token in an Authorization header) is the credential, and no cookie is: a page of any origin may connect, and one
+/// The credential is the ticket, or the token in an Authorization header, never a cookie. So a page of any origin may connect, and one
 /// without a ticket learns nothing.
 struct EventsEndpoint: HTTPTakeover {
     private let core: ServerCore
@@ -42,7 +42,7 @@ struct EventsEndpoint: HTTPTakeover {
     private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
         try APIService.checkAddress(self.core.clients.client(of: request), self.core.config.access)
         let query = try EventsQuery(request.head.query ?? "")
-        // Before a ticket is used up.
+        // Check this before the ticket is used up.
         if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
         let holder = try await self.holder(query, request)
         let room = query.room ?? holder.room
@@ -75,14 +75,14 @@ struct EventsEndpoint: HTTPTakeover {
         var position = after ?? hello.lastEventID
         if let after, let gap = try await self.gap(after: after, last: hello.lastEventID) {
             frames.append(WebSocketWriter.text(EventMessage.gap(from: gap.lowerBound, to: gap.upperBound)))
-            // A client from the future has seen events of a store that is no more: it starts over.
+            // This client has seen events of a store that no longer exists, so it starts over.
             position = min(gap.upperBound, hello.lastEventID)
         }
         return EventsStart(
             frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, tokenID: tokenID)
     }
 
-    /// The ids after `after` that nobody can be told of any more.
+    /// The ids after `after` that can no longer be sent.
     private func gap(after: Int64, last: Int64) async throws(RegistryError) -> ClosedRange<Int64>? {
         if after > last { return last + 1...after }
         if after == last { return nil }
@@ -99,7 +99,7 @@ struct EventsEndpoint: HTTPTakeover {
     }
 }
 
-/// The feed's parameters, checked.
+/// The feed's query parameters, validated.
 struct EventsQuery: Equatable {
     private(set) var ticket: String?
     private(set) var after: Int64?

@@ -2,18 +2,18 @@ import NIOCore
 import Rooms
 import Synchronization
 
-/// Makes the feed's first message: where the events stand, and the open rooms. Any thread.
+/// Makes the feed's first message: the newest event's id, and the open rooms. Any thread.
 ///
-/// The position is read before the rooms: an event may be in both, none is in neither.
+/// The id is read before the rooms, so an event may be in both but is never missing from both.
 final class EventsHello: Sendable {
     struct Message: Sendable {
-        /// Shared by all who get it.
+        /// Shared by all recipients.
         let frame: ByteBuffer
         let lastEventID: Int64
     }
 
     static let roomLimit = 1_000
-    /// The whole server's hello is made once a second at most, however many come back at once.
+    /// Lifetime of the cached hello of all rooms: a crowd of reconnecting clients costs one a second.
     private static let keep = TimeAmount.seconds(1)
     private static let states: [RoomState] = [.live, .interrupted, .created, .forbidden]
 
@@ -26,7 +26,7 @@ final class EventsHello: Sendable {
         self.recordings = recordings
     }
 
-    /// Of one room or all. `atLeast`: an event that the client has seen already, if there was such a one.
+    /// The hello of one room or all. `atLeast`: the last event that the client has seen, if any.
     func message(room id: String?, atLeast: Int64) async throws(RegistryError) -> Message {
         if let id {
             let last = try await self.rooms.lastEventID()
@@ -42,7 +42,7 @@ final class EventsHello: Sendable {
         return message
     }
 
-    /// The liveliest first.
+    /// Open rooms, the live ones first.
     private func openRooms() async throws(RegistryError) -> ([Room], isTruncated: Bool) {
         var open: [Room] = []
         for state in Self.states {
@@ -71,7 +71,7 @@ final class EventsHello: Sendable {
         return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last)
     }
 
-    /// What events change; the rest of a room is for `GET /rooms/{id}` to tell. `number` is that of its newest event.
+    /// The fields that events change; `GET /rooms/{id}` has the rest. `number` is that of the room's newest event.
     private static let snapshot = Shape<(room: Room, isRecording: Bool)>.object(
         nil,
         [

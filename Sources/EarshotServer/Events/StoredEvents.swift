@@ -1,25 +1,25 @@
 import NIOCore
 import Rooms
 
-/// The store's events as a feed sends them. Any thread.
+/// Reads stored events as frames of the feed. Any thread.
 struct StoredEvents: Sendable {
-    /// Some events in a row.
+    /// Consecutive events.
     struct Page: Sendable {
         /// Whole frames.
         let frames: ByteBuffer
-        /// Nil for an empty page.
+        /// Id of the last event; nil for an empty page.
         let last: Int64?
-        /// There may be more after it.
+        /// Whether there may be more after it.
         let isFull: Bool
     }
 
     static let pageLimit = 100
 
     let rooms: RoomRegistry
-    /// Nil: of all.
+    /// Nil: all rooms.
     let room: RoomID?
 
-    /// Nil: the store could not be read.
+    /// Returns nil if the store could not be read.
     func page(after: Int64) async -> Page? {
         do throws(RegistryError) {
             let events = try await self.rooms.events(after: after, room: self.room?.rawValue, limit: Self.pageLimit)

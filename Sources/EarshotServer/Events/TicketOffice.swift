@@ -1,14 +1,14 @@
 package import Rooms
 import Synchronization
 
-/// One-time permissions to open the event feed, for clients that cannot send an Authorization header (browsers). In memory: a restart
-/// ends them all. Any thread.
+/// Issues one-time tickets for the event feed. They are for clients that cannot send an Authorization header (browsers). Kept in memory: a
+/// restart ends them all. Any thread.
 package final class TicketOffice: Sendable {
-    /// Whom a ticket, or a token itself, lets in.
+    /// The rights that a ticket, or a token itself, grants.
     package struct Holder: Sendable, Equatable {
         package let tokenID: Int64
         package let role: TokenRole
-        /// The only room whose events it is good for; nil: all.
+        /// The only room whose events it covers; nil: all.
         package let room: String?
 
         package init(tokenID: Int64, role: TokenRole, room: String?) {
@@ -34,19 +34,19 @@ package final class TicketOffice: Sendable {
     private struct State {
         var tickets: [String: Entry] = [:]
         var perToken: [Int64: Int] = [:]
-        /// In the order of issue, which is that of expiry.
+        /// In order of issue, which is also the order of expiry.
         var order: [(text: String, expiresAt: Int64)] = []
         var next = 0
     }
 
     package static let lifetimeMs: Int64 = 60_000
-    /// Unused ones at a time, of all tokens and of one.
+    /// Unused tickets at a time, of all tokens and of one.
     package static let limit = 10_000
     package static let limitPerToken = 1_000
 
-    /// Milliseconds that never leap: a ticket's minute is over in a minute, whatever the wall clock does.
+    /// Milliseconds of a steady clock: a ticket's minute lasts a minute whatever the wall clock does.
     private let steadyMs: @Sendable () -> Int64
-    /// Milliseconds since 1970, for those who are told when.
+    /// Milliseconds since 1970, for the expiry that clients see.
     private let wallMs: @Sendable () -> Int64
     private let state = Mutex(State())
 
@@ -57,7 +57,7 @@ package final class TicketOffice: Sendable {
         self.wallMs = wallMs
     }
 
-    /// Nil: too many are unused.
+    /// Returns nil if too many tickets are unused.
     package func issue(to holder: Holder) -> Ticket? {
         let now = self.steadyMs()
         let text = SecretText.random()
@@ -72,7 +72,7 @@ package final class TicketOffice: Sendable {
         }
     }
 
-    /// Whose it was; nil when it is not known, used or too old. It is good for nothing afterwards.
+    /// Uses up the ticket and returns its holder. Nil if it is unknown, used or expired.
     package func redeem(_ text: String) -> Holder? {
         let now = self.steadyMs()
         return self.state.withLock { state in
@@ -81,7 +81,7 @@ package final class TicketOffice: Sendable {
         }
     }
 
-    /// Unused and not expired.
+    /// Tickets that are unused and not expired.
     package var count: Int {
         let now = self.steadyMs()
         return self.state.withLock { state in
@@ -102,7 +102,7 @@ package final class TicketOffice: Sendable {
             _ = self.remove(state.order[state.next].text, &state)
             state.next += 1
         }
-        // Used ones stay in the order until their time: bound what is kept of them.
+        // Used tickets stay in `order` until they expire, so bound its length.
         if state.next > 1_000 || state.order.count > 2 * self.limit {
             state.order = state.order[state.next...].filter { state.tickets[$0.text] != nil }
             state.next = 0

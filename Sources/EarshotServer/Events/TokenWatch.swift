@@ -2,8 +2,7 @@ import NIOCore
 import Rooms
 import Synchronization
 
-/// Knows which tokens were revoked, by asking the store twice a minute while somebody wants to know: tokens are revoked by other
-/// processes too. Any thread.
+/// Tracks revoked tokens by polling the store, on demand and at most twice a minute. Other processes revoke tokens too. Any thread.
 final class TokenWatch: Sendable {
     private struct State {
         var valid: Set<Int64>?
@@ -17,7 +16,7 @@ final class TokenWatch: Sendable {
 
     init(_ rooms: RoomRegistry) { self.rooms = rooms }
 
-    /// By what the store said last; does not wait.
+    /// Answers from the last poll; does not wait.
     func isRevoked(_ id: Int64) -> Bool {
         let (isDue, isRevoked) = self.state.withLock { state in
             let now = NIODeadline.now()
@@ -35,7 +34,7 @@ final class TokenWatch: Sendable {
                 let valid = Set(try await self.rooms.tokens().filter { $0.revokedAt == nil }.map(\.id))
                 self.state.withLock { $0.valid = valid }
             } catch {
-                // The store's trouble is no reason to end anybody's feed; asked again at the next interval.
+                // A store error must not end anybody's feed; the next interval asks again.
             }
         }
     }

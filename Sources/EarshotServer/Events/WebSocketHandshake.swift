@@ -9,12 +9,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// RFC 6455 §4.2: what a request must be to open a WebSocket, and what opens it. Pure.
+/// Checks and answers requests that open a WebSocket (RFC 6455 §4.2). Pure.
 enum WebSocketHandshake {
-    /// Nil: the request is as it must be.
+    /// Returns nil if the request is valid.
     static func refusal(of head: HTTPRequestHead) -> APIError? {
         guard head.version.major < 2 else {
-            // RFC 8441 is not offered; who wants a WebSocket opens a connection for it, as browsers do.
+            // RFC 8441 is not offered; clients open a connection of its own for a WebSocket, as browsers do.
             return APIError(.upgradeRequired, .invalid, "This is a WebSocket: open it over HTTP/1.1, not over HTTP/2.")
         }
         guard head.list("upgrade", contains: "websocket"), head.list("connection", contains: "upgrade"), head.version == .http1_1 else {
@@ -37,7 +37,7 @@ enum WebSocketHandshake {
         return nil
     }
 
-    /// What opens the connection for a request that is not refused. No extension and no subprotocol is taken up.
+    /// The answer that opens the WebSocket, for a valid request. Accepts no extension and no subprotocol.
     static func response(to head: HTTPRequestHead) -> HTTPResponseHead {
         HTTPResponseHead(
             version: .http1_1, status: .switchingProtocols,

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// What breaks RFC 6455, with the close code that says so (§7.4.1). Ends the connection.
+/// A violation of RFC 6455, with its close code (§7.4.1). Ends the connection.
 struct WebSocketError: Error, Equatable {
     let code: UInt16
     let reason: String
@@ -10,7 +10,7 @@ struct WebSocketError: Error, Equatable {
     static func tooLarge(_ limit: Int) -> Self { Self(code: 1009, reason: "messages have at most \(limit) bytes") }
 }
 
-/// A client's bytes, as messages: `append`, then `next` until nil. A value; strict, and bounded by `messageBytes`.
+/// Parses a client's bytes into messages. Call `append`, then `next` until nil. A value; strict, and bounded by `messageBytes`.
 ///
 /// ```
 ///  0               1               2 …
@@ -36,13 +36,13 @@ struct WebSocketReader {
         var isControl: Bool { self.opcode & 8 != 0 }
     }
 
-    /// Of a message's payload, all its fragments together.
+    /// Largest payload of a message, all its fragments together.
     private let messageBytes: Int
     private var buffer = ByteBuffer()
-    /// Of the message whose last fragment has not come; its opcode says whether there is one.
+    /// Payload of the message whose last fragment is missing; `messageOpcode` is nil without such a message.
     private var message = ByteBuffer()
     private var messageOpcode: UInt8?
-    /// Frames read so far, fragments and control frames among them.
+    /// Frames read so far, including fragments and control frames.
     private(set) var frames = 0
 
     init(messageBytes: Int = 64 << 10) { self.messageBytes = messageBytes }
@@ -52,13 +52,13 @@ struct WebSocketReader {
         self.buffer.writeBuffer(&bytes)
     }
 
-    /// Bytes held: less than a frame's header and two messages, once `next` has returned nil.
+    /// Bytes buffered: less than a frame's header and two messages, once `next` has returned nil.
     var heldBytes: Int { self.buffer.readableBytes + self.message.readableBytes }
 
-    /// The next message or control frame; nil until more bytes have come. Not to be called again after it has thrown.
+    /// Returns the next message or control frame, or nil if more bytes are needed. Must not be called again after it has thrown.
     mutating func next() throws(WebSocketError) -> Input? {
         while let header = try self.header() {
-            // The limits were checked by the header alone: no more than a frame is waited for.
+            // The header was checked against the limits, so at most one frame is buffered here.
             guard self.buffer.readableBytes - header.bytes >= header.length else { return nil }
             self.frames += 1
             self.buffer.moveReaderIndex(forwardBy: header.bytes)
@@ -70,7 +70,7 @@ struct WebSocketReader {
         return nil
     }
 
-    /// The next frame's header, checked; nil while it is not complete.
+    /// The next frame's header, validated; nil while it is incomplete.
     private func header() throws(WebSocketError) -> Header? {
         let start = self.buffer.readerIndex
         guard let first = self.buffer.getInteger(at: start, as: UInt8.self) else { return nil }
@@ -102,7 +102,7 @@ struct WebSocketReader {
         return header
     }
 
-    /// §5.2: in as few bytes as it takes. What does not fit an Int is too large.
+    /// §5.2: the length, which must use the fewest bytes possible. Too large if it does not fit an Int.
     private func length(_ short: UInt8, isControl: Bool, _ bytes: inout Int) throws(WebSocketError) -> Int? {
         let at = self.buffer.readerIndex + 2
         switch short {
@@ -170,7 +170,7 @@ struct WebSocketReader {
     }
 }
 
-/// A server's frames: whole messages, not masked.
+/// Encodes a server's frames: whole messages, not masked.
 enum WebSocketWriter {
     static func text(_ text: String) -> ByteBuffer {
         self.frame(1, length: text.utf8.count) { $0.writeString(text) }
@@ -187,7 +187,7 @@ enum WebSocketWriter {
         self.frame(10, length: payload.readableBytes) { $0.writeImmutableBuffer(payload) }
     }
 
-    /// The reason is cut to what a control frame holds.
+    /// Cuts the reason to fit a control frame.
     static func close(_ code: UInt16, _ reason: String) -> ByteBuffer {
         var bytes = ByteBuffer(string: reason)
         if bytes.readableBytes > 123 { bytes = ByteBuffer(string: String(reason.unicodeScalars.prefix(30))) }
