@@ -7,12 +7,12 @@ import RTMP
 import Relay
 import Rooms
 
-/// HLS over the router: the multivariant playlist opens a session, whose token stands in the URIs of all that follows.
+/// Serves HLS through the router. The multivariant playlist opens a session, whose token is in the URIs of all that follows.
 ///
 /// ```
-/// /live/cam.m3u8?txSecret=…          who may play is decided here
+/// /live/cam.m3u8?txSecret=…          admission is decided here
 /// /live/cam.hls/media.m3u8?s=TOKEN   the playlist, with blocking reload (RFC 8216bis §6.2.5.2)
-/// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: the same bytes for ever, so caches may leave the query out
+/// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: their bytes never change, so caches may ignore the query
 /// ```
 struct HLSEndpoint: Sendable {
     private let core: ServerCore
@@ -26,7 +26,7 @@ struct HLSEndpoint: Sendable {
         case file(path: String, name: String)
     }
 
-    /// Nil: the request is not for HLS.
+    /// Returns nil if the request is not for HLS.
     func respond(to request: Request, _ context: APIContext) async -> Response? {
         let isFile = Self.isHLS(request.uri.path)
         let isPreflight = request.method == .options && (isFile != nil || LivePath.format(of: request.uri.path) != nil)
@@ -57,7 +57,7 @@ struct HLSEndpoint: Sendable {
         .accessControlAllowMethods: "GET, HEAD, OPTIONS", .accessControlAllowHeaders: "range", .accessControlMaxAge: "86400",
     ]
 
-    /// `access`: headers that let its page play. They are another page's others, which a cache has to know.
+    /// Adds `access`, the headers that let the requesting page play. They differ by page, so Vary informs caches.
     private static func finished(_ response: Response, _ access: [(HTTPField.Name, String)]) -> Response {
         var response = response
         for (name, value) in access { response.headers[name] = value }
@@ -65,23 +65,24 @@ struct HLSEndpoint: Sendable {
         return response
     }
 
-    /// What follows the first playlist is as that was. A session that is not known is nobody's.
+    /// Whether the request counts as one with a credential. Later requests count as their first playlist did; an unknown session, refused
+    /// anyway, counts as having one.
     private func showsCredential(_ request: Request, isFile: Bool) -> Bool {
         let query = request.uri.query ?? ""
         guard isFile else { return self.core.admissions.showsCredential(query, .play) }
         return QueryParameters(query).all("s").first.flatMap { self.core.hlsSessions.find($0) }?.showedCredential ?? true
     }
 
-    /// Whether the path is a playlist's, or of what one leads to.
+    /// Whether the path is a playlist's, or a file's that a playlist leads to.
     static func serves(_ path: String) -> Bool { self.isHLS(path) != nil }
 
-    /// False: a multivariant playlist. True: what it leads to.
+    /// Returns false for a multivariant playlist, true for a file behind one, otherwise nil.
     private static func isHLS(_ path: String) -> Bool? {
         if self.folder(of: path) != nil { return true }
         return LivePath.format(of: path) == .m3u8 ? false : nil
     }
 
-    /// "/live/cam.hls" of "/live/cam.hls/NAME".
+    /// The folder "/live/cam.hls" of "/live/cam.hls/NAME".
     private static func folder(of path: String) -> Substring? {
         guard let slash = path.lastIndex(of: "/") else { return nil }
         let folder = path[..<slash]
@@ -96,10 +97,10 @@ struct HLSEndpoint: Sendable {
         let streamPath = path.address.path
         if request.method == .get { try await self.core.waitForPublisher(play) }
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
-        // Whoever asks for the head alone plays nothing.
+        // A HEAD request plays nothing.
         if request.method == .head { return Self.multivariantPlaylist("") }
         let session = try await self.open(play, client: request.headers[.userAgent])
-        // Relative, so that it holds behind any prefix of a proxy's.
+        // Relative, so that it works behind any path prefix of a proxy.
         let last = path.address.name.split(separator: "/").last ?? ""
         let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
         guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.core.config.http.firstWaitMs)) else {
@@ -114,7 +115,7 @@ struct HLSEndpoint: Sendable {
 
     private static func multivariantPlaylist(_ text: String) -> Response {
         var response = Self.playlist(ByteBuffer(string: text))
-        // It has a token of its own for each viewer.
+        // Each viewer gets its own token.
         response.headers[.cacheControl] = "no-store"
         return response
     }
@@ -178,7 +179,7 @@ struct HLSEndpoint: Sendable {
         _ = await self.core.onHome(of: session.path) { _, _ in session.close(reason, detail: nil) }
     }
 
-    // MARK: What follows
+    // MARK: Playlists and media
 
     private func file(_ request: Request) async throws(APIError) -> Response {
         let path = request.uri.path
@@ -232,7 +233,7 @@ struct HLSEndpoint: Sendable {
     private func resource(_ remuxer: StreamRemuxer, _ name: String, _ request: Request) async throws(APIError) -> Response {
         switch await remuxer.resource(name) {
         case .found(let resource):
-            // What a name stands for never changes, so it is its own tag.
+            // A name's content never changes, so the name is its own tag.
             let etag = "\"\(name)\""
             var headers: HTTPFields = [
                 .contentType: resource.contentType, .cacheControl: resource.cache.directives, .acceptRanges: "bytes", .eTag: etag,
@@ -261,7 +262,7 @@ extension HLSEndpoint {
         }
     }
 
-    /// These bytes of them, nothing copied.
+    /// The slices of `pieces` within `part`, without copying.
     private static func pieces(_ pieces: [ByteBuffer], in part: Range<Int64>) -> [ByteBuffer] {
         var start: Int64 = 0
         return pieces.compactMap { piece in

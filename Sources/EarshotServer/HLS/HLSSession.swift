@@ -4,15 +4,15 @@ import RTMP
 import Relay
 import Synchronization
 
-/// A viewer by HLS: no connection but requests that carry its token, and silence when it has gone. Counts as a viewer of its stream, and is
-/// listed and ended as one.
+/// A viewer over HLS: requests that carry its token, without a connection. It has gone when it falls silent. Counts as a viewer of its
+/// stream, and is listed and ended as one.
 ///
-/// Lives on its stream's home loop; requests come on any thread and touch what the lock holds.
+/// Lives on its stream's home loop; requests arrive on any thread and touch only what the lock protects.
 final class HLSSession: LiveConnection, Sendable {
     let id: UInt64
     let path: String
     let token: String
-    /// Not let in by its address alone.
+    /// Whether it showed a credential, instead of being admitted by its address alone.
     let showedCredential: Bool
     private let play: ServerCore.HTTPPlay
     private let client: String?
@@ -27,14 +27,14 @@ final class HLSSession: LiveConnection, Sendable {
         var requests = 0
         var bytesOut: UInt64 = 0
         var isOver = false
-        /// The last segment in the last playlist that was answered to a request without directives.
+        /// Last segment in the last playlist sent for a request without directives.
         var lastListed: Int?
     }
 
-    /// Without a request for this long a viewer has gone. Players ask at least once a target duration.
+    /// A viewer without a request for this long has gone. Players ask at least once per target duration.
     private static let silenceMs: Int64 = 30_000
 
-    /// `stream` was acquired and entered for it, and its address is counted. On `loop`.
+    /// The caller has acquired and entered `stream` for this session, and counted its address. On `loop`.
     init(_ play: ServerCore.HTTPPlay, client: String?, core: ServerCore, stream: Relay.Stream, loop: LoopContext) {
         self.id = play.request.session
         self.path = stream.path
@@ -49,7 +49,7 @@ final class HLSSession: LiveConnection, Sendable {
         self.state = Mutex(State(lastSeenMs: loop.relay.nowMs))
     }
 
-    /// A request of its player. False: the session is over. Any thread.
+    /// Records a request of the player; returns false if the session is over. Any thread.
     func touch(bytes: Int = 0) -> Bool {
         self.state.withLock { state in
             guard !state.isOver else { return false }
@@ -60,7 +60,7 @@ final class HLSSession: LiveConnection, Sendable {
         }
     }
 
-    /// The last segment that its player was told of by a playlist without directives. Any thread.
+    /// Last segment that a playlist without directives has shown the player. Any thread.
     var lastListed: Int? { self.state.withLock { $0.lastListed } }
 
     func listed(_ last: Int) { self.state.withLock { $0.lastListed = last } }
@@ -73,7 +73,7 @@ final class HLSSession: LiveConnection, Sendable {
 
     func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
 
-    /// From any thread.
+    /// Closes the session. Any thread.
     func end(_ reason: CloseReason) {
         self.loop.relay.eventLoop.execute { self.close(reason, detail: nil) }
     }
@@ -137,7 +137,7 @@ final class HLSSessions: Sendable {
     /// Whether somebody plays the stream.
     func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path == path } } }
 
-    /// Ends all that play the stream, each on its loop.
+    /// Ends all sessions of the stream, each on its loop.
     func end(_ path: String, _ reason: CloseReason) {
         for session in self.rows.withLock({ rows in rows.values.filter { $0.path == path } }) { session.end(reason) }
     }

@@ -3,26 +3,26 @@ import HLS
 import Media
 import NIOCore
 
-/// Puts a stream's pieces into HLS's window, which also says where they end. Owned by one ``StreamRemuxer``.
+/// Adds a stream's pieces to the HLS window, which also decides where they end. Owned by one ``StreamRemuxer``.
 final class WindowTaker: PieceTaker {
     private(set) var window: MediaWindow
-    /// The newest beginning, and what viewers of pieces start with: everything since the last keyframe.
+    /// The start for new viewers of pieces: the newest beginning, and everything since the last keyframe.
     private(set) var beginning: PieceMaker.Beginning?
     private(set) var sinceKeyframe: [Fragment] = []
     var pieces: PieceStream?
-    /// What the window did not take.
+    /// The window's last error.
     private(set) var problem: String?
-    /// Of ``sinceKeyframe``, as of the pictures that joiners get over RTMP: more, and viewers begin at the next keyframe.
+    /// Limit of ``sinceKeyframe``, as for the pictures cached for RTMP. Beyond it, new viewers begin at the next keyframe.
     private let cacheLimit: (bytes: Int, ms: Int64)
     private var cachedBytes = 0
-    /// A part was refused: what comes next begins with a keyframe, behind a discontinuity.
+    /// The window rejected a part. The next one must begin with a keyframe, after a discontinuity.
     private var lacksPart = false
-    /// The piece that ends now is a segment's last: it is listed now, and not when the next segment's first part has come.
+    /// The piece that ends now is its segment's last. The segment is listed now, not when the next one's first part arrives.
     private var endsSegment = false
-    /// The piece before ended for want of more.
+    /// The previous piece ended early for lack of media.
     private var wasCutShort = false
     private var format: MediaFormat?
-    /// Milliseconds between the publisher's last keyframes, as far as they were seen: target durations are right from the start then.
+    /// Milliseconds between the publisher's last keyframes, if known. With it, target durations are right from the start.
     var keyframeIntervalMs: Int64?
 
     init(_ window: MediaWindow, cacheLimit: (bytes: Int, ms: Int64)) {
@@ -78,7 +78,7 @@ final class WindowTaker: PieceTaker {
 
     private func keep(_ fragment: Fragment) {
         if fragment.isIndependent { self.forgetPieces() }
-        // One without its keyframe is no beginning.
+        // A fragment without its keyframe is no place to begin.
         guard fragment.isIndependent || !self.sinceKeyframe.isEmpty else { return }
         self.sinceKeyframe.append(fragment)
         self.cachedBytes += fragment.bytes.readableBytes
@@ -91,7 +91,7 @@ final class WindowTaker: PieceTaker {
         self.cachedBytes = 0
     }
 
-    /// Lists what there is for a player that waits for the first playlist.
+    /// Lists what is there already, for a player that waits for the first playlist.
     func startEarly(nowMs: Int64) { self.window.startEarly(nowMs: nowMs) }
 
     func interrupted(nowMs: Int64) { self.window.interrupt(nowMs: nowMs) }
@@ -99,13 +99,13 @@ final class WindowTaker: PieceTaker {
     func expire(nowMs: Int64) { self.window.expire(nowMs: nowMs) }
     func mediaPlaylist(_ kind: PlaylistKind) -> PlaylistText? { self.window.mediaPlaylist(kind) }
 
-    /// Everything that is listed goes at once.
+    /// Drops everything listed at once.
     func purge(_ empty: MediaWindow) {
         self.window = empty
         self.forgetPieces()
     }
 
-    /// False: the window did not take it.
+    /// Applies a change; returns false if the window rejects it.
     private func change(_ body: (inout MediaWindow) throws(HLSError) -> Void) -> Bool {
         do throws(HLSError) {
             try body(&self.window)
