@@ -2,15 +2,15 @@ internal import NIOPosix
 internal import Synchronization
 internal import Upstream
 
-/// Names to addresses by the system's resolver, on threads of its own since it blocks. Any thread may ask.
+/// Resolves names with the system's resolver, on its own threads because it blocks. Any thread may ask.
 ///
-/// One lookup a name at a time, whoever asks: a name server that does not answer for one name holds one thread, not all.
+/// Each name has one lookup at a time, shared by all callers. A name server that does not answer for one name holds one thread, not all.
 final class HostResolver: Sendable {
-    /// 4 or 16 bytes each, network order, the system's order of preference; a text says why there is none.
+    /// Addresses of 4 or 16 bytes in network order, by the system's preference; or the reason why there is none.
     typealias Answer = Result<[[UInt8]], LookupFailure>
 
     private struct State {
-        /// Those who wait for a name that is being looked up.
+        /// Callers that wait for a name being looked up.
         var waiting: [String: [Waiter]] = [:]
         var known: [String: (addresses: [[UInt8]], until: ContinuousClock.Instant)] = [:]
     }
@@ -18,20 +18,20 @@ final class HostResolver: Sendable {
     private let state = Mutex(State())
     private let lookup: @Sendable (String) -> Answer
 
-    /// Names looked up at a time. Each takes a thread.
+    /// Concurrent lookups. Each needs a thread.
     static let maxLookups = 16
-    /// Not Dispatch's: on Linux those are what tasks run on, and lookups that hang would hold up every task of the process. Made with the
-    /// first lookup, kept for good.
+    /// Separate from Dispatch's threads. Those run all tasks on Linux, so lookups that hang would stall every task of the process. Started
+    /// with the first lookup and kept.
     private static let threads: NIOThreadPool = {
         let threads = NIOThreadPool(numberOfThreads: HostResolver.maxLookups)
         threads.start()
         return threads
     }()
     private static let maxKnown = 256
-    /// The addresses have been checked and are what is connected to, so holding on to them is safe; a moved service is found soon enough.
+    /// Lifetime of cached answers. Caching is safe because connections use the checked addresses; a moved service is found soon enough.
     private static let keptFor = Duration.seconds(10)
 
-    /// `lookup` may block; it is the system's resolver but in tests.
+    /// `lookup` may block; it is the system's resolver except in tests.
     init(lookup: @escaping @Sendable (String) -> Answer = HostLookup.system) { self.lookup = lookup }
 
     /// Returns early, with a failure, when the task is cancelled.
@@ -47,7 +47,7 @@ final class HostResolver: Sendable {
         }
     }
 
-    /// To be asked anew: what was known led nowhere.
+    /// Forgets a cached answer that led nowhere; the next caller looks it up again.
     func forget(_ name: String) {
         self.state.withLock { _ = $0.known.removeValue(forKey: name) }
     }
@@ -92,7 +92,7 @@ final class HostResolver: Sendable {
     }
 }
 
-/// One who waits for an answer: resumed once, by the lookup or by cancellation, whichever is first.
+/// A waiting caller, resumed once: by the lookup or by cancellation, whichever is first.
 private final class Waiter: Sendable {
     private enum State {
         case idle

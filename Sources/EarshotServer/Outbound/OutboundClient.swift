@@ -13,33 +13,33 @@ internal import NIOPosix
 internal import NIOSSL
 internal import ServiceLifecycle
 
-/// The server's own HTTP requests: hooks and webhooks. Shared by all; any thread.
+/// Sends the server's own HTTP requests: hooks and webhooks. Shared by all; any thread.
 ///
-/// A target must be `http` or `https` and its address must pass ``TargetRules``. A name is resolved here, its addresses are checked, and the
-/// connection goes to an address that was checked: a name that points elsewhere a moment later gains nothing. TLS and the Host header
-/// still go by the name. No redirect is followed; proxies in the environment are not used; an answer has at most 64 KiB.
+/// A target must be `http` or `https` and its address must pass ``TargetRules``. Names are resolved and their addresses checked here, and
+/// the connection goes to a checked address, so a name that points elsewhere a moment later gains nothing. TLS and the Host header still
+/// use the name. Redirects are not followed, proxies in the environment are not used, and an answer has at most 64 KiB.
 package final class OutboundClient: Service, Sendable {
     private let rules: TargetRules
     private let resolver: HostResolver
     private let pool: OutboundPool
 
-    /// Bytes of an answer's body.
+    /// Largest body of an answer, in bytes.
     package static let maxAnswerBytes = 64 << 10
-    /// Addresses of one name that are tried, one after another, while none can be connected to.
+    /// Addresses of one name to try, one after another, while connecting fails.
     private static let maxAttempts = 3
 
     package convenience init(config: ServerConfig.Outbound) {
         self.init(config: config, resolver: HostResolver())
     }
 
-    /// `tls`: what certificates are checked against; the system's authorities when nil.
+    /// `tls`: settings for checking certificates; nil uses the system's authorities.
     init(config: ServerConfig.Outbound, resolver: HostResolver, tls: TLSConfiguration? = nil) {
         self.rules = TargetRules(allowPrivate: config.allowPrivate)
         self.resolver = resolver
         self.pool = OutboundPool(tls: tls)
     }
 
-    /// Runs until the group shuts down; requests in flight are given up then.
+    /// Runs until the group shuts down, which abandons requests in flight.
     package func run() async throws {
         try await gracefulShutdown()
         await self.shutdown()
@@ -48,10 +48,10 @@ package final class OutboundClient: Service, Sendable {
     /// Closes all connections; later requests fail.
     package func shutdown() async { await self.pool.shutdown() }
 
-    /// Sends `body` and waits for the whole answer, `timeout` at most for all of it: lookup, connection, answer.
+    /// Sends `body` and waits for the whole answer. `timeout` covers all of it: lookup, connection, answer.
     ///
-    /// `headers` are sent beside Host, Content-Length and User-Agent. Requests of one `lane` share connections (64 a host): a target that
-    /// does not answer holds up its own lane only.
+    /// `headers` are added to Host, Content-Length and User-Agent. Requests of one `lane` share connections (64 per host), so a target that
+    /// does not answer delays only its own lane.
     package func post(
         url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration, lane: String = ""
     ) async -> Result<OutboundAnswer, OutboundError> {
@@ -92,7 +92,7 @@ package final class OutboundClient: Service, Sendable {
             do throws(OutboundError) {
                 return try await self.send(target, to: address, headers, body, timeout, lane)
             } catch {
-                // Nothing was sent yet: the next address may be tried. Anything else could have had its effect already.
+                // Nothing was sent yet, so try the next address. After any other error the request may have had its effect.
                 guard case .connectFailed = error else { throw error }
                 failure = error
             }
@@ -101,7 +101,7 @@ package final class OutboundClient: Service, Sendable {
         throw failure
     }
 
-    /// Those that may be connected to, in order; throws when there are none.
+    /// The addresses that may be connected to, in order. Throws if there are none.
     private func checkedAddresses(of target: OutboundURL) async throws(OutboundError) -> [[UInt8]] {
         let all: [[UInt8]]
         switch target.host {
@@ -132,7 +132,7 @@ package final class OutboundClient: Service, Sendable {
         request.body = .bytes(ByteBuffer(bytes: body))
         guard let lease = self.pool.lease(target, address: address, lane: lane) else { throw .cancelled }
         defer { self.pool.giveBack(lease) }
-        // The caller's clock is `post`'s, which cancels this; the client wants one of its own, and must not be first.
+        // `post` enforces the caller's timeout by cancelling this. The client needs a deadline of its own, which must be later.
         let deadline = NIODeadline.now() + .nanoseconds(Int64((min(timeout, .seconds(86_400)) + .seconds(5)) / .nanoseconds(1)))
         let response: HTTPClientResponse
         do {
@@ -157,7 +157,7 @@ package final class OutboundClient: Service, Sendable {
         return OutboundAnswer(status: Int(response.status.code), body: answer)
     }
 
-    /// Which errors mean that nothing was sent.
+    /// Translates an error. Only `connectFailed` means that nothing was sent.
     private static func failure(_ error: any Error, _ target: OutboundURL) -> OutboundError {
         if error is CancellationError { return .cancelled }
         if let error = error as? HTTPClientError {

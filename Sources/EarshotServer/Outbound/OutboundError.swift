@@ -1,4 +1,4 @@
-/// What another server answered. A plain value.
+/// The answer of another server. A plain value.
 package struct OutboundAnswer: Sendable, Equatable {
     /// HTTP status; a redirect is not followed and shows as 3xx.
     package let status: Int
@@ -11,9 +11,10 @@ package struct OutboundAnswer: Sendable, Equatable {
     }
 }
 
-/// Why there is no answer. The words are for logs and the delivery log: they hold host and port at most, never path, query or body.
+/// The reason why there is no answer. The text is for logs and the delivery log, so it names host and port at most, never path, query or
+/// body.
 package enum OutboundError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is wrong with it.
+    /// The text says what is wrong with the URL.
     case badURL(String)
     /// The host has only addresses that the server may not connect to.
     case forbiddenTarget(host: String, address: String, why: String)
@@ -21,9 +22,9 @@ package enum OutboundError: Error, Sendable, Equatable, CustomStringConvertible 
     case connectFailed(origin: String, why: String)
     case timedOut(origin: String, milliseconds: Int64)
     case answerTooLarge(origin: String, limit: Int)
-    /// Connected, but what came was no HTTP, or broke off.
+    /// Connected, but the answer was not HTTP, or broke off.
     case broken(origin: String, why: String)
-    /// The server goes, or the caller was cancelled.
+    /// The server is shutting down, or the caller was cancelled.
     case cancelled
 
     package var description: String {

@@ -6,20 +6,20 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// HTTP clients that are each bound to one checked address of one name. Any thread.
+/// Pools HTTP clients, each bound to one checked address of one name. Any thread.
 ///
-/// AsyncHTTPClient takes the address to connect to in place of a name from its configuration, not from a request; hence one of its clients for
-/// each pair of name and address. They are cheap (the event loops are shared) and closed when others are wanted.
+/// AsyncHTTPClient reads the address to use for a name from its configuration, not from a request, so each pair of name and address needs
+/// its own client. Clients are cheap (they share the event loops) and are closed when others are needed.
 final class OutboundPool: Sendable {
     struct Key: Hashable, Sendable {
         let lane: String
         /// Lower case; empty for URLs with an address.
         let name: String
-        /// As text; empty for URLs with an address: nothing is put in its place.
+        /// As text; empty for URLs with an address, which need no override.
         let address: String
     }
 
-    /// A client in use; to be given back.
+    /// A client in use. Return it with ``OutboundPool/giveBack(_:)``.
     struct Lease: Sendable {
         let client: HTTPClient
         fileprivate let key: Key
@@ -45,13 +45,13 @@ final class OutboundPool: Sendable {
     init(tls: TLSConfiguration?) { self.tls = tls }
 
     deinit {
-        // A client must not go before it is closed; its own closing keeps it until then.
+        // A client must be shut down before it is released; its shutdown retains it until then.
         for client in self.state.withLock({ $0.entries.values.map(\.client) }) {
             client.shutdown { _ in withExtendedLifetime(client) {} }
         }
     }
 
-    /// Nil after `shutdown`.
+    /// Returns nil after `shutdown`.
     func lease(_ target: OutboundURL, address: [UInt8], lane: String) -> Lease? {
         let key: Key =
             switch target.host {
@@ -78,7 +78,7 @@ final class OutboundPool: Sendable {
 
     func giveBack(_ lease: Lease) {
         self.state.withLock { state in
-            // After a shutdown there is none.
+            // After a shutdown there is no entry.
             state.entries[lease.key]?.uses -= 1
         }
     }
@@ -103,7 +103,7 @@ final class OutboundPool: Sendable {
         configuration.timeout.connect = .seconds(10)
         configuration.connectionPool.idleTimeout = .seconds(15)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-        // Whoever asked decides whether to try again, and does it sooner or later than a connection pool would.
+        // The caller decides whether to try again, sooner or later than a connection pool would.
         configuration.connectionPool.retryConnectionEstablishment = false
         return HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
     }

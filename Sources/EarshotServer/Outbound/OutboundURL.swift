@@ -1,7 +1,7 @@
 import Upstream
 
-/// Where a request of the server's own goes: an `http` or `https` URL in its plainest form, so that whoever reads it next (checks, resolver,
-/// HTTP client) cannot take another host out of it. A plain value.
+/// Target of one of the server's own requests: an `http` or `https` URL in its plainest form. Checks, resolver and HTTP client thus cannot
+/// read different hosts from it. A plain value.
 struct OutboundURL: Sendable, Equatable {
     let isSecure: Bool
     let host: URLAuthority.Host
@@ -9,21 +9,21 @@ struct OutboundURL: Sendable, Equatable {
     /// Path and query, beginning with "/". May hold secrets.
     let target: String
 
-    /// Host as a URL has it.
+    /// The host as written in a URL.
     var hostText: String { self.host.text }
 
-    /// "https://example.com:8443": what logs and errors may show.
+    /// The part that logs and errors may show, such as "https://example.com:8443".
     var origin: String {
         let isUsual = self.port == (self.isSecure ? 443 : 80)
         return "\(self.isSecure ? "https" : "http")://\(self.hostText)\(isUsual ? "" : ":\(self.port)")"
     }
 
-    /// The whole of it.
+    /// The whole URL.
     var text: String { self.origin + self.target }
 
     static let expected = "http:// or https://, a host name or address, a port if it is another than usual, and a path"
 
-    /// Throws ``OutboundError/badURL(_:)``, whose words do not hold the URL.
+    /// Throws ``OutboundError/badURL(_:)``, whose text does not contain the URL.
     init(parsing text: String) throws(OutboundError) {
         guard text.utf8.count <= 2_048 else { throw .badURL("has \(text.utf8.count) bytes; expected 2,048 at most") }
         guard text.utf8.allSatisfy({ Self.isPlain($0) }) else { throw .badURL("holds characters that must be percent-encoded") }
@@ -48,12 +48,12 @@ struct OutboundURL: Sendable, Equatable {
         } catch {
             throw .badURL(error.words)
         }
-        // The fragment stays with the client, RFC 3986 §3.5.
+        // Drop the fragment, which clients do not send (RFC 3986 §3.5).
         let target = rest.dropFirst(authority.count).prefix { $0 != "#" }
         self.target = target.hasPrefix("/") ? String(target) : "/\(target)"
     }
 
-    /// RFC 3986 §2: what may stand in a URL at all. The backslash, which some parsers take for a slash, is not among it.
+    /// RFC 3986 §2: the characters allowed in a URL. Excludes the backslash, which some parsers treat as a slash.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"), UInt8(ascii: "`"),

@@ -1,12 +1,12 @@
-/// Which addresses the server may connect to by itself: public ones, and what `outbound.allowPrivate` adds. Pure; any thread.
+/// Decides which addresses the server may connect to by itself: public ones, and those in `outbound.allowPrivate`. Pure; any thread.
 ///
-/// Hooks and webhooks name their targets by URL, and a URL (or the name in it) must not be a way into the network that the server stands in.
+/// Hooks and webhooks name their targets by URL, and neither a URL nor the name in it may be a way into the server's own network.
 struct TargetRules: Sendable {
     private let allowed: [CIDR]
 
     init(allowPrivate: [CIDR]) { self.allowed = allowPrivate }
 
-    /// What speaks against this address (4 or 16 bytes, network order), in words; nil: nothing does.
+    /// The reason to refuse this address (4 or 16 bytes, network order), or nil.
     func objection(to address: [UInt8]) -> String? {
         if self.allowed.contains(address: address) { return nil }
         if address.count == 16, let embedded = Self.embedded(in: address) {
@@ -20,7 +20,7 @@ struct TargetRules: Sendable {
         return Self.closed.first { $0.block.contains(address) }?.what
     }
 
-    /// The IPv4 address that a translator or tunnel would make of an IPv6 one: it is the real target.
+    /// The IPv4 address inside an IPv6 one. A translator or tunnel connects there, so it is the real target.
     ///
     /// ```
     /// ::ffff:a.b.c.d         mapped, RFC 4291 §2.5.5.2      (CIDR sees through this one)
@@ -43,7 +43,7 @@ struct TargetRules: Sendable {
         let what: String
     }
 
-    /// IANA's special-purpose registries (RFC 6890 and its updates), and addresses where clouds keep machines' credentials.
+    /// IANA's special-purpose registries (RFC 6890 and its updates), and addresses where clouds serve machines' credentials.
     private static let closed: [Closed] = [
         ("0.0.0.0/8", "unspecified"), ("10.0.0.0/8", "private"), ("100.64.0.0/10", "shared (carrier NAT)"), ("127.0.0.0/8", "loopback"),
         ("169.254.0.0/16", "link-local (cloud metadata)"), ("172.16.0.0/12", "private"), ("192.0.0.0/24", "reserved"),
@@ -51,7 +51,7 @@ struct TargetRules: Sendable {
         ("198.18.0.0/15", "for benchmarks"), ("198.51.100.0/24", "for documentation"), ("203.0.113.0/24", "for documentation"),
         ("224.0.0.0/4", "multicast"), ("240.0.0.0/4", "reserved"), ("168.63.129.16/32", "cloud metadata"),
         ("::/128", "unspecified"), ("::1/128", "loopback"), ("64:ff9b:1::/48", "local NAT64"), ("100::/64", "discarded"),
-        // Teredo, ORCHID and other protocols' own.
+        // Teredo, ORCHID and other protocols.
         ("2001::/23", "reserved"), ("2001:db8::/32", "for documentation"), ("3fff::/20", "for documentation"),
         ("5f00::/16", "segment routing"), ("fc00::/7", "private"), ("fe80::/10", "link-local"), ("fec0::/10", "private (site-local)"),
         ("ff00::/8", "multicast"),
@@ -59,7 +59,7 @@ struct TargetRules: Sendable {
         do throws(ValueProblem) {
             return Closed(block: try CIDR(parsing: text), what: what)
         } catch {
-            // The table is the program's own, and read in every test of it.
+            // The table is constant, and every test of it reads it.
             preconditionFailure("\(text): \(error)")
         }
     }
