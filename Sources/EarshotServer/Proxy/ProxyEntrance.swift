@@ -1,9 +1,9 @@
 import Logging
 import NIOCore
 
-/// Where connections of TCP proxies come in: each has to begin with a PROXY protocol header, which says whose it is. Any thread.
+/// Requires a PROXY protocol header, which names the client, on connections of TCP proxies. Any thread.
 ///
-/// Only those of the proxies that `access.proxyProtocolFrom` names: whoever may send the header may be anyone.
+/// Only proxies in `access.proxyProtocolFrom` may send the header, since its sender can claim any address.
 final class ProxyEntrance: Sendable {
     private let from: [CIDR]
     let deadlineMs: Int64
@@ -25,8 +25,8 @@ final class ProxyEntrance: Sendable {
         self.log = log
     }
 
-    /// Before any other handler of a new connection, TLS too, while it is not active yet. On its loop. True: it is a proxy's, and `admitted` is
-    /// called when its header has come.
+    /// Makes a proxy's connection wait for its header. Call before adding any other handler, TLS too, while the connection is not active
+    /// yet. On its loop. Returns true if the connection is a proxy's; `admitted` is then called when the header has arrived.
     @discardableResult
     func guardConnection(_ channel: any Channel, admitted: @escaping () -> Void = {}) throws -> Bool {
         guard let remote = channel.remoteAddress, self.from.contains(address: remote) else { return false }
@@ -34,7 +34,7 @@ final class ProxyEntrance: Sendable {
         return true
     }
 
-    /// The connection's header was read.
+    /// Records the client that the connection's header names.
     func admitted(_ channel: any Channel, _ header: ProxyHeader) {
         switch header {
         case .client(let address): self.clients.proxied(channel, address)
@@ -43,7 +43,7 @@ final class ProxyEntrance: Sendable {
         }
     }
 
-    /// It had none in time, or something else. Counted and told as connections of RTMP are.
+    /// Counts and logs a connection without a valid header in time. Works as for RTMP connections.
     func refused(_ remote: SocketAddress?, _ detail: String) {
         self.counters.update {
             $0.connectionsAccepted += 1
@@ -58,16 +58,16 @@ final class ProxyEntrance: Sendable {
     }
 }
 
-/// Holds a proxy's connection back until its PROXY protocol header has come, and leaves. Loop-bound.
+/// Holds a proxy's connection until its PROXY protocol header arrives, then removes itself. Loop-bound.
 ///
-/// To the handlers behind it the connection becomes active then; one that has no header never does.
+/// The handlers behind it see the connection become active only then; without a header it never does.
 final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, Sweepable {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private enum State {
         case waiting(ByteBuffer)
-        /// What the connection is used for now is the business of the handlers behind.
+        /// The handlers behind this one use the connection.
         case done
         case refused
     }
@@ -110,7 +110,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
             if case .done = self.state { context.fireChannelRead(data) }
             return
         }
-        // A read is 64 KiB at most, and what is kept is less than a header.
+        // A read has at most 64 KiB, and the bytes kept are less than a header.
         var more = self.unwrapInboundIn(data)
         bytes.writeBuffer(&more)
         do throws(ProxyHeaderError) {

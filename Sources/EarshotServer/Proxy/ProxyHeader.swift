@@ -1,7 +1,7 @@
 import NIOCore
 import Upstream
 
-/// The header with which a TCP proxy begins a connection: for whom it connects. A plain value; pure.
+/// The header that a TCP proxy sends first: it names the client. A plain value; pure.
 ///
 /// ```
 /// v1  "PROXY TCP4 203.0.113.9 198.51.100.1 40000 1935\r\n", 107 bytes at most
@@ -11,22 +11,22 @@ import Upstream
 enum ProxyHeader: Equatable {
     /// The proxy connects for this client.
     case client(SocketAddress)
-    /// For a client whose address it does not know or cannot tell (v1 UNKNOWN, v2 AF_UNSPEC and Unix sockets).
+    /// The proxy connects for a client whose address it cannot name. That is v1 UNKNOWN, v2 AF_UNSPEC and Unix sockets.
     case unknownClient
-    /// For itself: a health check (v2 LOCAL).
+    /// The proxy connects for itself: a health check (v2 LOCAL).
     case proxyItself
 
-    /// Bytes of the longest v1 header, with its line's end (§2.1).
+    /// Bytes of the longest v1 header, including CR and LF (§2.1).
     static let longestV1 = 107
-    /// Bytes behind the fixed part of a v2 header: more than any addresses (216) and the TLVs in use need.
+    /// Most bytes accepted after the fixed part of a v2 header. More than any addresses (216) and the TLVs in use need.
     static let longestV2 = 536
 
     private static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
     private static let word = Array("PROXY ".utf8)
-    /// Of the signature, command, family and length.
+    /// Bytes of the signature, command, family and length.
     private static let fixedV2 = 16
 
-    /// Takes the header off the bytes. Nil: more are needed, and none was taken. Throws as soon as it cannot become one.
+    /// Consumes the header. Returns nil, consuming nothing, if more bytes are needed. Throws as soon as the bytes cannot become a header.
     init?(_ bytes: inout ByteBuffer) throws(ProxyHeaderError) {
         let view = bytes.readableBytesView
         guard let first = view.first else { return nil }
@@ -49,9 +49,9 @@ enum ProxyHeader: Equatable {
         }
         let length = end - line.startIndex + 1
         guard length >= 2, line[end - 1] == 0x0D else { throw .malformed("a v1 line that does not end with CR and LF") }
-        // Of anything but ASCII the parts are none that are expected.
+        // Anything but ASCII matches no expected field.
         let fields = String(decoding: line[..<(end - 1)], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-        // §2.1: what follows UNKNOWN is left unread.
+        // §2.1: ignore what follows UNKNOWN.
         if fields.count >= 2, fields[1] == "UNKNOWN" { return (.unknownClient, length) }
         guard fields.count == 6 else { throw .malformed("a v1 line of \(fields.count) words; expected 6") }
         let parse: (String) -> [UInt8]?
@@ -76,7 +76,7 @@ enum ProxyHeader: Equatable {
     // MARK: Version 2
 
     private static func v2(_ view: ByteBufferView) throws(ProxyHeaderError) -> (ProxyHeader, Int)? {
-        // Judged byte by byte: what is wrong is refused before the rest is there.
+        // Check byte by byte, to reject a bad header before the rest arrives.
         let start = view.startIndex
         guard view.count > 12 else { return nil }
         let command = view[start + 12]
@@ -89,7 +89,7 @@ enum ProxyHeader: Equatable {
             throw .malformed("a v2 header with \(length) bytes of addresses; expected \(self.longestV2) at most")
         }
         let whole = self.fixedV2 + length
-        // §2.2: of LOCAL the addresses are left unread.
+        // §2.2: ignore the addresses of LOCAL.
         let addressBytes: Int
         switch (command & 15, family) {
         case (0, _), (_, 0x00), (_, 0x31), (_, 0x32): addressBytes = 0
@@ -117,7 +117,7 @@ enum ProxyHeader: Equatable {
     }
 }
 
-/// Why bytes are no PROXY protocol header.
+/// The reason why bytes are no PROXY protocol header.
 enum ProxyHeaderError: Error, Equatable, CustomStringConvertible {
     case missing
     case malformed(String)
