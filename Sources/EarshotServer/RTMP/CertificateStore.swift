@@ -1,7 +1,7 @@
 package import NIOSSL
 import Synchronization
 
-/// The certificate that new TLS connections get; replaced as a whole on reload, while running connections keep theirs. Any thread.
+/// Holds the certificate for new TLS connections. A reload replaces it as a whole; running connections keep theirs. Any thread.
 package final class CertificateStore: Sendable {
     private let certificatePath: String
     private let keyPath: String
@@ -13,31 +13,31 @@ package final class CertificateStore: Sendable {
         let lifetimes: [Lifetime]
     }
 
-    /// When a certificate of the chain is good, in seconds since 1970.
+    /// Validity of a certificate of the chain, in seconds since 1970.
     struct Lifetime: Sendable, Equatable {
         let begins: Int64
         let ends: Int64
-        /// The server's own, not one of those that vouch for it.
+        /// Whether this is the server's own certificate, not an issuer's.
         let isLeaf: Bool
     }
 
-    /// So long before its end a certificate is warned of.
+    /// Days before a certificate's expiry from which the log warns of it.
     static let warningDays: Int64 = 30
 
-    /// Throws when the files cannot be read or do not fit together.
+    /// Throws if the files cannot be read or do not match.
     package init(certificatePath: String, keyPath: String) throws {
         self.certificatePath = certificatePath
         self.keyPath = keyPath
         self.contexts = Mutex(try Self.load(certificatePath, keyPath))
     }
 
-    /// Without an offer of protocols (RFC 7301).
+    /// The context without ALPN (RFC 7301).
     package var current: NIOSSLContext { self.contexts.withLock { $0.plain } }
 
-    /// The same certificate; the client may choose HTTP/2.
+    /// The context of the same certificate that lets the client choose HTTP/2.
     package var currentForHTTP: NIOSSLContext { self.contexts.withLock { $0.http } }
 
-    /// As they are named in ALPN (RFC 9113 §3.2), in the order of our liking.
+    /// ALPN names (RFC 9113 §3.2), in order of preference.
     static let http2 = "h2"
     private static let httpProtocols = [CertificateStore.http2, "http/1.1"]
 
@@ -62,8 +62,7 @@ package final class CertificateStore: Sendable {
         return Contexts(plain: plain, http: try NIOSSLContext(configuration: configuration), lifetimes: lifetimes)
     }
 
-    /// Of TLS 1.2: keys that a later theft of the certificate's does not open (ECDHE), and ciphers that check what they carry (RFC 9325
-    /// §4.2). TLS 1.3 has none that are worse.
+    /// TLS 1.2 suites with forward secrecy (ECDHE) and authenticated encryption (RFC 9325 §4.2). TLS 1.3 has no weaker ones.
     private static let ciphers: [NIOTLSCipher] = [
         .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
         .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -72,7 +71,7 @@ package final class CertificateStore: Sendable {
 
     // MARK: Warnings
 
-    /// What is wrong with the certificate's times at `nowMs` since 1970, or will be soon. For the log, at each load.
+    /// Warnings about certificates that are not valid at `nowMs` (since 1970), or expire soon. For the log, at each load.
     package func warnings(nowMs: Int64) -> [String] {
         Self.warnings(self.contexts.withLock { $0.lifetimes }, path: self.certificatePath, nowMs: nowMs)
     }

@@ -1,10 +1,10 @@
-/// Why a connection ended: one word for the log, the API and the counters. Every closed connection has exactly one.
+/// Reason why a connection ended: one word for the log, the API and the counters. Every closed connection has exactly one.
 package enum CloseReason: String, Sendable, CaseIterable {
     /// The client closed its end.
     case clientClosed = "client_closed"
     /// The connection broke: reset, time-out of the network.
     case connectionLost = "connection_lost"
-    /// The stream was over; a viewer over HTTP has no other use for its connection.
+    /// The stream ended; a viewer over HTTP has no other use for its connection.
     case streamEnded = "stream_ended"
     case handshakeTimeout = "handshake_timeout"
     case connectTimeout = "connect_timeout"
@@ -23,41 +23,41 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case accessDenied = "access_denied"
     /// No credential where one is needed.
     case credentialMissing = "credential_missing"
-    /// A signature without the time it is good for.
+    /// A signature without its expiry time.
     case credentialNoTime = "credential_no_time"
     case credentialExpired = "credential_expired"
-    /// A signature that does not fit, or for another stream.
+    /// A wrong signature, or one for another stream.
     case credentialWrong = "credential_wrong"
-    /// Too many wrong credentials came from the address; what comes next from there is not looked at for a while.
+    /// The address sent too many wrong credentials. For a while, further ones are rejected unchecked.
     case credentialThrottled = "credential_throttled"
-    /// Its address or credential has begun pushes, or made rooms by them, too often of late.
+    /// The address or credential began pushes, or made rooms by them, too often of late.
     case rateLimited = "rate_limited"
     /// The disk has less room than data.minFree: nothing new begins.
     case diskFull = "disk_full"
-    /// The authorisation hook said no.
+    /// The authorisation hook denied it.
     case hookDenied = "hook_denied"
-    /// It did not answer, or not in its form.
+    /// The authorisation hook did not answer, or not in its format.
     case hookUnavailable = "hook_unavailable"
-    /// Not by the proxy that it must come by, or without the header in which that says for whom it connects.
+    /// A connection from a listed TCP proxy without a valid PROXY protocol header in time.
     case proxyHeader = "proxy_header"
     /// The stream is forbidden until its resume time.
     case forbidden
     /// The stream's room is closed.
     case roomClosed = "room_closed"
-    /// The stream has no room and the address may not make one.
+    /// The stream has no room and the address may not create one.
     case noRoom = "no_room"
-    /// The room registry could not be asked.
+    /// The room registry could not be read.
     case registryUnavailable = "registry_unavailable"
-    /// Cut by the API; may come back.
+    /// Cut by the API; may reconnect.
     case dropped
     /// Ended by the API, or its user was thrown out of the room.
     case kicked
-    /// The room's time was over, or it was closed.
+    /// The room's time ran out, or it was closed.
     case roomEnded = "room_ended"
     case nameTaken = "name_taken"
-    /// What comes, or is asked for, would feed a stream with itself by way of other servers.
+    /// The push or play would feed a stream with itself through other servers.
     case loop
-    /// Two publishers with one credential take a name from each other again and again.
+    /// Two publishers with one credential keep taking over a name from each other.
     case flapping
     /// The same publisher came back on another connection.
     case takenOver = "taken_over"
@@ -72,7 +72,7 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case tooManyViewers = "too_many_viewers"
     /// The server's memory is used up: nothing new begins.
     case memoryLimit = "memory_limit"
-    /// More bytes than allowed while a decision was awaited.
+    /// Too many bytes arrived while a decision was pending.
     case inboundFlood = "inbound_flood"
     case serverShutdown = "server_shutdown"
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Totals since start. Any thread; touched per connection and per refusal, never per frame.
+/// Totals since start. Any thread; updated per connection and per refusal, never per frame.
 package final class Counters: Sendable {
     package struct Values: Sendable {
         package var connectionsAccepted: UInt64 = 0
@@ -9,25 +9,25 @@ package final class Counters: Sendable {
         /// Requests of players over HTTP that were held because nobody published yet.
         package var playsWaited: UInt64 = 0
         package var closed: [CloseReason: UInt64] = [:]
-        /// Beyond limits.httpConnections.
+        /// HTTP connections and forwarded requests beyond limits.httpConnections or limits.httpPerAddress.
         package var httpConnectionsRefused: UInt64 = 0
-        /// Idle ones that were closed for others.
+        /// Idle HTTP connections closed to make room for others.
         package var httpConnectionsShed: UInt64 = 0
-        /// Closed as they came: too many at once to tell each that there are too many.
+        /// Connections closed on arrival, too many at once to send each an answer.
         package var connectionsTurnedAway: UInt64 = 0
-        /// Beyond the event feed's places.
+        /// Subscribers refused because the event feed was full.
         package var eventFeedsRefused: UInt64 = 0
-        /// Times that a subscriber was behind the events kept in memory and read the store.
+        /// Times that a subscriber was behind the events in memory and read the store.
         package var eventFeedsBehind: UInt64 = 0
         package var webhooksDelivered: UInt64 = 0
-        /// Attempts without success.
+        /// Failed delivery attempts.
         package var webhookAttemptsFailed: UInt64 = 0
         package var webhooksGivenUp: UInt64 = 0
-        /// Lines of the log that were not written; filled in when they are asked for.
+        /// Log lines that were not written; filled in on request.
         package var logLinesDropped: UInt64 = 0
-        /// Filled in when they are asked for: bytes, and what followed from their limit.
+        /// Memory in bytes, and the effects of its limit; filled in on request.
         var memory: (used: Int, limit: Int, state: MemoryBudget.State) = (0, 0, MemoryBudget.State())
-        /// Of talk, filled in when they are asked for.
+        /// Totals of talk; filled in on request.
         var talk: (mixes: Int, totals: TalkTotals) = (0, TalkTotals())
     }
 
@@ -40,7 +40,7 @@ package final class Counters: Sendable {
     }
 }
 
-/// Lets a kind of log line through a few times a second and counts the rest, so that a flood of bad clients is no flood of lines.
+/// Throttles one kind of log line and counts the lines held back. A flood of bad clients must not flood the log.
 final class FloodGate: Sendable {
     private struct Window {
         var startMs: Int64 = 0
@@ -51,7 +51,7 @@ final class FloodGate: Sendable {
     private let window = Mutex(Window())
     private static let linesPerSecond = 20
 
-    /// `nil`: hold the line back. Otherwise write it; the value is how many were held back in the second before.
+    /// Returns nil to hold the line back. Otherwise write it; the value is the number held back in the second before.
     func pass(nowMs: Int64) -> Int? {
         self.window.withLock { window in
             if nowMs - window.startMs >= 1_000 {
@@ -86,7 +86,7 @@ final class ConnectionAdmission: Sendable {
         self.addressLimit = perAddress
     }
 
-    /// `nil` when admitted; pair with `leave`.
+    /// Returns nil if admitted; pair with `leave`.
     func enter(_ address: String) -> CloseReason? {
         self.state.withLock { state in
             if state.total >= self.totalLimit { return .tooManyConnections }
@@ -105,7 +105,7 @@ final class ConnectionAdmission: Sendable {
         }
     }
 
-    /// What is let in now.
+    /// Connections and publishers admitted now.
     var current: (connections: Int, publishers: Int) { self.state.withLock { ($0.total, $0.publishers) } }
 
     func enterPublisher(limit: Int) -> Bool {

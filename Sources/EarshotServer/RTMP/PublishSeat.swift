@@ -3,51 +3,51 @@ import NIOCore
 import Relay
 import Rooms
 
-/// The place that a publisher was let into: what it publishes as, and who is to hear how that goes. Any thread.
+/// The seat of an admitted publisher: its path, its rules and its observers. Any thread.
 protocol PublishSeat: AnyObject, Sendable {
     var path: StreamPath { get }
     var roomID: RoomID? { get }
     var takeover: TakeoverRule { get }
     var grace: GracePeriods { get }
-    /// Whether what is neither audio nor data is left out.
+    /// Whether frames other than audio are dropped.
     var isAudioOnly: Bool { get }
-    /// Whether it may be silent from the start.
+    /// Whether the publisher may send no media from the start.
     var mayBeSilent: Bool { get }
-    /// Whether its end leaves alone what else the connection does.
+    /// Whether the connection's other roles go on after its end.
     var endsAlone: Bool { get }
-    /// Whether what comes now is to be heard. Asked for each frame.
+    /// Whether frames are accepted now. Asked for each frame.
     var isOpen: Bool { get }
 
-    /// What the stream tells of this publisher, and where to.
+    /// The delegate that receives the stream's events about this publisher.
     func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher
-    /// The stream is its publisher's.
+    /// The publisher's claim on the stream was accepted.
     func began(_ stream: Relay.Stream)
-    /// A frame was left out, because it is none that belongs here, or the seat is not open.
+    /// A frame was dropped: it is not audio or, if `isMuted`, the seat is not open.
     func leftOut(_ isMuted: Bool)
     func pauseAnnounced()
-    /// Once; the seat is free.
+    /// Frees the seat. Called once.
     func ended(_ end: PushEnd)
 }
 
-/// One of a connection's publishers, for whoever is on another thread.
+/// A connection's publisher, for use on other threads.
 struct ConnectedPublisher: Sendable {
     let connection: NIOLoopBound<RTMPConnection>
     let streamID: UInt32
 
-    /// Its pictures are more than what is cached for joiners.
+    /// Reports that its pictures exceed the cache for new viewers.
     func cacheOverflowed() { self.connection.eventLoop.execute { self.connection.value.noteCacheOverflow() } }
 
-    /// Its stream lets go of it.
+    /// Reports that its stream has released it.
     func ended(_ token: StreamState.Token, _ end: PushEnd) {
         self.connection.eventLoop.execute { self.connection.value.publishEnded(self.streamID, token, end) }
     }
 }
 
-/// A publisher that can be let go for a reason.
+/// A publisher delegate that can be ended for a reason.
 protocol SeatedPublisher: PublisherDelegate {
-    /// Nil: it is none of a client's.
+    /// Nil if the publisher is not a client's.
     var publisher: ConnectedPublisher? { get }
-    /// It is let go. On the stream's home loop.
+    /// Ends the publisher. On the stream's home loop.
     func end(_ token: StreamState.Token, _ end: PushEnd)
 }
 
@@ -80,7 +80,7 @@ extension RoomPublisher {
     func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }
 }
 
-/// A room's stream, being pushed.
+/// The seat of a push to a room's stream.
 final class RoomSeat: PublishSeat {
     private let grant: PushGrant
     private let core: ServerCore
@@ -113,7 +113,7 @@ final class RoomSeat: PublishSeat {
         self.core.rooms.pushEnded(self.grant.sequence, end)
     }
 
-    /// Brings a stream's word on its publisher to the room registry, and its end to the publisher.
+    /// Forwards the stream's events about its publisher to the room registry. The end goes to the publisher too.
     private final class Delegate: RoomPublisher {
         let sequence: PushSequence
         let rooms: RoomRegistry
@@ -125,7 +125,7 @@ final class RoomSeat: PublishSeat {
             self.publisher = publisher
         }
 
-        /// Said to the registry here and now, before the next publisher's media; the connection's own word of it comes too late to count.
+        /// Reports the end to the registry at once, before the next publisher's media. The connection's own report comes too late to count.
         func end(_ token: StreamState.Token, _ end: PushEnd) {
             self.rooms.pushEnded(self.sequence, end)
             self.publisher?.ended(token, end)

@@ -6,12 +6,12 @@ import Rooms
 
 /// Playing: admission, the viewer, and the end.
 extension RTMPConnection {
-    /// A viewer on one of the connection's message streams, and who it is.
+    /// A viewer on one of the connection's message streams, with its admission.
     struct Play {
         let viewer: Viewer
         let request: AdmissionRequest
         let pass: AdmissionPass
-        /// The stream that is counted as played, whatever form of it the viewer is sent.
+        /// The stream counted as played, whatever form of it the viewer gets.
         let stream: Relay.Stream
         /// Its place in a talk channel.
         let listening: TalkListening?
@@ -28,7 +28,7 @@ extension RTMPConnection {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):
-            // At once when nobody else is to be asked: a thousand joins must not be a thousand tasks.
+            // Decide at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
             guard self.core.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
             self.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
@@ -40,12 +40,12 @@ extension RTMPConnection {
         }
     }
 
-    /// It has waited for the loop already, or publishes.
+    /// Whether it has waited for the loop already, or publishes.
     private var hasPlace: Bool {
         !self.publishings.isEmpty || self.placeMs.map { self.nowMs - $0 < Self.placeLimitMs } ?? false
     }
 
-    /// For so long a connection that was let in may begin to play.
+    /// Time in which an admitted connection may begin to play without another wait.
     private static let placeLimitMs: Int64 = 5_000
 
     private func placeDecided(_ streamID: UInt32, _ address: StreamAddress, _ isAdmitted: Bool) {
@@ -55,7 +55,7 @@ extension RTMPConnection {
             self.placeMs = self.nowMs
             self.decidePlay(streamID, address)
         } else {
-            // It had its answer to connect before; clients look for either.
+            // `connect` was accepted before; clients look for either status.
             let why = CloseReason.overloaded.explaining(ServerCore.overloadMessage)
             self.session.rejectConnection(Status(StatusCode.connectRejected, level: .error, why))
             self.refusePlay(streamID, ServerCore.overloadMessage, .overloaded, address)
@@ -72,7 +72,7 @@ extension RTMPConnection {
         self.decided()
     }
 
-    /// `listening`: admitted to a talk channel, and ended with the play.
+    /// `listening`: the place in a talk channel, which ends with the play.
     func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass, _ listening: TalkListening? = nil) {
         let address = request.address
         if let why = self.core.rooms.playRefusal(address.path) {
@@ -108,7 +108,7 @@ extension RTMPConnection {
         let played = listening?.codec == .opus ? self.core.talk.opusMixes.acquire(address.path, on: self.loop.relay) : stream
         let viewer = Viewer(stream: played, streamID: streamID, sink: self, nowMs: self.nowMs)
         self.plays.append(Play(viewer: viewer, request: request, pass: pass, stream: stream, listening: listening))
-        // The answer waits in the writer, so the viewer's first media comes behind it.
+        // The answer is in the writer already, so the viewer's first media follows it.
         self.loop.relay.attach(viewer)
     }
 
@@ -131,16 +131,16 @@ extension RTMPConnection {
 
     // MARK: Links of other servers
 
-    /// It comes from a server that tells and heeds the ways of streams.
+    /// Whether the peer is a server that exchanges the marks of ``StreamOrigins``.
     private var isLink: Bool { self.connect?.earshotPath != nil }
 
-    /// What such a server has told.
+    /// The marks that such a server has sent.
     var marks: [String] { StreamOrigins.marks(self.connect?.earshotPath) }
 
-    /// What this connection plays or publishes there, among all that do.
+    /// Identifies what this connection plays or publishes, among all connections.
     func owner(_ streamID: UInt32) -> String { "\(self.id)/\(streamID)" }
 
-    /// The way of a stream, for a server that heeds it.
+    /// The stream's marks (``StreamOrigins``), for a peer that is a link; empty for others.
     func way(of path: String) -> [AMF0Property] {
         guard self.isLink else { return [] }
         return [AMF0Property(name: StreamOrigins.property, value: .string(StreamOrigins.text(self.core.origins.way(of: path))))]

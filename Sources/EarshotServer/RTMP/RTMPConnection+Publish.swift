@@ -50,7 +50,7 @@ extension RTMPConnection {
             self.decided()
         case .success(let admission):
             guard self.closeReason == nil, !self.isGone else {
-                // The connection went while it was being let in.
+                // The connection closed while it was being admitted.
                 self.core.admission.leavePublisher()
                 return admission.seat.ended(.connectionLost)
             }
@@ -69,7 +69,7 @@ extension RTMPConnection {
             self.refusePublish(streamID, .loop, why, request.address)
             return self.decided()
         }
-        // Before the claim: those who play are told with it.
+        // Before the claim, which notifies the viewers.
         self.core.origins.cameIn(path, self.marks, owner: self.owner(streamID))
         let identity = PublisherIdentity(admission.pass.identity, rank: admission.pass.rank)
         let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
@@ -93,7 +93,7 @@ extension RTMPConnection {
     ) {
         guard self.closeReason == nil, let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.stream === stream })
         else {
-            // The connection went while the claim was on its way; its use of the stream was given back then.
+            // The connection closed during the claim, and released the stream then.
             if case .success(let token) = verdict { RelayLoop.leave(stream, token: token, clean: false) }
             return
         }
@@ -125,10 +125,10 @@ extension RTMPConnection {
         self.refused(reason, "publish \(address.path): \(what)", address)
     }
 
-    /// The client says on its publishing stream that it sends nothing for a while.
+    /// Handles a publisher's announcement that it sends nothing for a while.
     func announcePause(_ streamID: UInt32) {
         guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) else { return }
-        // What comes so soon after a pause does not end it, so saying it again says nothing; a flood of it would fill the registry.
+        // Media this soon after a pause does not end it, so a repeat means nothing; a flood of repeats would fill the registry.
         if let last = publishing.pausedMs, self.nowMs - last < StreamState.pauseTailMs { return }
         publishing.pausedMs = self.nowMs
         self.publishBatch()
@@ -136,7 +136,7 @@ extension RTMPConnection {
         publishing.admission.seat.pauseAnnounced()
     }
 
-    /// The stream or the API let go of this publisher.
+    /// Ends a publisher that the stream or the API has released.
     func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
         guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token == token }) else { return }
         let (reason, what): (CloseReason, String) =
@@ -153,7 +153,7 @@ extension RTMPConnection {
         self.close(reason, detail: what)
     }
 
-    /// Who joins its stream waits for the next keyframe: whoever runs the server can change the limit, or the device its keyframes.
+    /// Warns that new viewers wait for the next keyframe. The operator can change the limit, or the device its keyframes.
     func noteCacheOverflow() {
         let cache = self.core.config.relay.gopCache
         self.log.warning(
@@ -166,7 +166,7 @@ extension RTMPConnection {
             ])
     }
 
-    /// `end` says why when it is not the connection's close reason.
+    /// `end`: the reason, if it is not the connection's close reason.
     func endPublish(_ streamID: UInt32, clean: Bool, _ end: PushEnd? = nil) {
         guard let index = self.publishings.firstIndex(where: { $0.streamID == streamID }) else { return }
         self.publishBatch()
@@ -183,7 +183,7 @@ extension RTMPConnection {
 }
 
 extension CloseReason? {
-    /// What a push ended by when its connection did.
+    /// The end of a push whose connection closed for this reason.
     fileprivate var pushEnd: PushEnd {
         switch self {
         case .takenOver: .takenOver
@@ -202,7 +202,7 @@ extension CloseReason {
     /// A refusal's description for the client: the reason's word, for programs, and the sentence.
     func explaining(_ what: String) -> String { "[\(self.rawValue)] \(what)" }
 
-    /// The status code that tells a publisher this. Players and devices in the field know these two.
+    /// The status code for a publisher. Players and devices in the field know these two.
     var publishCode: String {
         switch self {
         case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .credentialThrottled, .rateLimited,
@@ -224,7 +224,7 @@ extension TakeoverRule {
 }
 
 extension GracePeriods {
-    /// A silent publisher goes when its room's patience ends. Here it only goes by itself if the registry should fail to say so.
+    /// The registry ends a silent publisher when its room's patience ends. These limits are a fallback, should the registry fail to do so.
     init(_ policy: RoomPolicy) {
         self.init()
         self.brokenPipeMs = policy.graceMs

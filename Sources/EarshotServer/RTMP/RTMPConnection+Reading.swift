@@ -3,11 +3,11 @@ import NIOCore
 import RTMP
 import Relay
 
-/// From the socket's bytes to messages, and from media messages to their stream.
+/// Turns the socket's bytes into messages, and hands media to its stream.
 extension RTMPConnection {
-    /// Messages of one connection that its loop handles before everybody else has a turn: a message may be as short as one byte.
+    /// Messages handled for one connection before the loop's others have a turn. A message may be as short as one byte.
     private static let messagesPerTurn = 256
-    /// Messages in one aggregate message, which is handled in one turn.
+    /// Most messages in one aggregate message, which is handled in one turn.
     private static let messagesPerAggregate = 4_096
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -31,12 +31,13 @@ extension RTMPConnection {
         context.fireChannelReadComplete()
     }
 
-    /// After words to a client that pushes: the kernel would hold its acknowledgements back from then on, up to 40 ms, to send them with more
-    /// words, and the client its next small frame for as long (Nagle's algorithm, RFC 896): a frame of a voice came that late each time.
+    /// Has the kernel acknowledge a pushing client's data at once. After any output to that client, the kernel holds its acknowledgements
+    /// back, up to 40 ms, to send them with more output. The client then holds its next small frame as long (Nagle's algorithm, RFC 896):
+    /// each frame of a voice came that late.
     private func acknowledgeAtOnce() {
         guard self.hasSpoken || !self.plays.isEmpty, !self.publishings.isEmpty else { return }
         self.hasSpoken = false
-        // Linux takes it for this once. Without it all works, only later.
+        // Linux applies this once. Without the option, everything works but later.
         try? self.context?.channel.syncOptions?.setOption(.tcpOption(RTMPListener.quickAcknowledgement), value: 1)
     }
 
@@ -60,7 +61,7 @@ extension RTMPConnection {
         self.performRequests()
     }
 
-    /// The decision is made: what waited meanwhile is read now.
+    /// Ends a pending decision and reads what waited meanwhile.
     func decided() {
         self.isDeciding = false
         if !self.isYielding { self.readOn() }
@@ -77,7 +78,7 @@ extension RTMPConnection {
         self.acknowledgeAtOnce()
     }
 
-    /// Leaves the socket alone until the other connections of the loop have had their turn, then reads on.
+    /// Stops reading until the loop's other connections have had their turn.
     private func yieldTurn() {
         self.isYielding = true
         self.updateReading()
@@ -102,7 +103,7 @@ extension RTMPConnection {
             var count = 0
             while let inner = try aggregate.next() {
                 count += 1
-                // An aggregate inside an aggregate has no meaning and no end; one of thousands is none.
+                // An aggregate inside an aggregate has no meaning and no end; thousands of messages in one are malformed too.
                 guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
                 try self.receive(inner)
             }
@@ -129,7 +130,7 @@ extension RTMPConnection {
         }
     }
 
-    /// Hands the turn's frames to their stream: one call, and one hop at most.
+    /// Hands the turn's frames to their stream in one call, with one hop at most.
     func publishBatch() {
         guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
         RelayLoop.publish(self.batch, to: publishing.stream, token: token)

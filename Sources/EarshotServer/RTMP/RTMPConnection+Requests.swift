@@ -5,7 +5,7 @@ import RTMP
 import Relay
 import Rooms
 
-/// Performing what the session asks for. Publishing and playing are in files of their own.
+/// Performs the session's requests. Publishing and playing are in files of their own.
 extension RTMPConnection {
     /// Drains the session's outputs, in order.
     func performRequests() {
@@ -65,13 +65,13 @@ extension RTMPConnection {
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
         self.connect = request
-        // Who publishes comes before those who watch.
+        // Publishers do not wait behind viewers.
         guard !request.announcesPublish, !self.loop.joins.isOpen else { return self.session.acceptConnect() }
         self.isDeciding = true
         self.loop.joins.wait(waitedMs: self.waitedMs) { [weak self] in self?.connectDecided($0) }
     }
 
-    /// After it was put off because the loop had too many viewers.
+    /// Answers a `connect` that was delayed because the loop had too many viewers.
     private func connectDecided(_ isAdmitted: Bool) {
         guard self.closeReason == nil, !self.isGone else { return }
         guard isAdmitted else {
@@ -86,7 +86,7 @@ extension RTMPConnection {
         self.decided()
     }
 
-    /// The session's last words before a close: only what is to be sent.
+    /// Sends the session's last messages before a close, and drops its other requests.
     func performSends() {
         while let output = self.session.nextOutput() {
             if case .send(let message) = output { self.send(message) }
@@ -100,7 +100,7 @@ extension RTMPConnection {
         for play in self.plays { self.endPlay(play.viewer.streamID) }
     }
 
-    /// Said in every later line of this connection; of several roles the newest counts.
+    /// Logs the start of a role, and records it for later log lines. The newest of several roles counts.
     func noteRole(_ role: StaticString, _ address: StreamAddress, room: RoomID? = nil, _ line: Logger.Message) {
         self.lastRole = (role, address, room)
         if let channel = self.context?.channel { self.core.rtmpGate.pace.settled(ObjectIdentifier(channel)) }
@@ -128,7 +128,7 @@ extension RTMPConnection: ViewerSink {
         case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)
         case .dried: self.session.streamDried(viewer.streamID)
-        // In RTMP's packaging there is none.
+        // Does not occur in RTMP's packaging.
         case .changed: break
         }
         self.performRequests()

@@ -5,7 +5,7 @@ import Relay
 import Rooms
 import Talk
 
-/// Speaking and listening in a room's talk channel, on a connection of its own or on the one that pushes the camera.
+/// Speaking and listening in a room's talk channel. Uses a connection of its own, or the one that pushes the camera.
 extension RTMPConnection {
     func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
@@ -72,8 +72,8 @@ extension RTMPConnection {
         self.decided()
     }
 
-    /// Name, address and credential. A camera's push to the room on this connection is credential enough, for one name: its device is one
-    /// participant, who is not to come back under another name. A voice is not.
+    /// Checks name, address and credential. A camera's push to the room on this connection is credential enough, but for one name: its
+    /// device is one participant, which must not return under another name. A voice's push is not enough.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
     ) throws(AdmissionRefusal) -> (TalkPlace, AdmissionRequest, AdmissionPass) {
@@ -97,7 +97,7 @@ extension RTMPConnection {
         return (place, request, pass)
     }
 
-    /// After a refusal was said: what else the connection does in a talk channel's company goes on.
+    /// Closes the connection after a refusal. A refusal for talk leaves the connection's other roles, if any, running.
     func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
         if TalkPlace.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
             self.performRequests()
@@ -115,7 +115,7 @@ extension RTMPConnection {
         self.log.info(line, metadata: metadata)
     }
 
-    /// Ends what the connection does on this message stream; when that was all, the connection too.
+    /// Ends the role on this message stream, and the connection if it was the last.
     func endRole(_ streamID: UInt32, _ reason: CloseReason, _ what: String) {
         guard self.closeReason == nil else { return }
         let isOnly = self.publishings.count + self.plays.count <= 1

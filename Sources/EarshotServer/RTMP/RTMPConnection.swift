@@ -5,11 +5,11 @@ import RTMP
 import Relay
 import Rooms
 
-/// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline (behind TLS, when there is any).
+/// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline, behind TLS if there is any.
 ///
-/// Loop-bound. It performs what ``ServerSession`` asks for; the session's rules live there, the streams' in Relay.
-/// Index: lifecycle · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, what the session asks for in
-/// `RTMPConnection+Requests.swift`, `+Publish.swift` and `+Play.swift`.
+/// Loop-bound. Performs the requests of ``ServerSession``, which holds the session's rules; those of streams are in Relay. Index: lifecycle
+/// · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, the session's requests in `RTMPConnection+Requests.swift`,
+/// `+Publish.swift` and `+Play.swift`.
 final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnection, ClosingConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -25,7 +25,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         var hasMedia = false
         /// When it last announced a pause.
         var pausedMs: Int64?
-        /// The name as which whoever pushes speaks in the room's talk channel by the push's credential.
+        /// The name under which the push's credential lets the device speak in the talk channel.
         var talkName: String?
         let sinceMs: Int64
 
@@ -39,14 +39,14 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
             self.sinceMs = nowMs
         }
 
-        /// Whether the frame is for the stream; its seat is told when not.
+        /// Whether the stream accepts the frame. Reports a dropped one to its seat.
         func isWelcome(_ frame: Frame) -> Bool {
             let seat = self.admission.seat
             if frame.kind != .audio, seat.isAudioOnly {
                 seat.leftOut(false)
                 return false
             }
-            // What later frames are decoded with is for all of them.
+            // Always pass what later frames need for decoding.
             guard !seat.isOpen, frame.tag.flags.contains(.coded) else { return true }
             seat.leftOut(true)
             return false
@@ -59,7 +59,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     let isTLS: Bool
     private(set) var remote = ""
     private(set) var remoteAddress: SocketAddress?
-    /// What the connection was last used for, for the log.
+    /// The newest role, for the log.
     var lastRole: (name: StaticString, address: StreamAddress, room: RoomID?)?
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
@@ -70,19 +70,19 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var connect: ConnectRequest?
     var publishings: [Publishing] = []
     var plays: [Play] = []
-    /// A publish or play is being decided: later messages wait in the decoder.
+    /// A connect, publish or play is being decided; later messages wait in the decoder.
     var isDeciding = false
-    /// This turn's messages are used up: the rest waits in the decoder for the next turn.
+    /// This turn's messages are used up; the rest waits in the decoder for the next turn.
     var isYielding = false
-    /// Enough waits for a decision: the socket is left unread.
+    /// Enough waits for a decision, so the socket is not read.
     var isFull = false
     /// The channel's autoRead.
     var isReading = true
-    /// What the process's account says that it holds.
+    /// Buffered bytes that are charged to the process's ledger.
     var chargedBytes = 0
     /// A publish was accepted, now or before.
     var isPublisher = false
-    /// Messages that are no media have been written since what came was last acknowledged at once.
+    /// Control messages have been written since the last acknowledgement at once.
     var hasSpoken = false
     /// The channel is closed.
     var isGone = false
@@ -91,12 +91,12 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     private(set) var closeReason: CloseReason?
     private var closeDetail: String?
     let openedMs: Int64
-    /// By the loop's ``RelayLoop/punctualMs``, as all deadlines of the client are.
+    /// When it opened by ``RelayLoop/punctualMs``, for the deadlines of handshake and connect.
     private let openedPunctualMs: Int64
     var handshakeDoneMs: Int64?
     /// How long it waited to be accepted.
     let waitedMs: Int64
-    /// When it was let in, after it had waited for its loop.
+    /// When its loop admitted it after a wait.
     var placeMs: Int64?
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
@@ -107,7 +107,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     var batchFor: Publishing?
 
     private static let pingIntervalMs: Int64 = 30_000
-    /// Connected without publishing or playing anything.
+    /// Time limit of a connection that neither publishes nor plays.
     private static let unusedMs: Int64 = 60_000
 
     init(id: UInt64, core: ServerCore, loop: LoopContext, isTLS: Bool) {
@@ -127,7 +127,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
 
     var nowMs: Int64 { self.loop.relay.nowMs }
 
-    /// Made for each line: metadata kept for one would be most of what an idle viewer costs.
+    /// Made for each line: stored metadata would be most of what an idle viewer costs.
     var log: Logger {
         var log = self.core.log
         log[metadataKey: "conn"] = "\(self.id)"
@@ -182,15 +182,15 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
         self.isGone = true
-        // Otherwise what the peer said before it went is still being read, and counts.
+        // Otherwise the peer's last messages are still being read, and count.
         if !self.isYielding { self.end() }
         context.fireChannelInactive()
     }
 
-    /// The connection's last act. A second one lets go of what was asked for in between: a write that fails while the peer's last words are
-    /// being read ends the connection, and whoever reads them ends it again.
+    /// Ends the roles, releases what the connection holds, and logs the end once. A second call releases what was requested in between: a
+    /// write that fails while the peer's last messages are read ends the connection, and the reader then ends it again.
     func end() {
-        // A killed process's socket ends in the same orderly way as one whose user stopped: who stops says so first.
+        // A killed process's socket closes in the same orderly way as one whose user stopped. But a user's client announces the stop first.
         if !self.publishings.isEmpty {
             self.note(.connectionLost, detail: "the connection ended while publishing, without FCUnpublish or deleteStream")
         }
@@ -211,7 +211,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if self.closeReason == nil {
-            // A TLS failure before the handshake is somebody who does not speak RTMPS.
+            // A TLS failure before the handshake means a peer that does not speak RTMPS.
             let reason: CloseReason = self.handshake != nil && self.isTLS ? .notRTMP : .connectionLost
             self.note(reason, detail: (error as? IOError)?.words ?? "\(error)")
         }
@@ -229,7 +229,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
 
     // MARK: Deadlines
 
-    /// Every quarter of a second.
+    /// Checks the deadlines, every 250 ms.
     func sweep(nowMs: Int64) {
         guard self.closeReason == nil else { return }
         let limits = self.core.config.limits
@@ -259,9 +259,9 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         } else {
             self.lastRoleMs = nowMs
         }
-        // Not to judge the peer by its pongs, but so that a dead one is noticed: TCP_USER_TIMEOUT needs something on its way. Who pushes is
-        // heard anyway, and would hold its next frame back behind the pong: Nagle's algorithm lets a second small piece wait for the
-        // first one's acknowledgement, which the kernel here delays by 40 ms.
+        // Pings make a dead peer show, since TCP_USER_TIMEOUT needs data in flight; the pongs are not judged. A pushing peer is heard
+        // anyway, and the pong would delay its next frame: Nagle's algorithm lets a second small piece wait for the first one's
+        // acknowledgement, which the kernel here delays by 40 ms.
         if nowMs - self.lastPingMs > Self.pingIntervalMs {
             self.lastPingMs = nowMs
             let isPushing = !self.publishings.isEmpty && self.bytesReceived != self.receivedAtPing
@@ -284,7 +284,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.close(reason, detail: error.setting.map { "\(error) (\($0))" } ?? "\(error)")
     }
 
-    /// Remembers why; the first reason stands.
+    /// Records the close reason; the first one stands.
     private func note(_ reason: CloseReason, detail: String?) {
         guard self.closeReason == nil else { return }
         self.closeReason = reason
@@ -292,7 +292,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.closeDetail = detail
     }
 
-    /// Writes what the client has been told, then closes. What it still sends is not read.
+    /// Sends the pending output, then closes. Input that still arrives is ignored.
     func close(_ reason: CloseReason, detail: String? = nil) {
         guard self.closeReason == nil else { return }
         self.publishBatch()
@@ -302,7 +302,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         self.closeWhenSent()
     }
 
-    /// The server goes: publishers and players are told in their protocol's words first.
+    /// Sends publishers and players the shutdown in RTMP's terms, then closes.
     func shutDown(_ reason: CloseReason) {
         let status = Status(StatusCode.connectAppShutdown, "The server is shutting down.")
         for publishing in self.publishings { self.session.publishEnded(publishing.streamID, status) }
@@ -327,7 +327,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
     // MARK: SocketWriterOwner
 
     func writerBecameReady() {
-        // Over a copy: a viewer's pump may end it.
+        // Iterate over a copy: a viewer's pump may end it.
         for play in Array(self.plays) { self.loop.relay.pump(play.viewer) }
     }
 
@@ -342,7 +342,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
 }
 
 extension RTMPError {
-    /// The setting that a peer crossed; nil for what no setting changes.
+    /// The setting whose limit the peer exceeded; nil if no setting changes it.
     fileprivate var setting: String? {
         switch self {
         case .messageTooLarge(let type, _, _):

@@ -5,7 +5,7 @@ import NIOSSL
 import ServiceLifecycle
 import Synchronization
 
-/// Listens for RTMP, or RTMPS when it has a certificate, and gives each connection its handler. A service of the server's group.
+/// Listens for RTMP, or for RTMPS if it has a certificate. Gives each connection its handler. A service of the server's group.
 final class RTMPListener: Service, Sendable {
     private let core: ServerCore
     private let address: HostPort
@@ -71,18 +71,18 @@ final class RTMPListener: Service, Sendable {
             }
     }
 
-    /// Of who has not published: NIO keeps a buffer for as long as the connection lives, as large as its reads once were. As small as the handshake
-    /// allows, for viewers send little.
+    /// Read sizes until a publish. NIO keeps a buffer as large as the connection's largest reads for as long as it lives, so these are as
+    /// small as the handshake allows; viewers send little.
     static let smallReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: RTMPListener.smallReadBytes)
     static let smallReadBytes = 8 << 10
-    /// Of publishers.
+    /// Read sizes of publishers.
     static let largeReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 16 << 10, maximum: 64 << 10)
 
     /// TCP_USER_TIMEOUT (RFC 5482): milliseconds that sent data may stay unacknowledged before the kernel gives the peer up.
     private static let userTimeout = NIOBSDSocket.Option(rawValue: 18)
-    /// TCP_QUICKACK (tcp(7)): what has come is acknowledged now.
+    /// TCP_QUICKACK (tcp(7)): acknowledges received data now.
     static let quickAcknowledgement = NIOBSDSocket.Option(rawValue: 12)
-    /// TCP_NOTSENT_LOWAT: without it the kernel takes up to 4 MB before anyone is told that a viewer has stopped reading.
+    /// TCP_NOTSENT_LOWAT. Without it the kernel buffers up to 4 MB before the server notices that a viewer has stopped reading.
     private static let notSentLowWater = NIOBSDSocket.Option(rawValue: 25)
 }
 

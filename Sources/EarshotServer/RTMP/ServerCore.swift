@@ -5,11 +5,11 @@ package import Relay
 package import Rooms
 import Synchronization
 
-/// What all connections of a server share. Any thread.
+/// State shared by all connections of a server. Any thread.
 package final class ServerCore: Sendable {
     package let config: ServerConfig
     package let registry = StreamRegistry()
-    /// Streams of MP4 pieces, under the paths of those that they are made from.
+    /// Streams of MP4 pieces, under the paths of their source streams.
     let pieces = StreamRegistry(isListed: false)
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
@@ -27,25 +27,25 @@ package final class ServerCore: Sendable {
     package let counters = Counters()
     package let events = EventHub()
     package let tickets = TicketOffice()
-    /// How the targets of webhooks do, and the lines about them.
+    /// The health of webhook targets, and the log lines about it.
     let webhookLog: WebhookLog
     let readiness = Readiness()
     let storeWatch: StoreWatch
     package let log: Logger
-    /// For the lines that end connections, for those that begin roles and for those of rooms: one kind must not hold another back.
+    /// Separate throttles for log lines of closed connections, begun roles and rooms. One kind must not hold another back.
     let closeFlood = FloodGate()
     let roleFlood = FloodGate()
     let roomFlood = FloodGate()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let admission: ConnectionAdmission
     let memory: MemoryBudget
-    /// For the listeners of RTMP and RTMPS, and of HTTP and HTTPS.
+    /// Accept gates: one for the listeners of RTMP and RTMPS, one for those of HTTP and HTTPS.
     let rtmpGate: AcceptGate
     let httpGate: AcceptGate
     let clients: ClientAddresses
     let proxies: ProxyEntrance
     let pages: PageRules
-    /// Which room each push is for.
+    /// The room of each push.
     let activePushes = ActivePushes()
     let shownPeaks = ShownPeaks()
     let placement: Placement
@@ -74,7 +74,7 @@ package final class ServerCore: Sendable {
         self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })
         self.placement = Placement(group, pressures)
         self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)
-        // Of HTTP's connections only some are viewers, and each counts for a tenth of a second.
+        // Only some of HTTP's connections are viewers, and each counts as opening for a tenth of a second.
         self.httpGate = AcceptGate(
             limit: config.limits.httpConnections, pace: AcceptPace(pressures, factor: 4, openingMs: 100),
             reserve: AcceptReserve(config), counters: self.counters, log: log)
@@ -87,10 +87,10 @@ package final class ServerCore: Sendable {
         self.talk = Talkback(main: self.registry, cores: loops.count)
     }
 
-    /// A number for a connection that publishes or plays, as `GET /sessions` shows it.
+    /// A new id for a connection that publishes or plays, as in `GET /sessions`.
     func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
 
-    /// Somebody publishes the stream: what follows it by itself begins. Any thread.
+    /// Starts what follows a publish by itself: recordings, relay tasks and remuxing. Any thread.
     func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant) {
         self.recordings.publishBegan(stream, grant, core: self)
         self.relayTasks.streamBegan(stream.path, of: self)
@@ -109,21 +109,21 @@ package final class ServerCore: Sendable {
         for loop in self.loops.values { loop.stop() }
     }
 
-    /// The part of the server that lives on this loop. The loop must be one of the group the core was made with.
+    /// The server's state on this loop. The loop must be one of the group that the core was made with.
     func context(of eventLoop: any EventLoop) -> LoopContext? {
         self.loops[ObjectIdentifier(eventLoop)]
     }
 
     var allLoops: [LoopContext] { Array(self.loops.values) }
 
-    /// Where the server is reached; nil until all its ports are open.
+    /// The addresses of the server's ports; nil until all are open.
     package var addresses: Server.Addresses? { self.boundTo.withLock { $0 } }
 
     func isBound(to addresses: Server.Addresses) { self.boundTo.withLock { $0 = addresses } }
 
     package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
 
-    /// Tells every client that the server goes, and closes what is still open after a moment for their last bytes.
+    /// Announces the shutdown to every client. Connections close after a moment for their last bytes.
     package func drain() async {
         self.isDraining.store(true, ordering: .relaxed)
         for loop in self.loops.values {
@@ -132,7 +132,7 @@ package final class ServerCore: Sendable {
         }
     }
 
-    /// Collects something from every loop, on each loop.
+    /// Collects values from every loop, on each loop.
     package func collect<Value: Sendable>(_ body: @escaping @Sendable (LoopContext) -> [Value]) async throws -> [Value] {
         var all: [Value] = []
         for loop in self.loops.values {
@@ -145,7 +145,7 @@ package final class ServerCore: Sendable {
 extension AcceptReserve {
     private static let most = 16
 
-    /// HTTP's, for addresses that may call the API. Whose a proxy's connection is shows later.
+    /// HTTP's reserve, for addresses that may call the API. Excludes proxies, whose clients show only later.
     init(_ config: ServerConfig) {
         let access = config.access
         self.init(places: min(Self.most, max(2, config.limits.httpConnections / 32))) { peer in

@@ -9,50 +9,51 @@ import Musl
 import Darwin
 #endif
 
-/// What a ``SocketWriter`` tells the connection that owns it.
+/// The connection that owns a ``SocketWriter`` and gets its events.
 protocol SocketWriterOwner: AnyObject {
-    /// A message may be started again.
+    /// A new message may be started again.
     func writerBecameReady()
     func writeFailed()
-    /// More answers wait for the peer than it may leave unread.
+    /// Too many bytes of answers wait for a peer that does not read.
     func writerOverflowed()
 }
 
 /// Writes one connection's bytes, by one of two paths. Loop-bound; owned by its connection.
 ///
-/// Plain TCP: straight to the descriptor, without a queue; what the kernel does not take of a started message goes through the channel in
-/// small pieces, whose completion says that there is room again. TLS: everything through the channel, while it is writable.
+/// Plain TCP: writes directly to the descriptor, without a queue. The rest of a started message that the kernel does not accept goes
+/// through the channel in small pieces, whose completion signals room. TLS: everything goes through the channel, while it is writable.
 /// Control messages always go through the channel, and start at a message boundary.
 final class SocketWriter {
     private unowned let owner: any SocketWriterOwner
     private var context: ChannelHandlerContext?
     /// The socket; `nil` for TLS and once the channel is inactive (the number may be reused from then on).
     private var descriptor: CInt?
-    /// The pump's way to the socket, open exactly while ``isReady`` holds: whatever that depends on calls ``settle()``. `nil` for TLS.
+    /// The pump's direct path to the socket; `nil` for TLS. Open exactly while ``isReady`` holds, so every change to that calls
+    /// ``settle()``.
     let line: DirectLine?
     private var isDirect: Bool { self.line != nil }
-    /// Writes given to the channel on the direct path that it has not completed.
+    /// Writes given to the channel on the direct path and not completed yet.
     private var inFlight = 0 {
         didSet { self.settle() }
     }
     private var rest: Rest? {
         didSet { self.settle() }
     }
-    /// Control bytes of the current turn, and those that wait for the end of a started message.
+    /// Control bytes of the current turn, or waiting for a started message to end.
     private var control = ByteBuffer()
-    /// Control bytes that the channel was given and has not written.
+    /// Control bytes given to the channel and not written yet.
     private var controlInFlight = 0
     private var isBroken = false
-    /// The connection is being closed: no message is started any more.
+    /// The connection is closing and starts no further message.
     var isEnding = false {
         didSet { self.settle() }
     }
-    /// What follows the last byte, if anything.
+    /// Runs after the last byte, if set.
     private var whenSent: (() -> Void)?
     private var bytesThroughChannel: UInt64 = 0
     var bytesWritten: UInt64 { self.bytesThroughChannel &+ (self.line?.bytesWritten ?? 0) }
 
-    /// What is left of a message that was cut.
+    /// The rest of a message that was cut.
     private struct Rest {
         /// Bytes that replace the message's own first header; empty otherwise.
         var header: [UInt8]
@@ -61,10 +62,11 @@ final class SocketWriter {
         var offset: Int
     }
 
-    /// Given to the channel when the kernel is full: enough to be told when there is room, small enough to cost nothing per slow viewer.
+    /// Piece given to the channel when the kernel is full. Large enough that its completion signals room, small enough to cost nothing per
+    /// slow viewer.
     private static let directPiece = 2 << 10
     private static let channelPiece = 64 << 10
-    /// Bytes of answers that may wait for one peer: it asks for them as often as it likes, and need not read them.
+    /// Bytes of answers that may wait for one peer. It can request any number of them without reading.
     private static let controlLimit = 256 << 10
 
     init(owner: any SocketWriterOwner, context: ChannelHandlerContext, descriptor: CInt?) {
@@ -75,13 +77,13 @@ final class SocketWriter {
         self.settle()
     }
 
-    /// Opens the line or shuts it.
+    /// Opens or shuts the line.
     private func settle() {
         guard let line = self.line else { return }
         if let descriptor = self.descriptor, self.isReady { line.open(descriptor) } else { line.shut() }
     }
 
-    /// The channel is inactive: nothing may touch the descriptor any more.
+    /// Drops the descriptor, which nothing may touch once the channel is inactive.
     func invalidate() {
         self.descriptor = nil
         self.context = nil
@@ -100,7 +102,7 @@ final class SocketWriter {
 
     // MARK: Media
 
-    /// Starts at a message boundary; only while ``isReady``. Returns the bytes taken.
+    /// Writes from a message boundary on, and returns the bytes accepted. Only while ``isReady``.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int {
         if self.isDirect { return self.sendNow(vectors) }
         let taken = self.writeToChannel(vectors, bytes: min(bytes, Self.channelPiece))
@@ -113,12 +115,12 @@ final class SocketWriter {
         if self.isDirect { self.writePiece(Self.directPiece) } else { self.writeRestWhileWritable() }
     }
 
-    /// TLS: writability may have come and gone within the last write, and no event tells of it afterwards.
+    /// TLS: the last write may have changed writability there and back, which no later event reports.
     private func writeRestWhileWritable() {
         while self.rest != nil, self.context?.channel.isWritable == true { self.writePiece(Self.channelPiece) }
     }
 
-    /// Only what the kernel takes now; 0 when it takes nothing.
+    /// Sends only what the kernel accepts now; returns 0 if that is nothing.
     private func sendNow(_ vectors: UnsafeBufferPointer<IOVector>) -> Int {
         guard let line = self.line, let descriptor = self.descriptor else { return 0 }
         let sent = line.send(vectors, to: descriptor)
@@ -167,9 +169,9 @@ final class SocketWriter {
         context.writeAndFlush(NIOAny(bytes), promise: promise)
     }
 
-    /// What others have given the channel leaves before the first message: to be called while it may still be waiting there.
+    /// Holds the first message until the channel has sent what it already has. Call it while something may still be waiting there.
     func waitForChannel() {
-        // Over TLS the messages go the same way.
+        // Over TLS, messages go through the channel too.
         if self.isDirect { self.writeThroughChannel(ByteBuffer()) }
     }
 
@@ -182,16 +184,16 @@ final class SocketWriter {
     }
 
     private func wrote(_ result: Result<Void, any Error>) {
-        // The channel has closed its socket, and tells its handlers after this: the descriptor may be another connection's soon.
+        // The channel has closed its socket but informs its handlers later; the descriptor may soon be another connection's.
         if case .failure = result { self.isBroken = true }
         self.inFlight -= 1
-        // Over TLS the channel says by its writability that there is room.
+        // Over TLS, the channel's writability signals room.
         if self.isDirect, case .success = result { self.proceed() }
     }
 
-    // MARK: Going on
+    // MARK: Resuming
 
-    /// The channel has room again (TLS), or has written what it was given (plain TCP).
+    /// Resumes once the channel has room (TLS), or has written everything (plain TCP).
     func proceed() {
         guard self.context != nil, !self.isBroken, !self.isDirect || self.inFlight == 0 else { return }
         if self.rest != nil {
@@ -205,14 +207,14 @@ final class SocketWriter {
         }
         if self.control.readableBytes > 0 {
             self.flush()
-            // On the direct path the flush's completion comes here again.
+            // On the direct path, the flush's completion calls this again.
             if self.isDirect { return }
         }
         self.endIfSent()
         if self.isReady { self.owner.writerBecameReady() }
     }
 
-    /// Runs `body`, once, when a started message and all answers are out. Not at all when the channel becomes inactive before.
+    /// Runs `body` once, after a started message and all answers have been sent. Never runs if the channel becomes inactive before.
     func whenSent(_ body: @escaping () -> Void) {
         self.whenSent = body
         self.flush()
@@ -223,7 +225,7 @@ final class SocketWriter {
         guard let context = self.context, let body = self.whenSent else { return }
         guard self.isBroken || self.rest == nil && self.control.readableBytes == 0 else { return }
         self.whenSent = nil
-        // An empty write completes behind all that the channel was given before.
+        // An empty write completes after everything that the channel was given before.
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { _ in body() }
         context.writeAndFlush(NIOAny(ByteBuffer()), promise: promise)
@@ -260,7 +262,7 @@ final class SocketWriter {
         }
     }
 
-    /// Nothing more can be written. Closing here would run into the caller's loop over viewers, so it happens on the next turn.
+    /// Stops all writing and notifies the owner on the next turn. Closing here would interfere with the caller's loop over viewers.
     private func fail(_ tell: @escaping (any SocketWriterOwner) -> Void) {
         guard !self.isBroken, let context = self.context else { return }
         self.isBroken = true
@@ -270,7 +272,7 @@ final class SocketWriter {
 
     // MARK: Socket
 
-    /// Bytes that the kernel has and has not sent; 0 when that cannot be told.
+    /// Bytes that the kernel has not sent yet; 0 if unknown.
     func unsentBytes() -> Int {
         guard let descriptor = self.descriptor else { return 0 }
         var count: CInt = 0
@@ -280,7 +282,7 @@ final class SocketWriter {
     func setLowWater(_ bytes: Int) {
         guard let descriptor = self.descriptor else { return }
         var value = CInt(clamping: bytes)
-        // Advisory: where the kernel does not know the option, only the bound on what it queues is looser.
+        // Advisory: without the option, the kernel only queues more.
         _ = setsockopt(descriptor, CInt(IPPROTO_TCP), Self.TCP_NOTSENT_LOWAT, &value, socklen_t(MemoryLayout<CInt>.size))
     }
 
