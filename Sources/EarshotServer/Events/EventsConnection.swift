@@ -170,7 +170,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
             self.stuckSinceMs = nil
-            // The peer reads again, but its pongs come only after all that it has not read yet. Extend its time.
+            // The peer reads again, but its pongs follow everything that it has not read yet. Extend its time.
             self.lastFrameMs = max(self.lastFrameMs, self.nowMs - Self.pingMs)
             if let payload = self.owedPong {
                 self.owedPong = nil

@@ -267,7 +267,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 }
 
 extension HTTPResponse {
-    /// RFC 9113 §8.2.2: removes the connection-specific fields, which HTTP/2 forbids.
+    /// The head without connection-specific fields, which HTTP/2 forbids (RFC 9113 §8.2.2).
     fileprivate var withoutConnectionFields: HTTPResponse {
         var head = self
         for name in Self.connectionFields where head.headerFields.contains(name) { head.headerFields[name] = nil }

@@ -307,7 +307,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     /// Ends the connection after the last write.
     private func finish(_ context: ChannelHandlerContext) {
-        // Release the place: the connection lingers only until another needs it.
+        // Mark the place idle: the connection lingers only until another needs it.
         self.place.rest()
         self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
         context.flush()

@@ -156,8 +156,8 @@ final class HTTPForwarded: Sendable {
 }
 
 extension HTTPPlaceTable.Limits {
-    /// Minimum cap of one address's share. The cap is otherwise three quarters of all places whatever the setting says, since few
-    /// descriptors leave few places.
+    /// One address gets three quarters of all places at most, or this many if more. Its setting can only lower that, since few descriptors
+    /// leave few places.
     private static let leastPerAddress = 64
     private static let mostReserved = 64
 

@@ -93,7 +93,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
         case .http1(let channel): await self.handleHTTP(asyncChannel: channel, logger: logger)
         case .http2(let requests):
             await withDiscardingTaskGroup { group in
-                // Iterate until the connection closes. Closing a request's channel earlier would cut off unsent bytes.
+                // `handleHTTP` reads until the stream ends. Closing the stream earlier would cut off unsent bytes.
                 for await request in requests { group.addTask { await self.handleHTTP(asyncChannel: request, logger: logger) } }
             }
         }

@@ -256,7 +256,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
 
-    /// Ends the body properly, unless the viewer is cut for being slow. Players can so tell an end from a broken connection.
+    /// Ends the body properly, unless the viewer is cut for being slow. This lets players tell an end from a broken connection.
     func close(_ reason: CloseReason, detail: String?) {
         guard self.closeReason == nil else { return }
         self.closeReason = reason

@@ -50,7 +50,7 @@ extension ServerCore {
                 }
             }
             if self.rooms.playRefusal(path) != nil { break }
-            // At the deadline, a stream with one kind of media is good enough.
+            // At the deadline, one kind of media, if only its header, is good enough.
             if nowMs >= endMs {
                 if firstSeenMs != nil { return }
                 break

@@ -34,10 +34,10 @@ struct ConnectedPublisher: Sendable {
     let connection: NIOLoopBound<RTMPConnection>
     let streamID: UInt32
 
-    /// Reports that its pictures exceed the cache for new viewers.
+    /// Reports that the publisher's pictures exceed the cache for new viewers.
     func cacheOverflowed() { self.connection.eventLoop.execute { self.connection.value.noteCacheOverflow() } }
 
-    /// Reports that its stream has released it.
+    /// Reports that the stream has released the publisher.
     func ended(_ token: StreamState.Token, _ end: PushEnd) {
         self.connection.eventLoop.execute { self.connection.value.publishEnded(self.streamID, token, end) }
     }

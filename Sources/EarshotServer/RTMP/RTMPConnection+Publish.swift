@@ -199,7 +199,7 @@ extension CloseReason? {
 }
 
 extension CloseReason {
-    /// A refusal's description for the client: the reason's word, for programs, and the sentence.
+    /// A refusal's description for the client: the reason's word for programs, then the sentence.
     func explaining(_ what: String) -> String { "[\(self.rawValue)] \(what)" }
 
     /// The status code for a publisher. Players and devices in the field know these two.

@@ -5,7 +5,7 @@ import Relay
 import Rooms
 import Talk
 
-/// Speaking and listening in a room's talk channel. Uses a connection of its own, or the one that pushes the camera.
+/// Speaks and listens in a room's talk channel. Uses a connection of its own, or the one that pushes the camera.
 extension RTMPConnection {
     func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {

@@ -23,7 +23,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
         var token: StreamState.Token?
         var unwrapper = TimestampUnwrapper()
         var hasMedia = false
-        /// When it last announced a pause.
+        /// Time of its last announced pause.
         var pausedMs: Int64?
         /// The name under which the push's credential lets the device speak in the talk channel.
         var talkName: String?
