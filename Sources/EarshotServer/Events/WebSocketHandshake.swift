@@ -14,7 +14,7 @@ enum WebSocketHandshake {
     /// Returns nil if the request is valid.
     static func refusal(of head: HTTPRequestHead) -> APIError? {
         guard head.version.major < 2 else {
-            // RFC 8441 is not offered; clients open a connection of its own for a WebSocket, as browsers do.
+            // RFC 8441 is not offered; clients open a separate connection for a WebSocket, as browsers do.
             return APIError(.upgradeRequired, .invalid, "This is a WebSocket: open it over HTTP/1.1, not over HTTP/2.")
         }
         guard head.list("upgrade", contains: "websocket"), head.list("connection", contains: "upgrade"), head.version == .http1_1 else {

@@ -52,9 +52,9 @@ struct PageRequest: Sendable {
 /// same address. So a request without a credential must meet two conditions:
 ///
 /// - It does not come from a page of another origin, by `Origin` or `Sec-Fetch-Site`, unless `http.allowOrigin` names that origin. (CORS
-/// restricts neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
+///   restricts neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
 /// - It calls the server by one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that
-/// leads here (DNS rebinding).
+///   leads here (DNS rebinding).
 ///
 /// A credential in the URL must have been given to the page, so with one `http.allowOrigin` alone decides.
 struct PageRules: Sendable {
