@@ -6,13 +6,13 @@ import Musl
 import Darwin
 #endif
 
-/// What the boxes at the top of an MP4 file say (ISO/IEC 14496-12 §4.2): whether it is finished, with one index and no fragments. A value.
+/// The size and duration of a finished MP4: one index, no fragments (ISO/IEC 14496-12 §4.2). A value, read from the top-level boxes.
 struct FinishedMP4: Equatable {
     let bytes: Int64
-    /// Of its index.
+    /// The duration that the index states.
     let durationMs: Int64
 
-    /// Nil when the file has fragments, no index or no whole media, or cannot be read. Blocks.
+    /// Nil when the file has fragments, no index, no complete media, or cannot be read. Blocks.
     init?(_ path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
@@ -27,7 +27,7 @@ struct FinishedMP4: Equatable {
             guard let head = Self.read(descriptor, 16, at: offset) else { return nil }
             var length = Self.number(head, 0..<4)
             if length == 1 { length = head.count == 16 ? Self.number(head, 8..<16) : 0 }
-            // What is not whole is nothing.
+            // An incomplete box does not count.
             guard length >= 8, length <= UInt64(size - offset) else { return nil }
             switch String(decoding: head[4..<8], as: UTF8.self) {
             case "moof": return nil
@@ -37,7 +37,7 @@ struct FinishedMP4: Equatable {
             }
             offset += Int64(length)
         }
-        // §8.2.2: the first box of the movie, with time scale and duration behind two times.
+        // §8.2.2: `mvhd` is the movie's first box; time scale and duration follow two timestamps.
         guard let movie, hasMedia, let header = Self.read(descriptor, 40, at: movie), header.count == 40,
             String(decoding: header[4..<8], as: UTF8.self) == "mvhd"
         else { return nil }
@@ -51,7 +51,7 @@ struct FinishedMP4: Equatable {
 
     private static func number(_ bytes: [UInt8], _ range: Range<Int>) -> UInt64 { bytes[range].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
 
-    /// At least the 8 bytes of a box's beginning.
+    /// Returns at least the 8 bytes of a box header, or nil.
     private static func read(_ descriptor: CInt, _ count: Int, at offset: Int64) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         let got = pread(descriptor, &bytes, count, off_t(offset))

@@ -5,14 +5,14 @@ import Relay
 import Rooms
 import Synchronization
 
-/// Records one stream, from a start to an end: takes its frames, has them made into pieces and these written to files.
+/// Records one stream: collects its frames, has them made into pieces, and writes these to files.
 ///
-/// An actor on a thread of its own: a disk that is slow holds up this recording alone, and of it only what its mailbox does not take. One
-/// of the stream's users, but none of its viewers.
+/// An actor with its own thread: a slow disk holds up only this recording, which then loses what its mailbox cannot hold. Counts as a user
+/// of the stream, but not as a viewer.
 actor Recorder {
     nonisolated let task: RecordingTask
     nonisolated let startedAt: Int64
-    /// Otherwise by policy.
+    /// Started by an API call rather than by policy.
     nonisolated let isByCall: Bool
     private nonisolated let executor: QueueExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -25,11 +25,11 @@ actor Recorder {
     private var timer: (any DispatchSourceTimer)?
     private var toldProblems = 0
     private var toldDrops: UInt64 = 0
-    /// Why it ended; set once.
+    /// Why the recording ended; set once.
     private var ending: RecordingEnd?
     /// All files are closed.
     private var isDone = false
-    /// And the index has it on disk.
+    /// The index has stored the end, too.
     private var isTold = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private let hasEnded = Atomic<Bool>(false)
@@ -40,10 +40,10 @@ actor Recorder {
     }
 
     private static let tickMs = 250
-    /// How long frames wait that no fragment ends with.
+    /// Longest time that frames wait for one that ends a fragment.
     private static let holdMs: Int64 = 2_000
 
-    /// `stream` was acquired for it.
+    /// `stream` is already acquired on the recorder's behalf.
     init(core: ServerCore, stream: Relay.Stream, order: RecordingOrder, isByCall: Bool, means: RecordingWriter.Means) {
         self.core = core
         self.stream = stream
@@ -60,14 +60,14 @@ actor Recorder {
         holder.recorder = self
     }
 
-    /// The writer is made before the recorder, whom it calls. Set once, before anything is written.
+    /// Breaks the cycle between writer and recorder: the writer is made first but calls the recorder. Set once, before the first write.
     private final class Holder: @unchecked Sendable {
         weak var recorder: Recorder?
     }
 
-    /// Begins to take frames, with what has come already. Once.
+    /// Starts receiving frames, beginning with those in `head`. Call once.
     func start(with head: RecordingHead?) {
-        // A call may stop it before.
+        // A call may have stopped it already.
         guard self.ending == nil else {
             head?.drop()
             return
@@ -92,10 +92,10 @@ actor Recorder {
         self.timer = timer
     }
 
-    /// It takes no more frames: another one may be started.
+    /// It accepts no more frames; another recorder may start.
     nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
 
-    /// The file that is being written, and its bytes of whole fragments.
+    /// The file being written, and its size in whole fragments, in bytes.
     nonisolated var position: (id: String, bytes: Int64)? { self.written.withLock { $0 } }
 
     // MARK: Frames
@@ -126,7 +126,7 @@ actor Recorder {
         self.look()
     }
 
-    /// After anything was written.
+    /// Publishes the position and completes the end. Called after every write.
     private func look() {
         let position = self.writer.position
         self.written.withLock { $0 = position }
@@ -136,12 +136,12 @@ actor Recorder {
         self.timer?.cancel()
         self.timer = nil
         let executor = self.executor
-        // In order behind what was told of its files.
+        // Queued behind the updates about its files.
         self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
             executor.queue.async { self.assumeIsolated { $0.told() } }
         }
         self.core.recordings.ended(self, ending, of: self.stream, core: self.core)
-        // A server that stops does not wait for a store that takes nothing.
+        // A stopping server does not wait for a store that accepts no writes.
         if ending == .serverShutdown { self.told() }
     }
 
@@ -168,7 +168,7 @@ actor Recorder {
 
     // MARK: The end
 
-    /// Writes what has come, and closes the file. Returns when the index knows.
+    /// Writes the frames received so far and closes the file. Returns once the index has stored the end.
     func stop(_ end: RecordingEnd) async {
         self.drain()
         self.finish(end)

@@ -1,16 +1,16 @@
 import Rooms
 import Synchronization
 
-/// How much may be recorded: the quota, and the room that the disk must keep. Any thread; ``refusal(for:)`` asks the file system.
+/// Limits recordings by quota and by the disk's required free space. Any thread; ``refusal(for:)`` asks the file system.
 final class RecordingBudget: Sendable {
     private let folder: RecordingFolder
     private let quotaBytes: Int64
     private let minFreeBytes: Int64
     private let used = Atomic<Int64>(0)
-    /// Something did not fit; until a recording is deleted, none is begun to fill the last bytes.
+    /// Something exceeded the quota. No recording begins until one is deleted, so that none starts just to fill the last bytes.
     private let isFull = Atomic<Bool>(false)
 
-    /// Of the disk, for a recording to begin.
+    /// Extra free disk space that a new recording needs.
     private static let headroomBytes: Int64 = 16 << 20
 
     init(_ folder: RecordingFolder, _ settings: ServerConfig.Recording) {
@@ -19,13 +19,13 @@ final class RecordingBudget: Sendable {
         self.minFreeBytes = Int64(settings.minFreeBytes)
     }
 
-    /// Of all recordings, bytes.
+    /// Size of all recordings, in bytes.
     var usedBytes: Int64 { self.used.load(ordering: .relaxed) }
 
-    /// More bytes (fewer, when negative) are in files.
+    /// Counts bytes added to files; negative when files shrink.
     func add(_ bytes: Int64) { self.used.add(bytes, ordering: .relaxed) }
 
-    /// A recording of so many bytes is deleted.
+    /// Counts a deleted recording of this size.
     func free(_ bytes: Int64) {
         self.add(-bytes)
         self.isFull.store(false, ordering: .relaxed)
@@ -38,7 +38,7 @@ final class RecordingBudget: Sendable {
         return self.isOverDisk(Self.headroomBytes) ? .diskFull : nil
     }
 
-    /// Whether quota or disk let no recording begin. Asks the file system.
+    /// Whether quota or disk prevent a new recording. Asks the file system.
     var needsRoom: Bool { self.isQuotaUsed || self.isOverDisk(Self.headroomBytes) }
 
     private var isQuotaUsed: Bool { self.isFull.load(ordering: .relaxed) || self.isOverQuota(0) }
@@ -46,12 +46,12 @@ final class RecordingBudget: Sendable {
     private func isOverQuota(_ bytes: Int64) -> Bool { self.quotaBytes > 0 && self.usedBytes + bytes > self.quotaBytes }
 
     private func isOverDisk(_ bytes: Int64) -> Bool {
-        // A file system that does not tell will refuse by itself.
+        // If free space is unknown, the file system itself will refuse the write.
         guard self.minFreeBytes > 0, let free = self.folder.freeBytes else { return false }
         return free - bytes < self.minFreeBytes
     }
 
-    /// Why so many bytes more may not be written; nil when they may.
+    /// Why this many more bytes may not be written; nil when they may.
     func refusal(for bytes: Int64) -> RecordingEnd? {
         if self.isOverQuota(bytes) {
             self.isFull.store(true, ordering: .relaxed)
@@ -60,7 +60,7 @@ final class RecordingBudget: Sendable {
         return self.isOverDisk(bytes) ? .diskFull : nil
     }
 
-    /// What a refusal is about, for the log.
+    /// Explains a refusal, for the log.
     func words(_ refusal: RecordingEnd) -> String {
         switch refusal {
         case .quotaExceeded:
@@ -72,7 +72,7 @@ final class RecordingBudget: Sendable {
         }
     }
 
-    /// Whether a second copy of so many bytes fits on the disk for a while, beside the room that it must keep.
+    /// Whether a temporary copy of this size fits. It may use half of the reserved free space.
     func hasRoomForCopy(of bytes: Int64) -> Bool {
         guard let free = self.folder.freeBytes else { return true }
         return free - bytes >= self.minFreeBytes / 2

@@ -11,25 +11,25 @@ import Musl
 import Darwin
 #endif
 
-/// A file that a client gets, whole or a range of it (RFC 9110 §14), read piece by piece as the client takes it, off the event loops.
+/// A file served to a client, whole or as a range (RFC 9110 §14). Read in chunks at the client's pace, off the event loops.
 ///
-/// A value; the file stays open, and as it was, even when it is replaced or deleted meanwhile.
+/// A value. The file stays open and unchanged even if it is replaced or deleted meanwhile.
 struct FileDownload: Sendable {
     private let file: OpenFile
     let size: Int64
     let etag: String
-    /// What a browser saves it as.
+    /// The name under which a browser saves it.
     let name: String
 
     private static let pieceBytes = 256 << 10
 
-    /// Closed with its last user.
+    /// A descriptor that closes with its last reference.
     private final class OpenFile: Sendable {
         let descriptor: CInt
         init(_ descriptor: CInt) { self.descriptor = descriptor }
         deinit { close(self.descriptor) }
 
-        /// Fewer at the end of the file. Blocks.
+        /// Reads up to `count` bytes, fewer at the end of the file. Blocks.
         func read(_ count: Int, at offset: Int64) throws -> ByteBuffer {
             var buffer = ByteBufferAllocator().buffer(capacity: count)
             try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
@@ -43,7 +43,7 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// Opens the file; nil when there is none. `limit`: how much of it may be read, of one that still grows. Blocks.
+    /// Opens the file; nil when there is none. `limit` caps the readable size of a file that still grows. Blocks.
     init?(path: String, limit: Int64?, id: String, name: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
@@ -71,7 +71,7 @@ struct FileDownload: Sendable {
         return Response(status: .partialContent, headers: headers, body: self.body(part))
     }
 
-    /// By weak comparison (RFC 9110 §8.8.3.2). Our tags hold no comma.
+    /// Weak comparison (RFC 9110 §8.8.3.2). Our tags contain no comma.
     private func isAmong(_ tags: String) -> Bool {
         tags.split(separator: ",").contains { tag in
             let tag = tag.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
@@ -86,7 +86,7 @@ struct FileDownload: Sendable {
             while offset < part.upperBound {
                 let count = Int(min(Int64(Self.pieceBytes), part.upperBound - offset))
                 let piece = try await NIOThreadPool.singleton.runIfActive { [offset] in try file.read(count, at: offset) }
-                // Shorter than it was: the length is promised already, so the connection ends.
+                // The file has shrunk: the length is already promised, so the connection ends.
                 guard piece.readableBytes > 0 else { throw IOError(errnoCode: EIO, reason: "the file has become shorter") }
                 offset += Int64(piece.readableBytes)
                 try await writer.write(piece)
@@ -96,7 +96,7 @@ struct FileDownload: Sendable {
     }
 }
 
-/// A single range of bytes as RFC 9110 §14.1.2 writes it. Of several, or in another unit, a server may send the whole: nil.
+/// A single byte range as in RFC 9110 §14.1.2. Nil for several ranges or another unit, for which a server may send the whole file.
 struct ByteRange: Equatable {
     private enum Kind: Equatable {
         case from(Int64, to: Int64?)
@@ -118,14 +118,14 @@ struct ByteRange: Equatable {
         }
     }
 
-    /// An inner nil: there is none. A number too large is the largest.
+    /// An inner nil means empty text, an outer one no number. Numbers that do not fit become the largest.
     private static func number(_ text: Substring) -> Int64?? {
         if text.isEmpty { return .some(nil) }
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
         return .some(Int64(text) ?? .max)
     }
 
-    /// Nil: none of so many bytes is in it.
+    /// The bytes of a file of this size that the range covers; nil when there are none.
     func part(of size: Int64) -> Range<Int64>? {
         switch self.kind {
         case .from(let first, let last):

@@ -12,10 +12,10 @@ import Musl
 import Darwin
 #endif
 
-/// Turns recordings that have ended into files that players can seek in, one at a time, on a thread of low priority.
+/// Turns ended recordings into seekable files, one at a time, on a thread of low priority.
 ///
-/// Any thread. Nothing is lost when it is stopped or killed: a file is replaced when its successor is whole and on the disk, and what was
-/// not told as finished is finished at the next start.
+/// Any thread. Stopping or killing it loses nothing: a file is replaced only when its successor is complete and on disk, and recordings not
+/// reported as finished are finished at the next start.
 final class RecordingFinisher: Sendable {
     private let folder: RecordingFolder
     private let budget: RecordingBudget
@@ -28,10 +28,10 @@ final class RecordingFinisher: Sendable {
 
     enum Verdict: Sendable, Equatable {
         case finished(bytes: Int64, durationMs: Int64)
-        /// It is there, in fragments.
+        /// The file exists, still in fragments.
         case kept(bytes: Int64, why: String)
         case missing
-        /// There is not one whole fragment.
+        /// The file has no complete fragment.
         case empty
         case cancelled
     }
@@ -41,7 +41,7 @@ final class RecordingFinisher: Sendable {
         self.budget = budget
         self.rooms = rooms
         self.log = log
-        // As many as there are recordings that end: each is an id.
+        // Unbounded: holds one id per ended recording.
         (self.ids, self.queue) = AsyncStream.makeStream()
     }
 
@@ -50,27 +50,27 @@ final class RecordingFinisher: Sendable {
         self.queue.yield(id)
     }
 
-    /// It has this one to finish.
+    /// Whether this recording is queued or being finished.
     func isBusy(with id: String) -> Bool { self.busy.withLock { $0.contains(id) } }
 
-    /// Ends ``run()``; what is being finished is left as it is.
+    /// Ends ``run()`` and leaves the file in progress as it is.
     func stop() {
         self.isStopping.store(true, ordering: .relaxed)
         self.queue.finish()
     }
 
-    /// Until ``stop()``.
+    /// Runs until ``stop()``.
     func run() async {
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
-        // On Linux each thread has a priority of its own.
+        // On Linux each thread has its own priority.
         threads.submit { _ in _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, 10) }
         for await id in self.ids {
             if self.isStopping.load(ordering: .relaxed) { break }
             await self.finish(id, on: threads)
             _ = self.busy.withLock { $0.remove(id) }
         }
-        // It is idle.
+        // The thread is idle by now.
         try? await threads.shutdownGracefully()
     }
 
@@ -89,7 +89,7 @@ final class RecordingFinisher: Sendable {
     func remux(_ recording: Recording) -> Verdict {
         guard let bytes = self.folder.size(of: recording.file) else { return .missing }
         let path = self.folder.absolute(recording.file)
-        // What a kill has left of an earlier attempt takes the room that this one needs.
+        // A leftover of a killed attempt takes the space that this one needs.
         unlink(path + ".tmp")
         guard self.budget.hasRoomForCopy(of: bytes) else { return .kept(bytes: bytes, why: "the disk has no room for a copy") }
         do throws(FFmpegError) {
@@ -100,7 +100,7 @@ final class RecordingFinisher: Sendable {
             switch error {
             case .cancelled: return .cancelled
             case .media:
-                // Finished already: the server was killed before the index of recordings knew.
+                // Already finished: the server was killed before the index was updated.
                 if let finished = FinishedMP4(path) { return .finished(bytes: finished.bytes, durationMs: finished.durationMs) }
                 return recording.durationMs == 0 ? .empty : .kept(bytes: bytes, why: "\(error)")
             default: return .kept(bytes: bytes, why: "\(error)")
@@ -130,7 +130,7 @@ final class RecordingFinisher: Sendable {
         case .empty:
             self.budget.free(recording.bytes)
             let folder = self.folder
-            // Nothing of it can be played; a file that cannot be removed does no harm.
+            // Nothing in it is playable; a file that cannot be removed does no harm.
             _ = try? await NIOThreadPool.singleton.runIfActive { try folder.remove(recording.file) }
             self.rooms.recordingLost(recording.id, .empty, bytes: 0)
             self.log.warning("A recording ended before its first fragment", metadata: metadata)

@@ -8,11 +8,12 @@ import Musl
 import Darwin
 #endif
 
-/// The folder of the recordings (or of pictures), and what is called what in it: `<app>/<stream>/<start>-<id>.mp4`. A value; what touches the disk blocks.
+/// The folder of recordings (or snapshots) and its file names: `<app>/<stream>/<start>-<id>.mp4`. A value; methods that touch the disk
+/// block.
 struct RecordingFolder: Sendable {
     let path: String
 
-    /// A system call that failed.
+    /// A failed system call.
     struct Failure: Error, CustomStringConvertible {
         let operation: String
         let path: String
@@ -20,20 +21,20 @@ struct RecordingFolder: Sendable {
         var description: String { "\(self.operation) \(self.path): \(String(cString: strerror(self.code)))" }
     }
 
-    /// Bytes of a name taken over.
+    /// Bytes of a peer's name that a file name keeps.
     private static let longestName = 64
 
     init(_ config: ServerConfig) { self.init(path: config.recording.directory ?? "\(config.data.directory)/recordings") }
 
     init(path: String) { self.path = path }
 
-    /// Where a new recording goes, below the folder.
+    /// Path of a new recording, relative to the folder.
     static func file(of stream: StreamPath, startedAt ms: Int64, id: String, type: String = "mp4") -> String {
         let time = Instant.text(ms).prefix(19).filter { $0 != "-" && $0 != ":" }
         return "\(self.safe(stream.app))/\(self.safe(stream.name))/\(time)Z-\(id).\(type)"
     }
 
-    /// A name that a peer chose as one that no file system takes for anything else. What had to be changed is told apart by a hash.
+    /// Makes a peer's name safe for every file system. A hash keeps changed names distinct.
     static func safe(_ name: String) -> String {
         let text = String(
             decoding: name.utf8.prefix(self.longestName).map { byte in
@@ -45,14 +46,14 @@ struct RecordingFolder: Sendable {
                 }
             }, as: UTF8.self)
         guard text != name || name.isEmpty else { return text }
-        // FNV-1a: not against attackers, who could at most put their files beside each other's under ids of our own.
+        // FNV-1a. Need not resist attackers, who could at most mix their files with each other's, under ids that we choose.
         let hash = name.utf8.reduce(UInt64(14_695_981_039_346_656_037)) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
         return "\(text)~\(String(hash, radix: 16))"
     }
 
     func absolute(_ file: String) -> String { "\(self.path)/\(file)" }
 
-    /// Makes the folders for this file, open to their owner alone.
+    /// Creates the parent folders of this file, accessible to their owner only.
     func prepare(for file: String) throws(Failure) {
         var path = ""
         let parts = self.absolute(file).split(separator: "/", omittingEmptySubsequences: false).dropLast()
@@ -61,7 +62,7 @@ struct RecordingFolder: Sendable {
             guard !path.isEmpty else { continue }
             guard mkdir(path, 0o700) != 0 else { continue }
             let code = errno
-            // There already; or not ours to make, like the root of a file system that may not be written.
+            // It exists already, or is not ours to create, like the root of a read-only file system.
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
                 throw Failure(operation: "make folder", path: path, code: code)
@@ -69,7 +70,7 @@ struct RecordingFolder: Sendable {
         }
     }
 
-    /// Of the disk, for a user without privileges. Nil: the folder is not there (yet), nor one above it.
+    /// Free bytes for a user without privileges. Nil when neither the folder nor a parent exists.
     var freeBytes: Int64? {
         var path = self.path
         while true {
@@ -83,14 +84,14 @@ struct RecordingFolder: Sendable {
         }
     }
 
-    /// Nil when there is no such file.
+    /// The file's size in bytes; nil when there is no such file.
     func size(of file: String) -> Int64? {
         var status = stat()
         guard stat(self.absolute(file), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int64(status.st_size)
     }
 
-    /// A file that is gone already is as good. The stream's folder goes with its last file.
+    /// Removes a file, and the stream's folder with its last file. A missing file is no error.
     func remove(_ file: String) throws(Failure) {
         let path = self.absolute(file)
         guard unlink(path) == 0 || errno == ENOENT else { throw Failure(operation: "remove", path: path, code: errno) }

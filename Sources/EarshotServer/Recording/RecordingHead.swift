@@ -2,10 +2,10 @@ import NIOCore
 import Relay
 import Synchronization
 
-/// The beginning of a stream that is to be recorded: takes its frames from the publisher's start on, until the recorder is there.
+/// Buffers a stream's first frames, from the publisher's start, until its recorder exists.
 ///
-/// A recorder begins when the registry has stored that the stream is live, which takes as long as the disk and a busy machine make it;
-/// viewers have been sent pictures by then. Bounded as every ``FrameMailbox`` is. Any thread.
+/// A recorder begins once the registry has stored that the stream is live. How long that takes depends on the disk and the machine; viewers
+/// have seen pictures by then. Bounded like every ``FrameMailbox``. Any thread.
 final class RecordingHead: Sendable {
     let mailbox: FrameMailbox
     private let stream: Relay.Stream
@@ -13,10 +13,10 @@ final class RecordingHead: Sendable {
     private let wake: Wake
     private let madeMs: Int64
     private let isOver = Atomic<Bool>(false)
-    /// The stream was not over already when this began. Set on its home loop.
+    /// Whether this holds the stream; false if that was already over. Set on its home loop.
     private let isUser = Atomic<Bool>(false)
 
-    /// Calls whoever takes the frames, once there is somebody.
+    /// Calls the mailbox's taker, or remembers the call until there is one.
     private final class Wake: Sendable {
         private let state = Mutex<(body: (@Sendable () -> Void)?, isDue: Bool)>((nil, false))
 
@@ -37,10 +37,10 @@ final class RecordingHead: Sendable {
         }
     }
 
-    /// A recorder that has not come by then does not come. Milliseconds.
+    /// Milliseconds after which no recorder is expected any more.
     private static let lifetimeMs: Int64 = 30_000
 
-    /// To be called before the publisher's first frame is published; the publisher uses the stream.
+    /// Call before the publisher's first frame is published, while the publisher holds the stream.
     init(of stream: Relay.Stream, in registry: StreamRegistry, limitBytes: Int, ledger: MemoryLedger) {
         self.stream = stream
         self.registry = registry
@@ -49,7 +49,7 @@ final class RecordingHead: Sendable {
         self.wake = wake
         self.mailbox = FrameMailbox(on: stream.home.eventLoop, limitBytes: limitBytes, ledger: ledger) { wake() }
         stream.home.run { home in
-            // One of the stream's users, as long as it takes of it.
+            // Holds the stream for as long as it receives its frames.
             let held = registry.acquire(stream.path, on: home)
             guard held === stream else { return registry.release(held) }
             self.isUser.store(true, ordering: .relaxed)
@@ -59,11 +59,11 @@ final class RecordingHead: Sendable {
 
     func isStale(nowMs: Int64) -> Bool { nowMs - self.madeMs >= Self.lifetimeMs }
 
-    /// The frames are `stream`'s.
+    /// Whether the frames are `stream`'s.
     func isOf(_ stream: Relay.Stream) -> Bool { self.stream === stream }
 
-    /// The mailbox with all that has come, for a recorder that has acquired the stream itself; `wake` is called for what comes from now on, and
-    /// at once if anything has. Nil: it was taken or dropped before.
+    /// Hands the mailbox and its frames to a recorder that has acquired the stream itself. `wake` is called for later frames, and at once
+    /// if any are there. Nil: it was already taken or dropped.
     func take(wake: @escaping @Sendable () -> Void) -> FrameMailbox? {
         guard !self.isOver.exchange(true, ordering: .relaxed) else { return nil }
         self.wake.set(wake)
@@ -71,7 +71,7 @@ final class RecordingHead: Sendable {
         return self.mailbox
     }
 
-    /// Nobody records.
+    /// Discards the frames: nobody records the stream.
     func drop() {
         guard !self.isOver.exchange(true, ordering: .relaxed) else { return }
         RelayLoop.remove(self.mailbox, from: self.stream)
@@ -79,7 +79,7 @@ final class RecordingHead: Sendable {
     }
 
     private func release() {
-        // Behind its acquiring.
+        // On the home loop, hence after the acquire in `init`.
         self.stream.home.run { _ in
             if self.isUser.load(ordering: .relaxed) { self.registry.release(self.stream) }
         }

@@ -1,18 +1,18 @@
 import Relay
 import Synchronization
 
-/// The beginnings of streams that are to be recorded, until their recorders take them. Any thread.
+/// Buffers the beginnings of streams until their recorders take them. Any thread.
 final class RecordingHeads: Sendable {
-    /// By stream.
+    /// By stream path.
     private let rows = Mutex<[String: RecordingHead]>([:])
 
-    /// Keeps what comes of the stream, unless that is done already.
+    /// Buffers the stream's frames, unless that happens already.
     func add(_ stream: Relay.Stream, of registry: StreamRegistry, limitBytes: Int, ledger: MemoryLedger) {
         let isFirst = self.rows.withLock { $0[stream.path] == nil }
         guard isFirst else { return }
         let head = RecordingHead(of: stream, in: registry, limitBytes: limitBytes, ledger: ledger)
         let other = self.rows.withLock { rows -> RecordingHead? in
-            // Somebody was quicker.
+            // Another caller was quicker.
             guard rows[stream.path] == nil else { return head }
             rows[stream.path] = head
             return nil
@@ -20,7 +20,7 @@ final class RecordingHeads: Sendable {
         other?.drop()
     }
 
-    /// What came of the stream before its recorder.
+    /// Removes and returns the frames buffered for the stream's recorder.
     func take(_ stream: Relay.Stream) -> RecordingHead? {
         guard let head = self.rows.withLock({ $0.removeValue(forKey: stream.path) }) else { return nil }
         if head.isOf(stream) { return head }
@@ -28,7 +28,7 @@ final class RecordingHeads: Sendable {
         return nil
     }
 
-    /// Lets go of those that no recorder has taken for long.
+    /// Drops buffers that no recorder has taken in time.
     func dropStale(nowMs: Int64) {
         let stale = self.rows.withLock { rows in
             let stale = rows.filter { $0.value.isStale(nowMs: nowMs) }

@@ -1,13 +1,13 @@
 import Rooms
 import ServiceLifecycle
 
-/// The recordings' life among the services: finishes what has ended, tries again what failed, deletes what is old; at the end closes all
-/// files, so that nothing waits for the next start but their index.
+/// Runs the recordings: finishes ended ones, retries failures, deletes old ones. On shutdown it closes all files, which leaves only their
+/// index to the next start.
 struct RecordingService: Service {
     let core: ServerCore
 
     private static let tick = Duration.seconds(1)
-    /// Between looks for recordings that are too old, at most. Milliseconds.
+    /// Longest interval between checks for old recordings. Milliseconds.
     private static let forgetMs: Int64 = 20_000
 
     func run() async throws {
@@ -23,7 +23,7 @@ struct RecordingService: Service {
                         await recordings.forget(nowMs: self.core.rooms.now, steadyMs: nowMs)
                         forgetAt = nowMs + min(Self.forgetMs, max(1_000, self.core.config.recording.retentionMs / 2))
                     }
-                    // Cancelled: the server goes.
+                    // Cancelled: the server shuts down.
                     do { try await Task.sleep(for: Self.tick) } catch { return }
                 }
             }

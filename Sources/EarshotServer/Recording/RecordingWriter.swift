@@ -12,23 +12,23 @@ import Musl
 import Darwin
 #endif
 
-/// Writes a stream's pieces to files, one after the other, and tells the index of them.
+/// Writes a stream's pieces to files, one after the other, and reports them to the index.
 ///
-/// A file's row is on disk before the file is made: whatever happens afterwards, the next start finds it. Pieces that come until then wait
-/// here, within a bound. Owned by one ``Recorder``, on its thread; calls block on the disk.
+/// A file's row is stored before the file is created, so the next start finds it in any case. Until then pieces are held here, within a
+/// bound. Owned by one ``Recorder``, on its thread; calls block on the disk.
 final class RecordingWriter: PieceTaker {
-    /// What all recordings share.
+    /// Dependencies shared by all recordings.
     struct Means: Sendable {
         let settings: ServerConfig.Recording
         let folder: RecordingFolder
         let budget: RecordingBudget
         let rooms: RoomRegistry
         let log: Logger
-        /// A file has its last frame, and the index knows.
+        /// Called when a file has its last frame and the index has stored that.
         let ended: @Sendable (_ id: String) -> Void
     }
 
-    /// One file.
+    /// One file of the recording.
     private final class Part {
         let recording: Recording
         let beginning: PieceMaker.Beginning
@@ -39,7 +39,7 @@ final class RecordingWriter: PieceTaker {
         var file: FragmentFile?
         var held: [ByteBuffer] = []
         var heldBytes = 0
-        /// It is to be closed once what waits has been written.
+        /// Set when the file is to be closed once the held pieces are written.
         var end: RecordingEnd?
         let droppedBefore: UInt64
 
@@ -55,19 +55,19 @@ final class RecordingWriter: PieceTaker {
 
     private let task: RecordingTask
     private let means: Means
-    /// Has `rowStored` called on the owner's thread.
+    /// Calls `rowStored` on the owner's thread.
     private let later: @Sendable (_ id: String, _ isStored: Bool) -> Void
     private var beginning: PieceMaker.Beginning?
     private var current: Part?
-    /// Of which something has still to be written or stored: the current one, and ended ones.
+    /// Files not yet fully written and stored, by id: the current one and ended ones.
     private var open: [String: Part] = [:]
     private var parts: Int
     private var splitsNext = false
-    /// Frames left out before this writer got them, as its owner knows.
+    /// Frames dropped before they reached this writer, as its owner reports.
     var dropped: UInt64 = 0
-    /// Why nothing more is written.
+    /// Why writing has stopped.
     private(set) var failure: RecordingEnd?
-    /// Something is in a file.
+    /// At least one fragment is in a file.
     private(set) var hasStarted: Bool
 
     private static let heldLimit = 32 << 20
@@ -80,13 +80,13 @@ final class RecordingWriter: PieceTaker {
         self.later = later
     }
 
-    /// The file that is being written: its id, and its bytes of whole fragments.
+    /// The file being written: its id, and its size in whole fragments, in bytes.
     var position: (id: String, bytes: Int64)? {
         guard let current, let file = current.file else { return nil }
         return (current.recording.id, file.bytes)
     }
 
-    /// Everything is written, closed and told.
+    /// Whether everything is written, closed and reported.
     var isIdle: Bool { self.open.isEmpty }
 
     // MARK: Pieces
@@ -103,12 +103,12 @@ final class RecordingWriter: PieceTaker {
                 return true
             }
         }
-        // Fragments that begin with keyframes are found quickly; very short ones are not worth it.
+        // Seeking is fast in fragments that begin with keyframes; very short fragments are not worth it.
         if isKeyframe, self.hasVideo, pendingMs * 2 >= settings.fragmentMs { return true }
         return pendingMs + frameMs > settings.fragmentMs
     }
 
-    /// A keyframe may also be where the next file begins.
+    /// Zero for keyframes: any of them may begin the next file.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (self.means.settings.fragmentMs - frameMs, 0) }
 
     private var hasVideo: Bool { self.beginning?.tracks.contains { $0.kind == .video } ?? false }
@@ -142,7 +142,7 @@ final class RecordingWriter: PieceTaker {
         part.endWallMs = piece.wallMs + piece.fragment.durationMs
     }
 
-    /// The file stays open: what comes next may go on behind it.
+    /// The file stays open: the next run may continue it.
     func interrupted(nowMs: Int64) {}
 
     // MARK: Files
@@ -167,7 +167,7 @@ final class RecordingWriter: PieceTaker {
     /// 16 hexadecimal digits.
     static func randomID() -> String { SecretText.hex((0..<8).map { _ in UInt8.random(in: 0...255) }) }
 
-    /// The index has the row of this file: it may be made. Without a row it would be in no list.
+    /// Creates the file once the index has stored its row. Without a row no list would have it.
     func rowStored(_ id: String, isStored: Bool, nowMs: Int64) {
         guard let part = self.open[id], part.file == nil else { return }
         guard isStored else {
@@ -181,7 +181,7 @@ final class RecordingWriter: PieceTaker {
             try self.means.folder.prepare(for: part.recording.file)
             let file = try FragmentFile(
                 path: path, initialization: part.beginning.initialization, sync: FragmentFile.Sync(self.means.settings.sync))
-            // The folder is closed to others already.
+            // The folder itself already keeps others out.
             chmod(path, 0o600)
             part.file = file
             self.means.budget.add(file.bytes)
@@ -195,7 +195,7 @@ final class RecordingWriter: PieceTaker {
             guard self.write(bytes, to: file, nowMs: nowMs) else { break }
         }
         part.held = []
-        // A failed write has finished it.
+        // A failed write has already finished it.
         if self.open[id] != nil, let end = part.end { self.finish(part, self.failure ?? end) }
     }
 
@@ -241,7 +241,7 @@ final class RecordingWriter: PieceTaker {
         return metadata
     }
 
-    /// Nothing more comes.
+    /// Ends the recording; no more pieces follow.
     func end(_ end: RecordingEnd) {
         if let current { self.close(current, end) }
     }
@@ -249,7 +249,7 @@ final class RecordingWriter: PieceTaker {
     private func close(_ part: Part, _ end: RecordingEnd) {
         if self.current === part { self.current = nil }
         part.end = end
-        // Otherwise when its row is stored.
+        // Otherwise it is finished once its row is stored.
         if part.file != nil || self.failure == .unwritable || self.failure == .diskFull { self.finish(part, end) }
     }
 
@@ -259,7 +259,7 @@ final class RecordingWriter: PieceTaker {
         do throws(FFmpegError) {
             try part.file?.close()
         } catch {
-            // What was written is in the file; whether it is on the disk, nobody knows.
+            // The bytes are in the file, but may not have reached the disk.
             self.means.log.error("A recording could not be closed", metadata: self.metadata.merging(["error": "\(error)"]) { $1 })
             if !end.isFailure { end = Self.end(of: error) }
         }

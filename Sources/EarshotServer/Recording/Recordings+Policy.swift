@@ -3,15 +3,16 @@ import Relay
 import Rooms
 import Synchronization
 
-/// What is recorded without a call: what the settings and a room's policy ask for, and what failed and is wanted still.
+/// Recordings without a call: by settings, by a room's policy, and retries of failed ones.
 extension Recordings {
-    /// A publisher was let in and has sent nothing yet: what it sends is kept if it is to be recorded. Any thread, in order with its frames.
+    /// Starts to buffer a publisher's frames if they are to be recorded. Called before its first frame, in order with its frames. Any
+    /// thread.
     func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant, core: ServerCore) {
         let path = stream.path
         let isWanted = self.isWanted(grant.path.app, grant.policy.record)
         let isDue = self.state.withLock { state in
             guard !state.isStopping, isWanted || state.orders[path] != nil else { return false }
-            // Who is at it goes on with what comes.
+            // A running recorder carries on with the new publisher.
             if let running = state.running[path], !running.isOver { return false }
             return state.stopped[path]?.stream !== stream
         }
@@ -20,13 +21,13 @@ extension Recordings {
         }
     }
 
-    /// What happened to rooms: streams that are to be recorded begin, what waited for a room that is over does not go on. On the registry's
-    /// queue; does not block.
+    /// Reacts to room events: starts recordings, applies policy changes, and drops orders of rooms that are over. On the registry's queue;
+    /// does not block.
     func heed(_ events: [RoomEvent], core: ServerCore) {
         for event in events {
             switch event.kind {
             case .streamBegin:
-                // Written here.
+                // The server itself wrote this JSON.
                 guard let data = try? JSONParser.parse(event.data.utf8), case .string(let app)? = data["app"],
                     case .string(let name)? = data["name"], case .integer(let slot)? = data["slot"]
                 else { continue }
@@ -74,14 +75,14 @@ extension Recordings {
         }
     }
 
-    /// What it asks for now holds at once for streams that are live.
+    /// Applies a room's new policy at once to streams that are live.
     private func policyChanged(of id: RoomID, core: ServerCore) async {
         do {
             let room = try await self.rooms.room(id.rawValue)
             for slot in room.slots {
                 let path = slot.path.description
                 if self.isWanted(slot.app, room.policy.record) {
-                    // An order of its own: an earlier stop does not hold any more.
+                    // A new policy overrides an earlier stop.
                     self.state.withLock { $0.stopped[path] = nil }
                     guard slot.isActive else { continue }
                     await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, core: core, isRetry: false)
@@ -101,7 +102,7 @@ extension Recordings {
     func beginByPolicy(
         _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, core: ServerCore, isRetry: Bool
     ) async {
-        // The same stream's publisher has returned, and its recording was stopped.
+        // The recording was stopped, and the same stream's publisher has returned.
         let isStopped = self.state.withLock { state -> Bool in
             guard let held = state.stopped[path.description]?.stream else { return false }
             return held === core.registry.find(path.description)
@@ -111,7 +112,7 @@ extension Recordings {
             _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true, core: core)
         } catch {
             if error == .isRecording, let stream = core.registry.find(path.description) {
-                // Perhaps of what was live before, behind a slow disk: then this one's turn comes with that one's end.
+                // The recorder may still write the stream's previous run to a slow disk: this one starts when that ends.
                 let isFree = self.state.withLock { state in
                     guard state.running[path.description] != nil else { return true }
                     state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)
@@ -127,14 +128,14 @@ extension Recordings {
         }
     }
 
-    /// Once for a stream, not with each attempt.
+    /// Logs and stores a refusal, once per stream rather than per attempt.
     func tellRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
         self.log.error("Not recording", metadata: ["stream": "\(path)", "reason": "\(end.rawValue)"])
         let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
         self.rooms.recordingTaskEnded(task, end, wasStarted: false)
     }
 
-    /// Tries again what failed a while ago and is live still.
+    /// Retries failed recordings that are due and whose streams are still live.
     func retry(nowMs: Int64, core: ServerCore) async {
         self.heads.dropStale(nowMs: nowMs)
         let due = self.state.withLock { state -> [(StreamPath, Broken)] in
@@ -142,7 +143,7 @@ extension Recordings {
             var due: [(StreamPath, Broken)] = []
             for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
                 state.broken[name] = nil
-                // Another stream of that name begins by policy, or by a call of its own.
+                // A new stream of that name begins by policy, or by its own call.
                 guard let path = StreamPath(name), let stream = broken.stream, stream === core.registry.find(name) else {
                     state.failures[name] = nil
                     continue

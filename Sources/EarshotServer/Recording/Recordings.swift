@@ -4,7 +4,7 @@ import Relay
 import Rooms
 import Synchronization
 
-/// Who records what: starts recorders by call and by policy, tries again what failed, and keeps the files within their bounds. Any thread.
+/// Starts and stops recorders by call and by policy, retries failures, and keeps the files within their limits. Any thread.
 package final class Recordings: Sendable {
     let folder: RecordingFolder
     let budget: RecordingBudget
@@ -14,21 +14,21 @@ package final class Recordings: Sendable {
     let log: Logger
     let state = Mutex(State())
     private let share = Mutex(RetentionShare())
-    /// What has come of streams whose recorders are about to begin.
+    /// First frames of streams whose recorders are about to begin.
     let heads = RecordingHeads()
 
     struct State {
-        /// By stream.
+        /// By stream path, like all below.
         var running: [String: Recorder] = [:]
-        /// Streams that the API has stopped being recorded: for as long as they live, policy does not begin again.
+        /// Streams whose recording a call has stopped: policy does not restart it while they live.
         var stopped: [String: Held] = [:]
-        /// What failed and is wanted still.
+        /// Failed recordings to retry.
         var broken: [String: Broken] = [:]
-        /// Begun by calls, cut off by a restart of the server: they go on when their streams are back.
+        /// Orders by calls that a restart cut off: each resumes when its stream is back.
         var orders: [String: RecordingOrder] = [:]
-        /// Publishers that came while what is recorded under their names was being written still: for when that ends.
+        /// Publishers that arrived while the name's previous recording was still being written: they start when it ends.
         var next: [String: Broken] = [:]
-        /// Failures one after the other.
+        /// Consecutive failures.
         var failures: [String: Int] = [:]
         var isStopping = false
     }
@@ -42,25 +42,25 @@ package final class Recordings: Sendable {
         let roomID: RoomID?
         let slot: Int
         let isByCall: Bool
-        /// Steady clock.
+        /// Milliseconds of the steady clock.
         var retryAtMs: Int64
     }
 
-    /// Why nothing is recorded.
+    /// Why no recording begins.
     enum Refusal: Error, Equatable {
         case isRecording
-        /// Nobody publishes, or did a moment ago.
+        /// Nobody publishes, and the publisher's grace period is over.
         case notLive
         case end(RecordingEnd)
         case stopping
-        /// A call with an Idempotency-Key is carried out only together with its key.
+        /// A call with an Idempotency-Key takes effect only if its key is stored, too.
         case notStored(RegistryError)
     }
 
-    /// From a failure to the next attempt; twice as long after each, up to about a quarter of an hour.
+    /// Delay before the first retry; doubles after each failure, up to about a quarter of an hour.
     private static let retryMs: Int64 = 30_000
     private static let mostDoublings = 5
-    /// A recording that has run so long did not fail like the one before it.
+    /// After running this long, a recording's failure starts the delays anew.
     private static let soundMs: Int64 = 120_000
     private static let retentionBatch = 100
 
@@ -75,24 +75,24 @@ package final class Recordings: Sendable {
 
     // MARK: What is recorded
 
-    /// For each of these streams, whether it is being recorded.
+    /// Whether this stream is being recorded.
     func isRecording(_ path: StreamPath) -> Bool { self.recorder(of: path) != nil }
 
     func recorder(of path: StreamPath) -> Recorder? {
         self.state.withLock { $0.running[path.description] }.flatMap { $0.isOver ? nil : $0 }
     }
 
-    /// It has failed, or had no room, and is to be tried again by itself.
+    /// Whether it failed, or had no space, and will be retried.
     func isWaiting(_ path: StreamPath) -> Bool { self.state.withLock { $0.broken[path.description] != nil } }
 
-    /// Bytes of whole fragments of a file that is being written; nil when none is with this id.
+    /// Size in whole fragments of a file being written, in bytes; nil when no such file has this id.
     func writtenBytes(of id: String) -> Int64? {
         self.state.withLock { Array($0.running.values) }.lazy.compactMap(\.position).first { $0.id == id }?.bytes
     }
 
     // MARK: Start and stop
 
-    /// Begins to record a stream that is live, or goes on with what a restart has cut off. `triesAgain`: later, when the disk has no room.
+    /// Records a live stream, or resumes what a restart cut off. With `triesAgain` it retries later if ``RecordingBudget`` refuses.
     func begin(
         _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool, core: ServerCore,
         keeping: KeptAnswer<RecordingOrder>? = nil
@@ -104,7 +104,7 @@ package final class Recordings: Sendable {
         }
         guard let acquired, let stream = acquired else { throw .notLive }
         if let refusal = await self.onDisk({ [budget] in budget.refusalToBegin }) {
-            // Who calls is told, and calls again.
+            // Without `triesAgain` the caller gets the error and may call again.
             if triesAgain {
                 self.state.withLock { state in
                     state.broken[path.description] = Broken(
@@ -128,7 +128,7 @@ package final class Recordings: Sendable {
         let refusal = self.state.withLock { state -> Refusal? in
             if state.isStopping { return .stopping }
             if let other = state.running[path.description], !other.isOver { return .isRecording }
-            // Stopped, or gone on with, meanwhile.
+            // Another call has stopped or resumed the order meanwhile.
             if earlier != nil, state.orders.removeValue(forKey: path.description) == nil { return .isRecording }
             state.running[path.description] = made
             state.broken[path.description] = nil
@@ -156,28 +156,28 @@ package final class Recordings: Sendable {
         return made
     }
 
-    /// It has not begun, and will not.
+    /// Undoes a start that was not carried out.
     private func giveUp(_ recorder: Recorder, _ earlier: RecordingOrder?, of stream: Relay.Stream, core: ServerCore) {
         let path = recorder.task.path.description
         self.state.withLock { state in
             if state.running[path] === recorder { state.running[path] = nil }
             if let earlier { state.orders[path] = earlier }
         }
-        // Otherwise a call has stopped it meanwhile, and it has let go itself.
+        // Otherwise a call stopped it meanwhile, and it has released the stream itself.
         if !recorder.isOver { core.registry.release(stream) }
     }
 
-    /// Of what the server makes itself to go with another recording.
+    /// Records a stream that the server makes itself, along with another recording.
     func beginBeside(_ path: StreamPath, roomID: RoomID, core: ServerCore) async {
-        // Another recording's end stopped it, nobody's call; its stream may be the same.
+        // It was stopped by the other recording's end, not by a call; its stream may be the same.
         self.state.withLock { $0.stopped[path.description] = nil }
         await self.beginByPolicy(path, roomID: roomID, slot: 0, isByCall: false, core: core, isRetry: false)
     }
 
-    /// Ends a recording by a call, also one that waits for its stream since a restart. Nil: there was none.
+    /// Stops a recording by call, even one that waits for its stream since a restart. Nil: there was none.
     func stop(_ path: StreamPath, core: ServerCore) async -> RecordingOrder? { await self.stop(path, core: core, isTold: false) }
 
-    /// The same, with what is stored together with the order's end before the recording itself ends.
+    /// The same, but stores `keeping` with the order's end before the recording itself ends.
     func stop(
         _ path: StreamPath, core: ServerCore, keeping: KeptAnswer<RecordingOrder>?
     ) async throws(RegistryError) -> RecordingOrder? {
@@ -192,10 +192,10 @@ package final class Recordings: Sendable {
         return await self.stop(path, core: core, isTold: true) ?? order
     }
 
-    /// `isTold`: the store knows already that an order without a recorder is over.
+    /// `isTold`: the store already knows the end of an order without a recorder.
     private func stop(_ path: StreamPath, core: ServerCore, isTold: Bool) async -> RecordingOrder? {
         let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
-            // Also what would be tried again.
+            // A pending retry counts, too.
             let wasBroken = state.broken.removeValue(forKey: path.description) != nil
             state.next[path.description] = nil
             let recorder = state.running[path.description].flatMap { $0.isOver ? nil : $0 }
@@ -208,14 +208,14 @@ package final class Recordings: Sendable {
         return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)
     }
 
-    /// It does not go on.
+    /// Ends an order that does not resume.
     func drop(_ order: RecordingOrder, _ end: RecordingEnd) async {
         await withCheckedContinuation { done in
             self.rooms.recordingTaskEnded(order.task, end, wasStarted: order.isStarted) { done.resume() }
         }
     }
 
-    /// A recorder has written everything.
+    /// Called when a recorder has written everything: starts what is next, or schedules a retry.
     func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream, core: ServerCore) {
         let path = recorder.task.path.description
         Task { await core.endTalk(beside: recorder.task.path, of: recorder.task.roomID) }
@@ -242,7 +242,7 @@ package final class Recordings: Sendable {
 
     // MARK: Files
 
-    /// Runs what blocks on the disk on a thread for that.
+    /// Runs blocking disk work on a thread of the pool.
     func onDisk<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         do {
             return try await NIOThreadPool.singleton.runIfActive(body)
@@ -252,7 +252,7 @@ package final class Recordings: Sendable {
         }
     }
 
-    /// Removes the file, then tells the index. Nil: there is no such recording, or it is not finished. Throws what the disk says.
+    /// Removes the file, then its index row. Nil: there is no such recording, or it is not finished. Throws the disk's errors.
     func delete(_ recording: Recording) async throws -> Recording? {
         guard recording.state == .finished || recording.state == .failed, !self.finisher.isBusy(with: recording.id) else { return nil }
         let folder = self.folder
@@ -271,19 +271,19 @@ package final class Recordings: Sendable {
         return old
     }
 
-    /// Deletes what is older than the settings allow. `nowMs`: room time, as the recordings' own times are.
+    /// Deletes recordings older than the settings allow. `nowMs` is room time, like the recordings' own times.
     func forget(nowMs: Int64, steadyMs: Int64) async {
         guard self.settings.retentionMs > 0 else { return }
         do {
             let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
             guard !old.isEmpty else { return }
-            // A clock that was wrong for long enough to be followed costs a part of the recordings, not all.
+            // Limits the damage of a wrong clock that was believed for long: it deletes some recordings, not all.
             let held = try await self.rooms.recordingCount()
             let allowed = self.share.withLock {
                 $0.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: steadyMs)
             }
             for (index, recording) in old.enumerated() {
-                // What is old makes room at once where new recordings find none.
+                // Old recordings beyond the allowance go at once when new ones find no space.
                 if index >= allowed, await !self.onDisk({ [budget] in budget.needsRoom }) { break }
                 do {
                     guard try await self.delete(recording) != nil else { continue }
@@ -301,7 +301,7 @@ package final class Recordings: Sendable {
 
     // MARK: Life
 
-    /// Takes up what the last run left. Before anything is recorded.
+    /// Resumes what the last run left. Call before anything is recorded.
     func start() async throws(RegistryError) {
         try await self.rooms.closeLeftRecordings()
         self.budget.add(try await self.rooms.recordingBytes())
@@ -321,7 +321,7 @@ package final class Recordings: Sendable {
         }
     }
 
-    /// Ends all recordings; what is not finished is so at the next start.
+    /// Ends all recordings. Those still unfinished are finished at the next start.
     func stopAll() async {
         let running = self.state.withLock { state in
             state.isStopping = true
