@@ -2,11 +2,10 @@ import Media
 import NIOCore
 import RTMP
 
-/// Which kinds of media a stream's metadata announces: what is announced is waited for, so that players know of it from the start. A
-/// plain value.
+/// The kinds of media that a stream's metadata announces. They are awaited, so that players know of them from the start. A plain value.
 ///
-/// Encoders name a kind by its codec, `videocodecid` and `audiocodecid` (Adobe FLV 10.1 §E.5), and leave out what they do not send; some say
-/// `hasVideo` and `hasAudio` as well.
+/// Encoders name a kind by its codec, `videocodecid` and `audiocodecid` (Adobe FLV 10.1 §E.5), and omit kinds that they do not send; some
+/// also send `hasVideo` and `hasAudio`.
 struct AnnouncedTracks: Equatable {
     private(set) var hasVideo = false
     private(set) var hasAudio = false
@@ -16,7 +15,7 @@ struct AnnouncedTracks: Equatable {
 
     init() {}
 
-    /// Nil for what is no metadata, or cannot be read.
+    /// Nil for frames that are not metadata or cannot be read.
     init?(_ frame: Frame) {
         guard frame.kind == .data, frame.tag.flags.contains(.metadata) else { return nil }
         var payload = frame.payload
@@ -28,7 +27,7 @@ struct AnnouncedTracks: Equatable {
             self.hasVideo = Self.announces(value, "hasVideo", Self.video)
             self.hasAudio = Self.announces(value, "hasAudio", Self.audio)
         } catch {
-            // Broken metadata announces nothing; what comes is what counts.
+            // Broken metadata announces nothing; the frames themselves decide.
             return nil
         }
     }
@@ -37,7 +36,7 @@ struct AnnouncedTracks: Equatable {
         if let flag = value[flag]?.boolean { return flag }
         return names.contains { name in
             guard let entry = value[name] else { return false }
-            // A codec's name, or a number: 0 is what encoders write for what there is not, but for audio's codec, which may be PCM.
+            // A codec's name or a number. Encoders write 0 for a kind they do not send; an `audiocodecid` of 0 may also be PCM.
             return entry.string.map { !$0.isEmpty } ?? entry.number.map { $0 > 0 } ?? false
         }
     }

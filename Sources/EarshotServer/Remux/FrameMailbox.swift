@@ -3,42 +3,43 @@ import NIOCore
 import Relay
 import Synchronization
 
-/// Takes frames from a stream's home loop to a thread of their own. Bounded: who does not keep up loses pictures up to a keyframe, never the
-/// headers, and holds up nobody.
+/// Hands frames from a stream's home loop to another thread, within a bound.
 ///
-/// A thread that wakes for every frame costs many times what muxing the frame does. So the taker says what it waits for (``Patience``), and
-/// is woken when that comes, or when nothing has come for a while.
+/// A slow taker loses coded frames up to the next keyframe, and headers only beyond twice the limit; it holds up nobody.
 ///
-/// Any thread; `wake` is called once for all that comes until the next ``rest(_:)``.
+/// Waking a thread for every frame costs many times what muxing the frame does. So the taker states what it waits for (``Patience``), and
+/// wakes when that arrives, or when frames have stopped for a while.
+///
+/// Any thread; `wake` is called once for everything that arrives until the next ``rest(_:)``.
 final class FrameMailbox: StreamTap {
     /// Which frames are worth waking for. Times are milliseconds of the stream's timeline.
     struct Patience: Sendable, Equatable {
         /// The kind whose frames end pieces.
         var leads: Frame.Kind
-        /// A frame of it from here on may end the open piece.
+        /// A frame of that kind from this time on may end the open piece.
         var dueMs: Int64
-        /// A keyframe from here on may.
+        /// A keyframe from this time on may end it.
         var keyframeDueMs: Int64
-        /// The newest frame that the taker has: one from before it is news, too.
+        /// Time of the taker's newest frame; an older one wakes the taker, too.
         var newestMs: Int64
 
-        /// How long anything may wait here. Milliseconds of the steady clock.
+        /// The longest that anything waits here. Milliseconds of the steady clock.
         var holdMs = FrameMailbox.stallMs
 
-        /// How much longer a piece is waited for when frames of the other kind come and none of the leading one. Milliseconds.
+        /// How much longer a piece waits while only frames of the other kind arrive. Milliseconds.
         static let graceMs: Int64 = 1_000
     }
 
-    /// What came, in order, and how long ago.
+    /// The frames that arrived, in order, and the time since the newest.
     struct Batch: Sendable {
         var items: [TapItem]
-        /// Milliseconds since the newest coded frame came, here or before.
+        /// Milliseconds since the newest coded frame arrived, in this batch or before.
         var idleMs: Int64
-        /// No coded frame has come for ``FrameMailbox/stallMs``: what waits for a next one has waited long enough.
+        /// No coded frame has arrived for ``FrameMailbox/stallMs``: frames that wait for a next one have waited long enough.
         var isStalled: Bool { self.idleMs >= FrameMailbox.stallMs }
     }
 
-    /// What has come, without the bytes that ``Box/arena`` holds.
+    /// An item, or a frame whose payload is in ``Box/arena``.
     private enum Entry {
         case item(TapItem)
         case copied(Frame.Kind, timestamp: Int64, TagInfo, start: Int, count: Int)
@@ -46,25 +47,25 @@ final class FrameMailbox: StreamTap {
 
     private struct Box {
         var entries: [Entry] = []
-        /// Copies of payloads that are slices: kept for long they would keep the large buffers of the socket's reads, and the socket would
-        /// read into new memory each time.
+        /// Copies of payloads that are slices. Slices kept for long would pin the socket's large read buffers, and each read would
+        /// allocate.
         var arena = ByteBuffer()
-        /// The one that the taker has, to be used again when it has done with it.
+        /// The arena that the taker got last, reused when it is done with it.
         var spare = ByteBuffer()
         var isArenaUsed = false
         var bytes = 0
-        /// What the ledger has of it.
+        /// Bytes charged to the ledger.
         var chargedBytes = 0
-        /// Nil: everything is.
+        /// Nil: every coded frame and header wakes the taker.
         var patience: Patience?
-        /// The taker has been woken and has not gone back to rest.
+        /// The taker was woken and has not called ``rest(_:)`` yet.
         var isAwake = false
-        /// The taker knows that nothing comes.
+        /// The taker was woken for the present stall.
         var isQuiet = false
-        /// Over the limit: coded frames are left out until a keyframe.
+        /// Over the limit: coded frames are dropped until a keyframe.
         var isSkipping = false
         var dropped: UInt64 = 0
-        /// Milliseconds of the steady clock: the newest coded frame's arrival, and the oldest item's here.
+        /// Arrival of the newest coded frame, and of the oldest item here. Milliseconds of the steady clock.
         var newestMs = LoopSweeper.nowMs
         var oldestMs: Int64 = 0
     }
@@ -76,19 +77,19 @@ final class FrameMailbox: StreamTap {
     private let wake: @Sendable () -> Void
     static let usualLimitBytes = 32 << 20
     private static let limitItems = 20_000
-    /// So much together is worth waking for whatever it is. Bytes.
+    /// This much wakes the taker, whatever it is. Bytes.
     private static let plentyBytes = 4 << 20
-    /// Longer payloads are kept where they are. Bytes.
+    /// Longer payloads are not copied. Bytes.
     private static let longestCopy = 256 << 10
-    /// A larger arena is not kept for streams that need a quarter of it. Bytes.
+    /// A larger arena is freed when a batch fills less than a quarter of it. Bytes.
     private static let smallArena = 256 << 10
-    /// Steps in which the ledger is told: no atomic operation for each frame. Bytes.
+    /// Smallest change reported to the ledger: not every frame costs an atomic operation. Bytes.
     private static let chargeStep = 64 << 10
-    /// What libav wants behind a packet. Bytes.
+    /// Padding that libav requires behind a packet. Bytes.
     private static let padding = 64
-    /// Between two looks of the loop. Milliseconds.
+    /// Interval of the loop's sweeps. Milliseconds.
     private static let sweepMs = RelayLoop.sweepInterval.nanoseconds / 1_000_000
-    /// The taker learns that no coded frame has come for so long. Milliseconds.
+    /// The taker wakes after this long without a coded frame. Milliseconds.
     static let stallMs: Int64 = 230
 
     /// The limit's name and size, for the log.
@@ -96,7 +97,7 @@ final class FrameMailbox: StreamTap {
         "limits.frameQueue \(ConfigUnits.size(bytes: limitBytes)), or \(Self.limitItems) frames"
     }
 
-    /// `eventLoop` is the stream's home. What waits here is charged to `ledger`.
+    /// `eventLoop` is the stream's home. Buffered bytes are charged to `ledger`.
     init(
         on eventLoop: any EventLoop, limitBytes: Int = FrameMailbox.usualLimitBytes, ledger: MemoryLedger? = nil,
         wake: @escaping @Sendable () -> Void
@@ -109,7 +110,7 @@ final class FrameMailbox: StreamTap {
 
     deinit { self.ledger?.charge(-self.box.withLock { $0.chargedBytes }) }
 
-    /// Frames left out because their taker was behind.
+    /// Frames dropped because the taker was behind.
     var dropped: UInt64 { self.box.withLock { $0.dropped } }
 
     func take(_ items: [TapItem]) {
@@ -118,7 +119,7 @@ final class FrameMailbox: StreamTap {
             var isNews = false
             if box.entries.isEmpty { box.oldestMs = nowMs }
             if box.isArenaUsed {
-                // In place when nobody has anything of it any more: not sooner, for the taker holds back its newest samples.
+                // Clears in place if nothing refers to the arena any more. Not sooner: the taker holds back its newest samples.
                 box.arena.clear()
                 box.isArenaUsed = false
             }
@@ -134,14 +135,14 @@ final class FrameMailbox: StreamTap {
 
     private func charge(_ box: inout Box) {
         guard let ledger = self.ledger else { return }
-        // Payloads that were not copied are in memory of their own.
+        // Payloads that are not copied have memory of their own.
         let held = box.arena.capacity + box.spare.capacity + max(0, box.bytes - box.arena.readableBytes)
         guard abs(held - box.chargedBytes) >= Self.chargeStep else { return }
         ledger.charge(held - box.chargedBytes)
         box.chargedBytes = held
     }
 
-    /// Whether it is worth waking for.
+    /// Returns whether the item is worth waking the taker.
     private func add(_ item: TapItem, to box: inout Box, nowMs: Int64) -> Bool {
         let isFull = box.bytes > self.limitBytes || box.entries.count > Self.limitItems
         guard case .frame(let frame) = item else {
@@ -158,7 +159,7 @@ final class FrameMailbox: StreamTap {
             box.entries.append(.item(item))
             return frame.kind != .data
         }
-        // Audio alone has no keyframes: it goes on when there is room.
+        // Audio alone has no keyframes: it resumes once the queue is empty.
         if box.isSkipping, !isFull, frame.isKeyframe || frame.kind == .audio && box.entries.isEmpty { box.isSkipping = false }
         if box.isSkipping || isFull {
             box.isSkipping = true
@@ -172,7 +173,7 @@ final class FrameMailbox: StreamTap {
         return box.bytes > Self.plentyBytes || box.patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true
     }
 
-    /// Over the limit data is left out, and of headers between which there are no frames the newest is enough. False: this one is left out.
+    /// Makes room for a frame over the limit; returns false to drop it. Data is dropped; a header replaces one without frames in between.
     private func makeRoom(for frame: Frame, in box: inout Box) -> Bool {
         guard frame.kind != .data, box.bytes <= 2 * self.limitBytes, box.entries.count <= 2 * Self.limitItems else { return false }
         do throws(MediaError) {
@@ -186,7 +187,7 @@ final class FrameMailbox: StreamTap {
             }
             return true
         } catch {
-            // A header that cannot be read helps nobody.
+            // A header that cannot be read is of no use.
             return false
         }
     }
@@ -202,8 +203,8 @@ final class FrameMailbox: StreamTap {
         return .copied(frame.kind, timestamp: frame.timestamp, frame.tag, start: start, count: bytes.readableBytes)
     }
 
-    /// Looks whether the frames have stopped, or something has waited here for too long: the loop's sweep comes often enough to know shortly
-    /// before, and seldom enough not to count.
+    /// Wakes the taker when frames have stopped or an item has waited too long. The loop's sweeps are rare enough to cost nothing; the last
+    /// one before a stall schedules the exact moment.
     func sweep() {
         let nowMs = LoopSweeper.nowMs
         let (wakes, laterMs) = self.box.withLock { box -> (Bool, Int64?) in
@@ -222,7 +223,7 @@ final class FrameMailbox: StreamTap {
         self.eventLoop.scheduleTask(in: .milliseconds(laterMs)) { [weak self] in self?.sweep() }
     }
 
-    /// What has come since the last time.
+    /// Removes and returns everything that has arrived.
     func drain() -> Batch {
         self.box.withLock { box in
             let arena = box.arena
@@ -230,7 +231,7 @@ final class FrameMailbox: StreamTap {
                 switch entry {
                 case .item(let item): return item
                 case .copied(let kind, let timestamp, let tag, let start, let count):
-                    // Not a slice: libav takes it without another copy where it may read behind it.
+                    // Not a slice: libav uses it without another copy if it may read past the end.
                     var payload = arena
                     payload.moveWriterIndex(to: start + count)
                     payload.moveReaderIndex(to: start)
@@ -249,7 +250,7 @@ final class FrameMailbox: StreamTap {
         }
     }
 
-    /// The taker waits, now, for what is worth it to it. False: what has come meanwhile is worth another ``drain()``.
+    /// Rests until `patience` is met. Returns false if frames that already arrived need another ``drain()``.
     func rest(_ patience: Patience?) -> Bool {
         self.box.withLock { box in
             box.patience = patience

@@ -1,18 +1,18 @@
 import Media
 import NIOCore
 
-/// Coded frames that wait until it is known which tracks they belong to. Bounded: who would hold more forgets all. A plain value.
+/// Coded frames that wait until their tracks are known. Bounded: at the limit all are dropped. A plain value.
 struct HeldFrames {
     private(set) var frames: [Frame] = []
     private var bytes = 0
-    /// Where among them a run with pictures can begin.
+    /// Index of the first keyframe, where a run with pictures can begin.
     private(set) var firstKeyframe: Int?
     /// Milliseconds of the stream's timeline.
     private(set) var newestPictureMs: Int64?
     private var newestSoundMs: Int64?
 
     private static let limit = (frames: 4_000, bytes: 24 << 20)
-    /// Sound whose times are further from the pictures' is not of their time. Milliseconds.
+    /// Sound further than this from the pictures belongs to another timeline. Milliseconds.
     private static let nearMs: Int64 = 10_000
 
     /// Milliseconds of the stream's timeline.
@@ -31,7 +31,7 @@ struct HeldFrames {
         self.frames.append(frame)
     }
 
-    /// Leaves out what came before the run, which begins with the frame at `index`; sound only where it is not to be kept.
+    /// Drops the frames before `index`, where the run begins; with `keepsSound` only the pictures.
     mutating func removeFirst(_ index: Int, keepsSound: Bool) {
         let sounds = keepsSound ? self.frames[..<index].filter { $0.kind == .audio } : []
         self.frames.replaceSubrange(..<index, with: sounds)

@@ -3,27 +3,27 @@ import Media
 import NIOCore
 import Relay
 
-/// Makes pieces of fragmented MP4 (or MPEG-TS) of a stream's frames.
+/// Makes pieces of fragmented MP4 (or MPEG-TS) from a stream's frames.
 ///
-/// Owned by one taker's actor, on its thread. No clock: `nowMs` is steady, `wallMs` is since 1970.
+/// Owned by one taker's actor, on its thread. Reads no clock: `nowMs` is steady, `wallMs` counts from 1970.
 final class PieceMaker {
     private unowned let taker: any PieceTaker
     let format: FragmentMuxer.Format
-    /// Other tracks, and times that do not go on from those before, begin at zero again.
+    /// New tracks, or a break of the timeline, restart the container at zero.
     private let rebases: Bool
     private var tracks: StreamTracks
     private var muxer: FragmentMuxer?
     private var transcoder: AudioTranscoder?
-    /// What came before it was known which tracks there are.
+    /// Frames held until the tracks are known.
     private var held = HeldFrames()
-    /// Sound that waits for a keyframe to be a track: see ``holdLate(_:)``.
+    /// Sound that waits for a keyframe to become a track: see ``holdLate(_:)``.
     private var lateSounds = HeldFrames()
-    /// Milliseconds of the stream's timeline that are the muxers' zero.
+    /// The muxers' zero, in milliseconds of the stream's timeline.
     private var originMs: Int64?
     private var lastTracks: [Track] = []
-    /// Goes in front of the run's first keyframe: see ``Track/parameterSets``.
+    /// Put in front of the run's first keyframe: see ``Track/parameterSets``.
     private var keyframePrefix: ByteBuffer?
-    /// Of the stream's timeline: the newest frame of the leading kind, and where it ends if all goes on evenly.
+    /// The newest frame of the leading kind, then the expected end of the run, on the stream's timeline.
     private var newestMs: Int64?
     private var runEndMs: Int64 {
         max((self.newestMs ?? 0) + max(1, self.leadStepMs), (self.newestSoundMs ?? .min / 2) + Self.usualSoundMs)
@@ -33,54 +33,54 @@ final class PieceMaker {
     private var newestSoundMs: Int64?
     /// The newest picture is a keyframe.
     private var isNewestKeyframe = false
-    /// What comes next does not go on from what was.
+    /// The next frame does not continue the timeline.
     private var hasLeapt = false
     private var nextSequenceNumber: UInt32 = 1
-    /// The wall clock's time of the stream's zero. It moves with the publisher's clock; each piece is told its own.
+    /// The wall clock's time of the stream's zero. It follows the publisher's clock; each piece states its own.
     private var wallOffsetMs: Int64 = 0
-    /// The same as the newest frame of the present batch has it; in force from the first piece that begins in this batch.
+    /// The same, by the newest frame of the present batch. It applies at once, or from the next run after a leap.
     private var newWallOffsetMs: Int64 = 0
     private var pieceStartMs: Int64?
     private var lastLeadMs: Int64?
-    /// Of the last two frames of the leading kind.
+    /// Between the last two frames of the leading kind.
     private var leadStepMs: Int64 = 0
     private var leadKind = Frame.Kind.video
     private var hasKeyframe = false
-    /// What could not be remuxed, told once each.
+    /// Reasons why media was not remuxed, each listed once.
     private(set) var problems: [String] = []
 
-    /// How much is waited for a second kind of media, by timestamps; more when the metadata announces it. A header is not enough: a track
-    /// without samples holds up players.
+    /// How long to wait for a second kind of media, by timestamps; longer when metadata announces it. A header is not enough: a track
+    /// without samples stalls players.
     private static let settleMs: Int64 = 800
     private static let announcedMs: Int64 = 1_000
-    /// What a run of sound lasts, of most codecs. Milliseconds.
+    /// Usual duration of an audio frame. Milliseconds.
     private static let usualSoundMs: Int64 = 24
-    /// Sound is not kept longer for a keyframe that does not come. Milliseconds.
+    /// The longest that sound is held for a keyframe. Milliseconds.
     private static let lateSoundMs: Int64 = 30_000
-    /// A longer pause between two runs is closed for players: MediaSource stops before a hole. Milliseconds.
+    /// A longer gap between two runs is closed: MediaSource stops before a hole. Milliseconds.
     private static let holeMs: Int64 = 200
-    /// The same for pictures that a header announces: some cameras take their time.
+    /// How long to wait for pictures that a header announces: some cameras are slow. Milliseconds, by timestamps.
     private static let noPictureMs: Int64 = 2_000
-    /// After so much sound, and as many samples as ``StreamTracks`` has it, pieces end with the sound. Milliseconds, by timestamps.
+    /// After this long without pictures, and ``StreamTracks/awaySamples``, sound ends the pieces. Milliseconds, by timestamps.
     private static let awayMs: Int64 = 1_000
     private static let problemLimit = 16
-    /// Times further from those before than this do not go on from them.
+    /// Times further than this from the previous ones break the timeline. Milliseconds.
     private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
 
     init(_ format: FragmentMuxer.Format, for taker: any PieceTaker, rebases: Bool = false) {
         self.format = format
         self.rebases = rebases
         self.taker = taker
-        // Players of a track that brings nothing stand still; of a file it is a pause, and another file is worth it only after a long one.
+        // Players stall on a track without samples. In a file that is a pause, and only a long one justifies another file.
         self.tracks = StreamTracks(format, awayMs: rebases ? 30_000 : 2_000)
     }
 
-    /// Takes what came.
+    /// Processes a batch of frames.
     func take(_ items: [TapItem], nowMs: Int64, wallMs: Int64) {
-        // Of what comes together, the newest has just arrived: the first are the pictures that a joiner gets.
+        // The newest of a batch has just arrived; the first may be the cached pictures that a joiner gets.
         for case .frame(let frame) in items.reversed() {
             self.newWallOffsetMs = wallMs - frame.timestamp
-            // After a leap the pieces that are open still have the old one.
+            // After a leap the open pieces keep the old offset.
             if !self.isFar(frame.timestamp, from: self.newestMs) { self.wallOffsetMs = self.newWallOffsetMs }
             break
         }
@@ -94,17 +94,17 @@ final class PieceMaker {
         }
     }
 
-    /// Ends what waits for a next frame that does not come.
+    /// Ends the open piece when the next frame is overdue.
     ///
-    /// Where pictures usually come this slowly the last one goes with it. One that comes later than those before it stays for the next
-    /// piece: nobody knows how long it lasts, and MediaSource drops everything up to a keyframe behind one that was told too short.
+    /// Files, and streams whose pictures usually come this slowly, include the last picture. Otherwise it stays for the next piece: its
+    /// duration is unknown, and MediaSource drops everything up to a keyframe after a picture whose declared duration was too short.
     func closeStalled(nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         let isUsual = muxer.pictureMs.map { $0 >= FrameMailbox.stallMs } ?? false
         self.cut(before: nil, keepsPicture: !self.rebases && !isUsual && self.newestPictureMs != nil, isShort: true, nowMs: nowMs)
     }
 
-    /// What it has to be woken for; nil: everything.
+    /// The frames to wake for; nil: all.
     var patience: FrameMailbox.Patience? {
         guard self.muxer != nil, let start = self.pieceStartMs, let last = self.lastLeadMs else { return nil }
         let due = self.taker.due(frameMs: self.leadStepMs)
@@ -112,7 +112,7 @@ final class PieceMaker {
             leads: self.leadKind, dueMs: start + due.pendingMs, keyframeDueMs: start + due.keyframeMs, newestMs: last)
     }
 
-    /// Nothing more comes.
+    /// Ends the run; no more frames follow.
     func finish(nowMs: Int64) { self.interrupt(nowMs: nowMs) }
 
     // MARK: Tracks
@@ -143,14 +143,14 @@ final class PieceMaker {
                 try self.write(sample, nowMs: nowMs)
             }
         } catch .timestampJump {
-            // Of one track alone. It begins the next run, like any other.
+            // One track alone has jumped. It begins the next run, like any other jump.
             self.leap(nowMs: nowMs)
         } catch {
             self.fail(error, nowMs: nowMs)
         }
     }
 
-    /// The times do not go on: what was written ends here, and the next keyframe begins anew.
+    /// Ends the run where the timeline breaks; the next keyframe begins another.
     private func leap(nowMs: Int64) {
         self.interrupt(nowMs: nowMs)
         self.tracks.forgetTimes()
@@ -169,15 +169,15 @@ final class PieceMaker {
         self.tracks.change(at: sample, hadVideo: self.isInRun(.video), hadAudio: self.isInRun(.audio))
     }
 
-    /// Sound that comes to pictures without any is a track from the next keyframe on. A file has it from its beginning; players, who cannot
-    /// go back, do without the little.
+    /// Holds sound that starts during a run of pictures, to be a track from the next keyframe on. A file then has it from its beginning;
+    /// live players, who cannot go back, miss that little.
     private func holdLate(_ frame: Frame) {
         guard frame.kind == .audio, self.tracks.audio != nil else { return }
         if let first = self.lateSounds.firstMs, frame.timestamp - first > Self.lateSoundMs { self.lateSounds = HeldFrames() }
         self.lateSounds.add(frame)
     }
 
-    /// A change of a track that the run has ends it; the next run begins at a keyframe.
+    /// A changed track ends the run that has it; the next run begins at a keyframe.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
         guard let change = self.tracks.take(frame) else { return }
         if let problem = change.problem { self.note(problem) }
@@ -192,7 +192,7 @@ final class PieceMaker {
         let isSettled = spanMs >= (self.tracks.lacksAnnounced(hasSound: hasSound) ? Self.announcedMs : Self.settleMs) || spanMs < 0
         if self.tracks.video != nil, let keyframe = self.held.firstKeyframe {
             guard hasSound || isSettled else { return }
-            // A file has what its stream's viewers heard; players begin with a picture.
+            // A file keeps the sound that viewers heard; players begin with a picture.
             self.held.removeFirst(keyframe, keepsSound: self.rebases)
             try self.begin(hasVideo: true, hasAudio: hasSound, nowMs: nowMs)
         } else if hasSound {
@@ -204,7 +204,7 @@ final class PieceMaker {
 
     // MARK: Pieces
 
-    /// A run of what is held.
+    /// Begins a run with the held frames.
     private func begin(hasVideo: Bool, hasAudio: Bool, nowMs: Int64) throws(FFmpegError) {
         let held = self.held.frames
         self.held = HeldFrames()
@@ -236,8 +236,8 @@ final class PieceMaker {
 
     /// The container's zero for a run that begins at `ms`.
     ///
-    /// Where the times do not go on, or go on after a pause, those in the container go on all the same (unless it begins at zero again): a
-    /// player of HLS or of MediaSource would stand before a hole, and no container has times before its zero.
+    /// Unless it restarts at zero, the container's time continues across breaks and pauses: players of HLS or MediaSource stop before a
+    /// hole, and no container has times before its zero.
     private func origin(for tracks: [Track], from ms: Int64) -> Int64 {
         guard let origin = self.originMs else { return ms }
         let leaps = self.hasLeapt || self.isFar(ms, from: self.newestMs)
@@ -246,7 +246,7 @@ final class PieceMaker {
         return leaps || hasHole || ms < origin ? ms - max(0, self.runEndMs - origin) : origin
     }
 
-    /// Nil: the sound cannot be carried, and is done without.
+    /// Nil: the sound cannot be transcoded and is left out.
     private func transcoder(for audio: Track) -> AudioTranscoder? {
         do throws(FFmpegError) {
             let made = try AudioTranscoder(audio)
@@ -285,7 +285,7 @@ final class PieceMaker {
     private func write(_ sample: Sample, nowMs: Int64) throws(FFmpegError) {
         guard let tracks = self.muxer?.tracks, self.isInRun(sample.kind) else { return }
         let leads = self.noteLead(sample, tracks)
-        // Sound can begin anywhere, but not what pictures belong to.
+        // Sound can begin anywhere on its own, but not beside pictures.
         let isKeyframe = sample.kind == .video ? sample.isKeyframe : tracks.count == 1
         if leads {
             self.cutIfDue(sample, isKeyframe: isKeyframe, nowMs: nowMs)
@@ -305,7 +305,7 @@ final class PieceMaker {
         self.newestMs = sample.dts
     }
 
-    /// False: the sound had to be given up, and the run with it.
+    /// Returns false if the sound had to be given up, and the run with it.
     private func put(_ sample: Sample, into muxer: FragmentMuxer, nowMs: Int64) throws(FFmpegError) -> Bool {
         var samples = [sample]
         if let prefix = self.keyframePrefix, sample.kind == .video, sample.isKeyframe {
@@ -327,15 +327,14 @@ final class PieceMaker {
             do throws(FFmpegError) {
                 try muxer.write(sample)
             } catch .library(let operation, let code, let text) {
-                // One sample that libavformat does not take is no reason to lose the others.
+                // One sample that libavformat rejects must not cost the others.
                 self.note("\(FFmpegError.library(operation: operation, code: code, text: text))")
             }
         }
         return true
     }
 
-    /// Whether it is of the kind that pieces end with: pictures, if there are any. A camera that is turned off does not end its stream:
-    /// then it is the sound.
+    /// Whether the sample is of the kind that ends pieces: pictures, if there are any. When a camera is turned off, it is the sound.
     private func noteLead(_ sample: Sample, _ tracks: [Track]) -> Bool {
         if sample.kind == .video {
             self.newestPictureMs = sample.dts
@@ -361,7 +360,7 @@ final class PieceMaker {
             self.pieceStartMs = keepsPicture ? self.newestPictureMs : nil
             self.hasKeyframe = keepsPicture && self.isNewestKeyframe
             guard var fragment = try muxer.flush(before: next, keepsPicture: keepsPicture) else { return }
-            // It ends with its pictures, unless the sound has gone on alone.
+            // The piece ends with its pictures, unless sound has continued alone.
             if let next, next.kind == .audio, self.isInRun(.video) { fragment.endMs = max(fragment.endMs, next.dts) }
             self.nextSequenceNumber = muxer.nextSequenceNumber
             self.taker.made(
@@ -383,7 +382,7 @@ final class PieceMaker {
         self.taker.interrupted(nowMs: nowMs)
     }
 
-    /// The muxer is of no use any more; the next keyframe makes a new one.
+    /// Discards the muxer after an error; the next keyframe makes a new one.
     private func fail(_ error: FFmpegError, nowMs: Int64) {
         self.note("\(error)")
         self.muxer = nil

@@ -2,27 +2,27 @@ import FFmpeg
 import Media
 import NIOCore
 
-/// A stream whose messages are pieces of fragmented MP4: the relay fans them out to viewers as it does a publisher's frames, from one ring,
-/// starting at a keyframe. Its registry is ``ServerCore/pieces``, under the path of the stream that it was made from.
+/// A stream of fragmented MP4 pieces. The relay sends them to viewers like a publisher's frames, from one ring, starting at a keyframe. Its
+/// registry is ``ServerCore/pieces``, under the path of the source stream.
 ///
 /// Owned by one ``StreamRemuxer``.
 final class PieceStream {
     private let stream: DerivedStream
-    /// Of the newest beginning.
+    /// The newest initialization segment.
     private var initialization: ByteBuffer?
 
     init(_ stream: DerivedStream) { self.stream = stream }
 
     var viewers: Int { self.stream.viewers }
 
-    /// What every piece from now on builds on. Before it viewers are told of the type as WebSocket text, `{"mimeType": …}`, which is the
-    /// first they get; over HTTP, where one body has one initialization segment, another one ends the body: readers of files take the first
-    /// and decode by that what is of the second, even where both have one type.
+    /// Publishes the initialization segment of all pieces from now on. WebSocket viewers first get the type as text, `{"mimeType": …}`. An
+    /// HTTP body has one initialization segment, so another one ends the body: readers of files would decode the rest by the first, even if
+    /// both have one type.
     func begin(_ initialization: ByteBuffer, mimeType: String) {
         var frames: [Frame] = []
         if initialization != self.initialization {
             self.initialization = initialization
-            // Whose answer names the new type must not be sent pieces of the old one.
+            // A viewer whose response names the new type must not get pieces of the old one.
             self.stream.dropGOP()
             let text = ByteBuffer(string: "{\"mimeType\":\(JSONValue.string(mimeType).text)}")
             frames.append(Frame(kind: .data, timestamp: 0, payload: text, tag: TagInfo(flags: .metadata)))
@@ -36,6 +36,6 @@ final class PieceStream {
         self.stream.publish([Frame(kind: .video, timestamp: fragment.startMs, payload: fragment.bytes, tag: TagInfo(flags: flags))])
     }
 
-    /// Its viewers are told that it is over.
+    /// Ends the stream and notifies its viewers.
     func end() { self.stream.end() }
 }

@@ -1,19 +1,19 @@
 import FFmpeg
 import NIOCore
 
-/// Decides where pieces end, and takes them. On its ``PieceMaker``'s thread.
+/// Decides where pieces end, and receives them. On its ``PieceMaker``'s thread.
 protocol PieceTaker: AnyObject {
-    /// Before a frame of the leading kind (video, if there is any): whether the piece that has `pendingMs` ends here.
+    /// Whether the piece of `pendingMs` ends before this frame of the leading kind (video, if there is any).
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
-    /// From how many milliseconds on that may be said of a piece, of other frames and of keyframes, when frames are `frameMs` apart. What is
-    /// said too early costs some work, what is said too late delays the piece.
+    /// The durations from which a piece may end before other frames and before keyframes, when frames are `frameMs` apart. Too low costs
+    /// some work, too high delays the piece.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
-    /// A new beginning: other tracks, or another publisher.
+    /// A run begins, perhaps with other tracks or another publisher.
     func began(_ beginning: PieceMaker.Beginning, nowMs: Int64)
     func made(_ piece: PieceMaker.Piece, nowMs: Int64)
-    /// What comes next is a new beginning.
+    /// The run has ended; the next one calls ``began(_:nowMs:)``.
     func interrupted(nowMs: Int64)
-    /// Asked when a piece has ended before a frame of the leading kind: whether a container of its own, from zero, begins there.
+    /// Whether a separate container, from time zero, begins here. Asked after a piece has ended before a frame of the leading kind.
     func takesSplit() -> Bool
 }
 
@@ -22,25 +22,25 @@ extension PieceTaker {
 }
 
 extension PieceMaker {
-    /// What stands before the pieces that follow.
+    /// The properties of a run that its pieces depend on.
     struct Beginning {
         let initialization: ByteBuffer
         /// `video/mp4; codecs="…"`
         let mimeType: String
         let codecs: String
         let tracks: [Track]
-        /// Milliseconds of the stream's timeline that are the container's zero. The same as before, with the same initialization: what
-        /// follows may stand behind what was.
+        /// The container's zero, in milliseconds of the stream's timeline. If neither it nor the initialization changes, a run can be
+        /// appended to the previous one.
         let originMs: Int64
     }
 
     struct Piece {
         let fragment: Fragment
-        /// Somewhere in it, not only at its beginning.
+        /// A keyframe is anywhere in it, not only at its beginning.
         let holdsKeyframe: Bool
-        /// When its first frame came: milliseconds since 1970.
+        /// Arrival of its first frame, in milliseconds since 1970.
         let wallMs: Int64
-        /// It ended because nothing more came for a while, not because it was due.
+        /// It ended because frames stalled, not because it was due.
         var isCutShort = false
     }
 }

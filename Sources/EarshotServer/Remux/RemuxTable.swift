@@ -2,16 +2,16 @@ import HLS
 import Relay
 import Synchronization
 
-/// The remuxers that run, by stream. Any thread.
+/// The running remuxers, by stream. Any thread.
 final class RemuxTable: Sendable {
     private let rows = Mutex<[String: StreamRemuxer]>([:])
 
     var all: [StreamRemuxer] { self.rows.withLock { Array($0.values) } }
 
-    /// The one for this stream, if it runs or has ended a moment ago.
+    /// The stream's remuxer, if it runs or ended a moment ago.
     func find(_ path: String) -> StreamRemuxer? { self.rows.withLock { $0[path] } }
 
-    /// The one for a stream that is live, started if need be; of one that has just ended, what is left of it. Nil: there is neither.
+    /// Returns the live stream's remuxer, started if needed. For a stream that just ended, returns the old one; nil: there is neither.
     func use(_ path: String, of core: ServerCore) async throws(HLSError) -> StreamRemuxer? {
         let there = self.rows.withLock { rows -> StreamRemuxer? in
             rows[path]?.touch()
@@ -25,7 +25,7 @@ final class RemuxTable: Sendable {
         guard let acquired, let (stream, keyframeIntervalMs) = acquired else { return there }
         let made = try StreamRemuxer(core: core, stream: stream, keyframeIntervalMs: keyframeIntervalMs)
         let winner = self.rows.withLock { rows -> StreamRemuxer in
-            // Somebody else was quicker.
+            // Another caller was quicker.
             if let other = rows[path], other !== there { return other }
             rows[path] = made
             return made
@@ -34,7 +34,7 @@ final class RemuxTable: Sendable {
         return winner
     }
 
-    /// False: somebody has asked for it meanwhile.
+    /// Removes an idle remuxer. Returns false if it was used meanwhile.
     func remove(_ remuxer: StreamRemuxer, ifIdleAt nowMs: Int64, idleMs: Int64 = StreamRemuxer.idleMs) -> Bool {
         self.rows.withLock { rows in
             guard remuxer.isIdle(nowMs: nowMs, idleMs: idleMs) else { return false }

@@ -8,10 +8,9 @@ import Relay
 import Rooms
 import Synchronization
 
-/// Remuxes one stream for those who play it over HTTP: its pieces go to HLS's window and to the viewers of fragmented MP4.
+/// Remuxes one stream for playback over HTTP: into HLS's window and for viewers of fragmented MP4.
 ///
-/// An actor on a thread of its own, for as long as somebody wants it: nobody watching means no work. It is one of the stream's users, but none
-/// of its viewers.
+/// An actor with its own thread, running only while it is in use. Counts as a user of the stream, but not as a viewer.
 actor StreamRemuxer {
     nonisolated let path: String
     private nonisolated let executor: QueueExecutor
@@ -21,15 +20,15 @@ actor StreamRemuxer {
     private let stream: Relay.Stream
     private let maker: PieceMaker
     private let taker: WindowTaker
-    /// The window's segments.
+    /// The memory charged for the window's segments.
     private let charge: MemoryCharge
     private let makeWindow: @Sendable () throws(HLSError) -> MediaWindow
     private var mailbox: FrameMailbox?
     private var timer: (any DispatchSourceTimer)?
     private var waiters: [Waiter] = []
-    /// Milliseconds of the steady clock.
+    /// The last request for pieces, in milliseconds of the steady clock.
     private var piecesAskedMs: Int64 = 0
-    /// The stream of pieces is being made.
+    /// Opens the stream of pieces.
     private var opening: Task<Void, Never>?
     /// Requests that wait for the first playlist.
     private var playlistWaiters = 0
@@ -38,21 +37,21 @@ actor StreamRemuxer {
     private var hasToldDropped = false
     private var seenVersion = -1
     private var phase = Phase.running
-    /// Milliseconds of the steady clock.
+    /// The last use, in milliseconds of the steady clock.
     private let lastUse: Atomic<Int64>
     private let hasEnded = Atomic<Bool>(false)
 
     private enum Phase: Equatable {
         case running
-        /// The stream is over; what is listed stays for a moment.
+        /// The stream is over; its playlist lingers for a moment.
         case ended(untilMs: Int64)
         case stopped
     }
 
-    /// Somebody who waits until the window has changed so far.
+    /// A request that waits until the window meets a condition.
     private struct Waiter {
         let isDone: (MediaWindow) -> Bool
-        /// Whether a part, or less, may be what it waits for; otherwise it is a whole segment.
+        /// It may wait for a part or less, rather than for a whole segment.
         let isUrgent: Bool
         let untilMs: Int64
         let answer: CheckedContinuation<Bool, Never>
@@ -62,22 +61,23 @@ actor StreamRemuxer {
         weak let remuxer: StreamRemuxer?
     }
 
-    /// How long frames wait for being asked for.
+    /// The longest that frames wait for a request. Milliseconds.
     private static let lazyMs: Int64 = 2_000
-    /// For what is not urgent: an end that nobody waits for, and waits that were in vain.
+    /// Interval of non-urgent work: stopping when idle, and timing out waits. Milliseconds.
     private static let tickMs = 1_000
-    /// Without a request and without a viewer.
+    /// It stops after this long without request or viewer. Milliseconds.
     static let idleMs: Int64 = 30_000
-    /// The same while memory is short, and no viewer by HLS is known.
+    /// The same while memory is short and no HLS viewer is known.
     private static let unwatchedMs: Int64 = 2_000
     private static let lingerMs: Int64 = 30_000
     private static let waiterLimit = 20_000
 
-    /// Media Sequence Numbers at one URL must never go back, whatever a window before this one reached (RFC 8216bis §6.2.2): they grow
-    /// by three a second, segments by two at most. Counted from 2020 they fit 31 bits until 2042, which is all that some players read.
+    /// The first Media Sequence Number: three per second since 2020. Numbers at one URL must never go back, whatever an earlier window
+    /// reached (RFC 8216bis §6.2.2); this start grows by three a second, segments by two at most. It fits 31 bits until 2042, all that some
+    /// players read.
     private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
 
-    /// `stream` was acquired for it. `keyframeIntervalMs`: as its publisher was seen to send keyframes, if known.
+    /// `stream` is already acquired on its behalf. `keyframeIntervalMs`: as measured from its publisher, if known.
     init(core: ServerCore, stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
         self.core = core
         self.stream = stream
@@ -98,7 +98,7 @@ actor StreamRemuxer {
         self.lastUse = Atomic(LoopSweeper.nowMs)
     }
 
-    /// Begins to take frames. Once.
+    /// Starts receiving frames. Call once.
     func start() {
         let me = Weak(remuxer: self)
         let mailbox = FrameMailbox(
@@ -116,19 +116,19 @@ actor StreamRemuxer {
         self.timer = timer
     }
 
-    /// Whoever asks something of it says so first: it does not stop then.
+    /// Postpones the stop for idleness. Call before any other use.
     nonisolated func touch() { self.lastUse.store(LoopSweeper.nowMs, ordering: .relaxed) }
 
     nonisolated func isIdle(nowMs: Int64, idleMs: Int64 = StreamRemuxer.idleMs) -> Bool {
         nowMs - self.lastUse.load(ordering: .relaxed) >= idleMs
     }
 
-    /// The stream that it was made for is over.
+    /// Whether its stream is over.
     nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
 
     // MARK: Frames
 
-    /// Takes what has come, until there is nothing worth staying awake for.
+    /// Processes frames until none is worth staying awake for.
     private func drain() {
         while let mailbox = self.mailbox, self.phase == .running {
             let batch = mailbox.drain()
@@ -146,12 +146,12 @@ actor StreamRemuxer {
             self.charge.set(self.taker.window.heldBytes)
             if mailbox.rest(self.patience) { break }
         }
-        // Nothing of it may stay: whoever waits for more is told so now.
+        // If it ended without a linger, stop now and answer the waiting requests.
         if case .ended(let untilMs) = self.phase, LoopSweeper.nowMs >= untilMs { self.tick() }
     }
 
-    /// While nobody waits for the next part it is enough to have the frames: who asks has them made into parts first. So a stream that is
-    /// watched by plain players, or by nobody, wakes this thread once a segment.
+    /// Collects frames lazily while nobody waits for the next part: a request has them made into parts first. So a stream that only plain
+    /// players watch, or nobody, wakes this thread once a segment.
     private var patience: FrameMailbox.Patience? {
         guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
         guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.isStartingEarly else { return patience }
@@ -160,7 +160,7 @@ actor StreamRemuxer {
         return patience
     }
 
-    /// There are viewers of pieces, or one is about to come.
+    /// There are viewers of pieces, or one is expected.
     private var sendsPieces: Bool {
         guard let pieces = self.taker.pieces else { return false }
         return pieces.viewers > 0 || LoopSweeper.nowMs - self.piecesAskedMs < Self.idleMs
@@ -184,7 +184,7 @@ actor StreamRemuxer {
 
     private func streamEnded() {
         self.hasEnded.store(true, ordering: .relaxed)
-        // Who may not watch any more must not find what there was, either.
+        // Viewers who are refused from now on must not get the old segments, either.
         if self.core.rooms.playRefusal(self.path) != nil {
             do { self.taker.purge(try self.makeWindow()) } catch { self.core.log.error("Remuxing", metadata: ["error": "\(error)"]) }
             self.phase = .ended(untilMs: LoopSweeper.nowMs)
@@ -194,7 +194,7 @@ actor StreamRemuxer {
         self.letGo()
     }
 
-    /// Takes no more frames.
+    /// Stops receiving frames and releases the stream.
     private func letGo() {
         guard let mailbox = self.mailbox else { return }
         self.mailbox = nil
@@ -225,13 +225,13 @@ actor StreamRemuxer {
         }
     }
 
-    /// Memory is short: what nobody watches goes. Who asks for it later has it made anew.
+    /// Stops if nobody watches, when memory is short. A later request starts a new one.
     func dropIfUnwatched() {
         guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.core.hlsSessions.play(self.path) else { return }
         if self.core.remuxers.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
     }
 
-    /// Nobody wants it any more, or the server goes.
+    /// Stops because it is idle or the server shuts down.
     func stop() {
         self.phase = .stopped
         self.letGo()
@@ -243,8 +243,7 @@ actor StreamRemuxer {
 
     // MARK: Pieces
 
-    /// Sees to it that there is a stream of pieces. Returns what they are, as MediaSource and the Content-Type name it; nil when nothing came
-    /// that can be remuxed.
+    /// Opens the stream of pieces, if needed. Returns its type for MediaSource and the Content-Type; nil if no pieces can be made.
     func openPieces(waitMs: Int) async -> String? {
         self.touch()
         guard self.maker.format == .fmp4 else { return nil }
@@ -252,13 +251,13 @@ actor StreamRemuxer {
         guard self.taker.beginning != nil, self.phase == .running else { return nil }
         self.piecesAskedMs = LoopSweeper.nowMs
         if self.taker.pieces == nil {
-            // Of several who come at once each waits for the same.
+            // Concurrent callers wait for the same opening.
             let opening = self.opening ?? Task { await self.makePieces() }
             self.opening = opening
             await opening.value
         }
         self.drain()
-        // Of the newest, should that have changed meanwhile.
+        // The newest type, in case it changed meanwhile.
         return self.taker.pieces == nil ? nil : self.taker.beginning?.mimeType
     }
 
@@ -278,16 +277,16 @@ actor StreamRemuxer {
 
     // MARK: HLS
 
-    /// Bytes that the window holds, and those that the memory's ledger has of it.
+    /// Bytes that the window holds, and bytes charged to the memory ledger.
     var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
 
-    /// Whatever is published from now on comes to it.
+    /// Whether it receives frames published from now on.
     var isFollowing: Bool { self.mailbox != nil }
 
-    /// How many playlists were put together so far.
+    /// Number of playlists generated so far.
     var playlistsWritten: Int { self.taker.window.playlistsWritten }
 
-    /// Requests that wait for what is not there yet.
+    /// Number of waiting requests.
     var waiting: Int { self.waiters.count }
 
     private func changed() {
@@ -310,7 +309,7 @@ actor StreamRemuxer {
         return await withCheckedContinuation {
             let isFirst = isUrgent && self.waiters.allSatisfy { !$0.isUrgent }
             self.waiters.append(Waiter(isDone: isDone, isUrgent: isUrgent, untilMs: untilMs, answer: $0))
-            // What was not worth waking for may be now.
+            // Frames that were not worth waking for may be now.
             if isFirst, let mailbox = self.mailbox, !mailbox.rest(self.patience) { self.drain() }
         }
     }
@@ -322,9 +321,9 @@ actor StreamRemuxer {
         case notYet
     }
 
-    /// - Parameter after: of a request without directives, the last segment that the session was told of before. A playlist that lists no
-    ///   other is held until there is one, for a target duration at most: Chromium's native player reads ten seconds ahead, asks again
-    ///   at once while it has less, and gives up when it gets the same list again.
+    /// - Parameter after: the last segment that the session knows, for a request without directives. A playlist with no newer one is held
+    ///   until there is one, for a target duration at most: Chromium's native player reads ten seconds ahead, asks again at once while it
+    ///   has less, and gives up when it gets the same list again.
     func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
         self.touch()
         let isLowLatency = self.core.config.hls.lowLatency
@@ -345,14 +344,14 @@ actor StreamRemuxer {
         return .playlist(text, self.taker.window.cacheAdvice(for: request), last: self.taker.window.lastEnded)
     }
 
-    /// Nil: there is nothing to be played yet.
+    /// Nil: there is nothing to play yet.
     func multivariantPlaylist(mediaURI: String, waitMs: Int) async -> String? {
         self.touch()
         await self.waitUntilReady(ms: Int64(waitMs))
         return self.taker.window.multivariantPlaylist(mediaURI: mediaURI)
     }
 
-    /// Until there is a playlist. While somebody waits here, what there is is listed as soon as a player can start with it.
+    /// Waits for the first playlist. Meanwhile segments are listed as soon as a player can start with them.
     private func waitUntilReady(ms: Int64) async {
         self.playlistWaiters += 1
         _ = await self.wait(ms: Int(ms)) { $0.isReady }

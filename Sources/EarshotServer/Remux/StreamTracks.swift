@@ -1,10 +1,10 @@
 import FFmpeg
 import Media
 
-/// Which tracks a stream has at present: their headers, and whether each brings anything.
+/// The present tracks of a stream: their headers, and whether samples arrive.
 struct StreamTracks {
     private let format: FragmentMuxer.Format
-    /// A kind of media that has been away for so long, and for much longer than it ever was, is no track any more. Milliseconds.
+    /// A kind absent for this long, and much longer than ever before, is no longer a track. Milliseconds.
     private let awayMs: Int64
     private(set) var video: Track?
     private(set) var audio: Track?
@@ -16,7 +16,7 @@ struct StreamTracks {
     /// Samples of sound since the last picture, or since the run began.
     var soundsSincePicture = 0
 
-    /// So many samples of sound without a picture, and it is the sound that leads.
+    /// After this many samples of sound without a picture, sound may lead.
     static let awaySamples = 32
 
     init(_ format: FragmentMuxer.Format, awayMs: Int64) {
@@ -30,27 +30,27 @@ struct StreamTracks {
         if let announced = AnnouncedTracks(frame) { self.announced = announced }
     }
 
-    /// What the metadata announces is not there yet.
+    /// Whether announced media has not arrived yet.
     func lacksAnnounced(hasSound: Bool) -> Bool {
         self.video == nil && self.announced.hasVideo || !hasSound && self.announced.hasAudio
     }
 
-    /// A header that changes what the muxer was told.
+    /// A header that differs from the muxer's, or cannot be read.
     struct Change {
-        /// What is to be said of it.
+        /// The problem to log, if any.
         let problem: String?
     }
 
-    /// Takes a header. A change ends a run that has this kind of media; one of a kind that the run does not have changes nothing yet.
+    /// Processes a header. A change ends a run that has this kind of media; for other runs it changes nothing yet.
     mutating func take(_ frame: Frame) -> Change? {
         let known = frame.kind == .video ? self.video : self.audio
-        // Of codecs without headers every frame describes the track: one is enough.
+        // Codecs without headers describe the track in every frame: one is enough.
         guard frame.isSequenceHeader || known == nil || known?.codec != frame.tag.codec, Track.describes(frame) else { return nil }
         let track: Track
         do throws(FFmpegError) {
             track = try Track(frame)
         } catch {
-            // What was written is good; what follows a header that cannot be read is not. FFmpeg sends an empty one before AV1's.
+            // Samples before an unreadable header are good, those after it are not. FFmpeg sends an empty one before AV1's.
             return Change(problem: "\(error)")
         }
         guard track != known, track != self.refusedAudio else { return nil }
@@ -59,7 +59,7 @@ struct StreamTracks {
         return Change(problem: isCarried ? nil : "\(track.codecsString) is not carried in \(self.format)")
     }
 
-    /// The present sound is done without.
+    /// Leaves out the present audio track.
     mutating func refuseAudio() {
         self.refusedAudio = self.audio
         self.audio = nil
@@ -87,8 +87,8 @@ struct StreamTracks {
         self.sounds.forgetTime()
     }
 
-    /// Which tracks there are from this sample on, if others than the run had: a camera or a microphone was switched on or off. Pictures
-    /// come with a keyframe, and so does sound to them.
+    /// The tracks from this sample on, if they differ from the run's because a camera or microphone was switched on or off. Pictures start
+    /// at a keyframe, and so does sound beside them.
     func change(at sample: Sample, hadVideo: Bool, hadAudio: Bool) -> (hasVideo: Bool, hasAudio: Bool)? {
         if sample.kind == .video {
             guard sample.isKeyframe, self.video != nil else { return nil }

@@ -1,21 +1,20 @@
-/// Whether one kind of a stream's media is there: tells a pause that is usual for it from an end. A plain value; times are milliseconds of
-/// the stream's timeline.
+/// Tells a usual pause of one kind of media from its end. A plain value; times are milliseconds of the stream's timeline.
 struct TrackPresence {
     private(set) var newestMs: Int64?
-    /// The longest pause of late. It is forgotten slowly, so that a camera that comes and goes, or shows a picture every ten seconds, does
-    /// not change the tracks each time.
+    /// The longest recent pause. It decays slowly, so that a camera that comes and goes, or shows a picture every ten seconds, does not
+    /// change the tracks each time.
     private var longestPauseMs: Int64 = 0
 
-    /// Longer pauses are not got used to.
+    /// Cap of ``longestPauseMs``: no longer pause becomes usual.
     private static let pauseLimitMs: Int64 = 10_000
-    /// How many times longer than the longest pause something has to be away.
+    /// A track ends after this many times its longest pause.
     private static let patience: Int64 = 3
-    /// One part in so many of the longest pause is forgotten with each sample.
+    /// Each sample reduces the longest pause by one part in this many.
     private static let memory: Int64 = 256
-    /// What is further ahead than this is of another time.
+    /// A newest time further ahead than this belongs to another timeline.
     private static let aheadMs: Int64 = 10_000
 
-    /// A sample came, when the other kind's newest was at `otherMs`: what comes late was not away.
+    /// Records a sample. A late one extends the pause to the other kind's newest, `otherMs`: it was not away.
     mutating func note(_ ms: Int64, beside otherMs: Int64?) {
         if let newestMs = self.newestMs {
             let pauseMs = max(ms, otherMs ?? ms) - newestMs
@@ -25,13 +24,13 @@ struct TrackPresence {
         self.newestMs = ms
     }
 
-    /// Nothing came at all for so long, of no kind: that is nobody's absence.
+    /// Skips a pause in which no kind had samples: it is not an absence.
     mutating func skip(_ ms: Int64) { self.newestMs = self.newestMs.map { $0 + ms } }
 
-    /// Times start again.
+    /// Forgets the newest time where the timeline breaks.
     mutating func forgetTime() { self.newestMs = nil }
 
-    /// `awayMs` is how long it is away at least before it counts as gone.
+    /// `awayMs` is the shortest absence that counts as an end.
     func isThere(at ms: Int64, awayMs: Int64) -> Bool {
         guard let newestMs = self.newestMs else { return false }
         return ms - newestMs < max(awayMs, Self.patience * self.longestPauseMs) && newestMs - ms <= Self.aheadMs
