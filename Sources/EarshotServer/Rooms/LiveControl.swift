@@ -4,10 +4,10 @@ package import Rooms
 import Synchronization
 import Talk
 
-/// What can be done to streams and connections while they run.
+/// Operations on live streams and connections.
 extension ServerCore {
-    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` only that push:
-    /// whatever came after it stays. False: nobody was publishing.
+    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` it ends only that
+    /// push, not a later one. Returns false if nobody was publishing.
     @discardableResult
     package func cut(_ path: StreamPath, sequence: PushSequence? = nil, _ end: PushEnd, endsViewers: Bool) async -> Bool {
         await withCheckedContinuation { done in
@@ -15,7 +15,7 @@ extension ServerCore {
         }
     }
 
-    /// The same without waiting: in order with what was called before.
+    /// The same without waiting; calls take effect in order.
     func cutNow(
         _ path: StreamPath, sequence: PushSequence?, _ end: PushEnd, endsViewers: Bool, done: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
@@ -25,7 +25,7 @@ extension ServerCore {
                 return done(false)
             }
             let evicted = home.evict(stream, endsViewers: endsViewers)
-            // Of a stream that is merely over HLS's players read the end in its playlist.
+            // When a stream merely ends, HLS players read that in the playlist.
             let reason = self.endOfPlay(path.description)
             if endsViewers, reason != .streamEnded { self.hlsSessions.end(path.description, reason) }
             if let evicted { (evicted.delegate as? any SeatedPublisher)?.end(evicted.token, end) }
@@ -33,7 +33,7 @@ extension ServerCore {
         }
     }
 
-    /// Why a stream's viewers are let go, when it is not that the stream is over.
+    /// The close reason for a stream's viewers: the refusal to play it, or else its end.
     func endOfPlay(_ path: String) -> CloseReason {
         switch self.rooms.playRefusal(path) {
         case .forbidden: .forbidden
@@ -44,12 +44,13 @@ extension ServerCore {
 
     func announcePause(of stream: Relay.Stream) { RelayLoop.announcePause(stream) }
 
-    /// Ends a connection; false when there is none with this id.
+    /// Ends a connection; returns false when none has this id.
     package func endSession(_ id: UInt64) async -> Bool {
         await self.closeWhere(.kicked, "ended by the API") { $0.id == id } > 0
     }
 
-    /// Ends the connections that play or publish the room's streams as this user. How many. `actor`: whose call it is, for the audit trail.
+    /// Ends the user's connections that play or publish the room's streams; returns their number. `actor` is the caller, for the audit
+    /// trail.
     @discardableResult
     package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
@@ -85,16 +86,16 @@ extension ServerCore {
         }
     }
 
-    /// Viewers now; from memory.
+    /// The present number of viewers, from memory.
     package func viewers(of path: StreamPath) -> Int { self.registry.find(path.description)?.viewerCount ?? 0 }
 
-    /// Tells the registry how many watch each room, for its peak.
+    /// Reports each room's viewers to the registry, for the peak.
     package func reportViewers() {
         var byPath: [String: Int] = [:]
         for (path, viewers) in self.registry.viewerCounts() { byPath[path] = viewers }
         var peaks: [RoomID: Int] = [:]
         for grant in self.activePushes.all {
-            // A ghost and its successor have a grant each, for the same viewers.
+            // A ghost and its successor have a grant each, but the same viewers.
             if let viewers = byPath.removeValue(forKey: grant.path.description) { peaks[grant.roomID, default: 0] += viewers }
         }
         peaks.merge(self.shownPeaks.all) { max($0, $1) }
@@ -102,11 +103,11 @@ extension ServerCore {
     }
 }
 
-/// Peaks that answers have shown and the registry has not been told: what was shown once does not fall. Any thread.
+/// Peaks that responses have shown before the registry knew them: a shown peak never falls. Any thread.
 final class ShownPeaks: Sendable {
     private let rows = Mutex<[RoomID: Int]>([:])
 
-    /// The larger one of this and what was shown.
+    /// Raises and returns the shown peak.
     func raise(_ room: RoomID, to online: Int) -> Int {
         self.rows.withLock { rows in
             let peak = max(rows[room] ?? 0, online)
@@ -127,7 +128,7 @@ package struct StreamSecond: Sendable, Equatable {
     package let videoBitsPerSecond: Int
     package let audioBitsPerSecond: Int
     package let framesPerSecond: Double
-    /// How unevenly messages arrive: mean deviation of arrival from timestamp, in ms (as RFC 3550 §6.4.1).
+    /// Jitter of message arrival: mean deviation of arrival from timestamp, in ms (as RFC 3550 §6.4.1).
     package let arrivalJitterMs: Double
     /// Between the newest two keyframes.
     package let keyframeIntervalMs: Int64?

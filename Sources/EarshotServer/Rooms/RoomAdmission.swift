@@ -4,9 +4,9 @@ import Relay
 package import Rooms
 import Synchronization
 
-/// Letting publishers and viewers into rooms.
+/// Admission of publishers and viewers to rooms.
 extension ServerCore {
-    /// A publisher that was let in: who it is and what for.
+    /// An admitted publisher: its pass and its seat.
     struct PublishAdmission: Sendable {
         let pass: AdmissionPass
         let seat: any PublishSeat
@@ -26,7 +26,7 @@ extension ServerCore {
         let push = PushRequest(
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
             mayCreateRoom: self.mayCreateRoom(request),
-            // The stream's name fitted the credential; whose room it is only the registry knows ("cam-2" may be a room of its own).
+            // The stream's name fitted the credential, but only the registry knows whose room it is ("cam-2" may be a room of its own).
             room: pass.room, user: pass.user)
         let (rates, admitted) = (self.pushRates, pass)
         switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
@@ -37,12 +37,12 @@ extension ServerCore {
         }
     }
 
-    /// Whether letting this viewer in takes more than what is in memory.
+    /// Whether admitting this viewer needs more than data in memory.
     func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
         self.memory.ledger.isOver || self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
     }
 
-    /// Asks whose room the stream is, when the credential is for a room, and then the hook, if there is one.
+    /// Asks for the stream's room, if the credential is for a room, and then the hook, if there is one.
     func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: false) { return .failure(refusal) }
         let path = StreamPath(app: request.address.app, name: request.address.name)
@@ -68,7 +68,7 @@ extension ServerCore {
 }
 
 extension ServerCore {
-    /// Why this user may not play the stream now, having been thrown out of its room. From memory; any thread.
+    /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.
     func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
         guard let user = pass.user, let until = self.rooms.keptOut(user, of: path) else { return nil }
         return .keptOut(user, of: path, forMs: until - self.rooms.now)
@@ -118,7 +118,7 @@ extension AdmissionRefusal {
     }
 }
 
-/// Which room each running push is for. Any thread.
+/// The grants of all running pushes. Any thread.
 package final class ActivePushes: Sendable {
     private let rows = Mutex<[PushSequence: PushGrant]>([:])
 

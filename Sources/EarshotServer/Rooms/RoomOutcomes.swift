@@ -3,15 +3,15 @@ import Relay
 package import Rooms
 import Synchronization
 
-/// Carrying out what the room registry has decided.
+/// Execution of the room registry's decisions.
 extension ServerCore {
-    /// Makes this server the one that carries out the registry's outcomes. Before the registry starts.
+    /// Makes this server carry out the registry's outcomes. Call before the registry starts.
     func heedRooms() {
-        // The registry lives as long as the core; weakly, so that neither keeps the other.
+        // Weak, so that registry and core, which live equally long, do not retain each other.
         self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
     }
 
-    /// Adds somebody who is to hear of every event, in order, on the registry's queue; must not block.
+    /// Adds an observer of all events, called in order on the registry's queue; it must not block.
     package func observeEvents(_ body: @escaping @Sendable ([RoomEvent]) -> Void) {
         self.eventObservers.withLock { $0.append(body) }
     }

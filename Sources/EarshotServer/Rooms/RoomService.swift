@@ -4,10 +4,9 @@ import Relay
 import Rooms
 import ServiceLifecycle
 
-/// The room registry's life among the services: reports viewers and watches the clock while the server runs, and lets the last facts reach
-/// the store at its end.
+/// Runs the room registry: reports viewers and watches the clock, and on shutdown lets the last facts reach the store.
 ///
-/// First in the group: so it stops last, when all connections have said how their pushes ended.
+/// First in the group, so that it stops last, after all connections have reported how their pushes ended.
 struct RoomService: Service {
     let core: ServerCore
 
@@ -24,7 +23,7 @@ struct RoomService: Service {
             while !Task.isCancelled {
                 self.core.reportViewers()
                 self.core.storeWatch.look(rooms.storeStatus, commits: rooms.counters.commits)
-                // Cancelled: the server goes.
+                // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.reportInterval) } catch { return }
             }
         }

@@ -2,12 +2,13 @@ import Logging
 import Rooms
 import Synchronization
 
-/// Says in the log that the store is in trouble, once when that begins and once when it is over, whoever has found out: the registry by a
-/// commit that failed, or a probe of the server's readiness. Any thread.
+/// Logs once when trouble with the store begins and once when it ends.
+///
+/// Trouble shows in a failed commit of the registry or in a readiness probe. Any thread.
 final class StoreWatch: Sendable {
     private struct State {
         var isInTrouble = false
-        /// What the last probe has found, and how many commits there had been then.
+        /// The last probe's problem, and the number of commits at that time.
         var probe: (problem: String, commits: Int)?
         var toldDropped = 0
     }
@@ -17,16 +18,16 @@ final class StoreWatch: Sendable {
 
     init(log: Logger) { self.log = log }
 
-    /// A probe has written to the store, or tried to. `problem`: nil when it could.
+    /// Records a probe that tried to write to the store. `problem` is nil when that worked.
     func probed(_ problem: String?, _ status: StoreStatus, commits: Int) {
         self.state.withLock { $0.probe = problem.map { (problem: $0, commits: commits) } }
         self.look(status, commits: commits)
     }
 
-    /// `commits`: of the registry, since the start.
+    /// `commits` counts the registry's commits since the start.
     func look(_ status: StoreStatus, commits: Int) {
         self.state.withLock { state in
-            // Something was written since: the probe is out of date.
+            // A later commit succeeded: the probe is out of date.
             if let probe = state.probe, !status.isFailing, commits > probe.commits { state.probe = nil }
             switch (status.problem ?? state.probe?.problem, state.isInTrouble) {
             case (let problem?, false):

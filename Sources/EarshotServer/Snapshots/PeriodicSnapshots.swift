@@ -6,26 +6,26 @@ import Relay
 import Rooms
 import ServiceLifecycle
 
-/// Takes pictures of live streams at the intervals that the settings ask for, files them and tells of them.
+/// Takes snapshots of live streams at the configured intervals, stores them and reports them.
 ///
-/// An actor without a thread of its own: decoding is ``SnapshotMaker``'s, one picture at a time; files are written on the threads for that. A
-/// stream without a new keyframe since its last picture gets none.
+/// An actor without its own thread: ``SnapshotMaker`` decodes, one picture at a time, and pool threads write the files. A stream without a
+/// new keyframe since its last snapshot gets none.
 actor PeriodicSnapshots {
     private let core: ServerCore
     private let settings: ServerConfig.Snapshots
     private let files: SnapshotFiles
     private var streams: [String: Progress] = [:]
     private var forgetAtMs: Int64 = 0
-    /// What may go for its age alone; ``SnapshotBounds`` hold at once.
+    /// Limits deletion by age; ``SnapshotBounds`` apply at once.
     private var share = RetentionShare()
 
     private struct Progress {
-        /// Steady clock.
+        /// Milliseconds of the steady clock.
         var dueMs: Int64
-        /// The last picture's keyframe: of which life of the stream, and when.
+        /// Stream and timestamp of the last snapshot's keyframe.
         weak var stream: Relay.Stream?
         var timestamp: Int64?
-        /// That its keyframes give no picture was told.
+        /// The log already says that its keyframes give no picture.
         var isTold = false
     }
 
@@ -38,7 +38,7 @@ actor PeriodicSnapshots {
         self.files = SnapshotFiles(core.config)
     }
 
-    /// What is due; every second or so.
+    /// Takes the snapshots that are due. Call about twice a second.
     func look(nowMs: Int64) async {
         var live: [String: PushGrant] = [:]
         // A ghost and its successor have a grant each.
@@ -62,7 +62,7 @@ actor PeriodicSnapshots {
         let found = await self.core.onHome(of: path) { home, stream in
             home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
         }
-        // It is due until there is a new one.
+        // The stream stays due until it has a new keyframe.
         guard let found, let source = found,
             source.stream !== progress.stream || source.keyframe.timestamp != progress.timestamp
         else { return }
@@ -99,7 +99,7 @@ actor PeriodicSnapshots {
             let bounds = SnapshotBounds(perStream: self.settings.keep, bytes: Int64(self.settings.quotaBytes))
             await self.remove(try await self.core.rooms.snapshotTaken(snapshot, bounds))
         } catch {
-            // Nobody knows of it.
+            // The index does not know the file.
             await self.remove([snapshot])
             throw error
         }
@@ -133,7 +133,7 @@ actor PeriodicSnapshots {
     }
 }
 
-/// The pictures' life among the services.
+/// Runs the periodic snapshots as a service.
 struct SnapshotService: Service {
     let core: ServerCore
 
@@ -144,7 +144,7 @@ struct SnapshotService: Service {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 await snapshots.look(nowMs: LoopSweeper.nowMs)
-                // Cancelled: the server goes.
+                // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.tick) } catch { return }
             }
         }

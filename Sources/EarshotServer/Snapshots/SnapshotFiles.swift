@@ -8,13 +8,13 @@ import Musl
 import Darwin
 #endif
 
-/// Pictures as files, laid out as recordings are. A value; its calls block.
+/// Snapshot files, laid out like recordings. A value; its calls block.
 struct SnapshotFiles: Sendable {
     let folder: RecordingFolder
-    /// The disk keeps as much room as recordings leave it.
+    /// Free space to keep on the disk, the same as for recordings.
     private let minFreeBytes: Int64
 
-    /// Bytes: more than a picture of the largest width ever has.
+    /// More bytes than a picture of the largest width ever has.
     private static let largest = 32 << 20
 
     init(_ config: ServerConfig) {
@@ -22,7 +22,7 @@ struct SnapshotFiles: Sendable {
         self.minFreeBytes = Int64(config.recording.minFreeBytes)
     }
 
-    /// Whole or not at all. Nil: done.
+    /// Writes the whole file or none. Returns nil on success.
     func save(_ bytes: ByteBuffer, as file: String) -> RecordingFolder.Failure? {
         let path = self.folder.absolute(file)
         if self.minFreeBytes > 0, let free = self.folder.freeBytes, free - Int64(bytes.readableBytes) < self.minFreeBytes {
@@ -51,7 +51,7 @@ struct SnapshotFiles: Sendable {
         return RecordingFolder.Failure(operation: "write", path: path, code: code)
     }
 
-    /// Nil when there is no such file, or it cannot be read.
+    /// Nil when the file does not exist or cannot be read.
     func load(_ file: String) -> [UInt8]? {
         let descriptor = open(self.folder.absolute(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
@@ -73,13 +73,13 @@ struct JPEGSize: Equatable {
     let width: Int
     let height: Int
 
-    /// Nil when there is none.
+    /// Nil when there is no frame header.
     init?(_ jpeg: ByteBuffer) {
         var at = jpeg.readerIndex + 2
         while let mark = jpeg.getInteger(at: at, as: UInt8.self), mark == 0xFF, let kind = jpeg.getInteger(at: at + 1, as: UInt8.self),
             let length = jpeg.getInteger(at: at + 2, as: UInt16.self), length >= 2
         {
-            // All frame headers but DHT, JPG and DAC, which have numbers among theirs.
+            // Frame headers are C0 to CF, except DHT, JPG and DAC.
             if (0xC0...0xCF).contains(kind), ![0xC4, 0xC8, 0xCC].contains(kind) {
                 guard let height = jpeg.getInteger(at: at + 5, as: UInt16.self), let width = jpeg.getInteger(at: at + 7, as: UInt16.self),
                     width > 0, height > 0

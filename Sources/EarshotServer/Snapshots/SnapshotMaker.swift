@@ -5,9 +5,9 @@ import NIOCore
 import Relay
 import Rooms
 
-/// Makes pictures of what streams show: their last keyframe as JPEG, decoded when somebody asks and kept for a moment.
+/// Decodes a stream's last keyframe to JPEG on demand, and caches it for a moment.
 ///
-/// An actor on a thread of its own: one decode at a time, whoever asks, and streams are relayed on meanwhile.
+/// An actor with its own thread: decodes one picture at a time, without delaying the relay.
 actor SnapshotMaker {
     private nonisolated let executor = QueueExecutor(label: "snapshots")
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -19,28 +19,28 @@ actor SnapshotMaker {
 
     private struct Entry {
         let jpeg: ByteBuffer
-        /// Another stream of that name shows something else.
+        /// Tells apart streams of the same name, which show other pictures.
         weak var stream: Relay.Stream?
-        /// Of the keyframe on the stream's timeline: the same picture need not be decoded twice.
+        /// Timestamp of the keyframe: the same picture need not be decoded twice.
         let timestamp: Int64
         let madeMs: Int64
     }
 
     private var entries: [Key: Entry] = [:]
 
-    /// A picture this young is shown again although there is a newer keyframe.
+    /// A younger picture is reused even if there is a newer keyframe.
     private static let freshMs: Int64 = 2_000
     private static let keptMs: Int64 = 30_000
     private static let entryLimit = 256
 
-    /// A keyframe and the header that it is decoded with.
+    /// A keyframe and the header needed to decode it.
     struct Source: Sendable {
         let stream: Relay.Stream
         let header: Frame
         let keyframe: Frame
     }
 
-    /// Throws what the decoder says of the keyframe.
+    /// Throws the decoder's error for the keyframe.
     func jpeg(of path: String, _ source: Source, width: Int?, nowMs: Int64) throws(FFmpegError) -> ByteBuffer {
         let key = Key(path: path, width: width)
         self.forget(nowMs: nowMs)
@@ -55,14 +55,14 @@ actor SnapshotMaker {
         return jpeg
     }
 
-    /// Lets go of pictures that nobody has asked for for a while.
+    /// Drops pictures that are old or whose streams are gone.
     func forget(nowMs: Int64) {
         self.entries = self.entries.filter { nowMs - $0.value.madeMs < Self.keptMs && $0.value.stream != nil }
     }
 }
 
 extension ServerCore {
-    /// The stream's picture now. Throws what the API answers when there is none.
+    /// The stream's present picture. Throws the API's error when there is none.
     func snapshot(of path: StreamPath, width: Int?) async throws(APIError) -> ByteBuffer {
         let found = await self.onHome(of: path.description) { home, stream in
             home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }

@@ -7,27 +7,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An event in the shape of one of Tencent Cloud's callbacks, so that a back end made for those needs no change. Pure.
+/// An event in the format of a Tencent Cloud callback, so that back ends written for those need no change. Pure.
 ///
-/// Common to all: the stream; `t`, until when the notice is good, in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
+/// Common fields: the stream; `t`, the notice's expiry in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
 protocol TencentCallback {
-    /// Throws when the event is of another kind, or its data lacks what the callback tells.
+    /// Throws when the event is of another kind or its data is incomplete.
     init(_ event: RoomEvent) throws(WebhookBodyError)
 
     var app: String { get }
     var name: String { get }
-    /// What this kind tells beyond what is common to all, its `event_type` included.
+    /// The fields of this kind beyond the common ones, including `event_type`.
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)]
 }
 
 extension TencentCallback {
-    /// How long a notice is good, from when it is sent.
+    /// Time from sending to a notice's expiry.
     static var lifetimeSeconds: Int64 { 600 }
 
     func body(_ sender: WebhookRequest.Sender, atSeconds: Int64) -> String {
         let t = atSeconds + Self.lifetimeSeconds
         var fields: [(String, JSONValue)] = [
-            // There are no accounts here.
+            // This server has no accounts.
             ("appid", 0), ("app", .string(sender.domain)), ("appname", .string(self.app)), ("stream_id", .string(self.name)),
             ("channel_id", .string(self.name)),
         ]
@@ -37,7 +37,7 @@ extension TencentCallback {
         return JSONValue.object(fields.map(JSONValue.Member.init)).text
     }
 
-    /// What an event carries.
+    /// Decodes the event's data.
     static func data<Data: Decodable>(of event: RoomEvent, as type: Data.Type = Data.self) throws(WebhookBodyError) -> Data {
         do {
             return try JSONDecoder().decode(type, from: .init(event.data.utf8))
@@ -50,7 +50,7 @@ extension TencentCallback {
 extension TencentNotice {
     static func sign(key: String, t: Int64) -> String { SecretText.hex(Insecure.MD5.hash(data: Array("\(key)\(t)".utf8))) }
 
-    /// The callback that is this event's counterpart.
+    /// The callback that corresponds to the event.
     static func callback(for event: RoomEvent) throws(WebhookBodyError) -> any TencentCallback {
         switch event.kind {
         case .recordStarted, .recordFinished, .recordFailed, .recordEnded: try TencentRecordNotice(event)

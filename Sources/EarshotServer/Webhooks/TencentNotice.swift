@@ -1,8 +1,8 @@
 import Rooms
 
-/// Stream begin (1) and end (0) in the shape of Tencent Cloud's callbacks. Pure.
+/// Stream begin (1) and end (0) in the format of Tencent Cloud's callbacks. Pure.
 struct TencentNotice: TencentCallback {
-    /// What the events stream.begin and stream.end carry.
+    /// The data of the events stream.begin and stream.end.
     private struct Stream: Decodable {
         let app: String
         let name: String
@@ -11,7 +11,7 @@ struct TencentNotice: TencentCallback {
         let parameters: String?
         let width: Int?
         let height: Int?
-        /// Of the end:
+        /// Only in stream.end:
         let durationMs: Int64?
         let end: String?
         let code: Int?
@@ -54,14 +54,14 @@ struct TencentNotice: TencentCallback {
         return fields
     }
 
-    /// Without the port.
+    /// The address without its port.
     private static func host(_ address: String) -> String {
         if address.hasPrefix("["), let end = address.firstIndex(of: "]") { return String(address.dropFirst()[..<end]) }
         let parts = address.split(separator: ":", omittingEmptySubsequences: false)
         return parts.count == 2 ? String(parts[0]) : address
     }
 
-    /// The code's refinement, where it has one, goes before the words: Tencent's callbacks have no field for it.
+    /// Puts the subcode, if any, before the text: Tencent's callbacks have no field for it.
     private static func words(_ end: String?, _ subcode: Int?) -> String {
         (subcode.map { "\($0): " } ?? "") + self.words(end)
     }

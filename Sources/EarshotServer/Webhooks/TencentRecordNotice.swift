@@ -1,8 +1,8 @@
 import Rooms
 
-/// Recordings in the shape of Tencent Cloud's callbacks: a file (100), and how a recording stands (332). Pure.
+/// Recordings in the format of Tencent Cloud's callbacks: a file (100) or a status (332). Pure.
 struct TencentRecordNotice: TencentCallback {
-    /// What the events record.… carry.
+    /// The data of the events record.….
     private struct Record: Decodable {
         let app: String
         let name: String

@@ -1,8 +1,8 @@
 import Rooms
 
-/// How a link to another server stands (314), in the shape of Tencent Cloud's callbacks. Pure.
+/// The status of a link to another server (314), in the format of Tencent Cloud's callbacks. Pure.
 struct TencentRelayNotice: TencentCallback {
-    /// What the events relay.… carry.
+    /// The data of the events relay.….
     private struct Relay: Decodable {
         let app: String
         let name: String

@@ -1,8 +1,8 @@
 import Rooms
 
-/// A picture (200) in the shape of Tencent Cloud's callbacks. Pure.
+/// A snapshot (200) in the format of Tencent Cloud's callbacks. Pure.
 struct TencentSnapshotNotice: TencentCallback {
-    /// What the event snapshot.taken carries.
+    /// The data of the event snapshot.taken.
     private struct Picture: Decodable {
         let app: String
         let name: String
@@ -22,7 +22,7 @@ struct TencentSnapshotNotice: TencentCallback {
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
         let picture = self.picture
-        // There too the one is the place in the store, and the other the address.
+        // As in Tencent's callback, `pic_url` is the path in the store and `pic_full_url` the address.
         let path = "\(APIService.prefix)/snapshots/\(picture.snapshotId)/file"
         return [
             ("event_type", 200), ("create_time", .integer(picture.takenMs / 1_000)), ("file_size", .integer(picture.bytes)),

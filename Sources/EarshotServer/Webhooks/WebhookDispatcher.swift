@@ -4,13 +4,12 @@ import Rooms
 import ServiceLifecycle
 import Synchronization
 
-/// Delivers what is in the durable outbox: in order for each room and target, at least once, trying again as the settings say.
+/// Delivers the durable outbox at least once, in order for each room and target, with the configured retries.
 ///
-/// Woken by new events, by time and by attempts that end. Each target has its own ``WebhookSchedule/perTarget`` attempts at a time and none
-/// is taken from another; there are at most 32 targets (a limit of the settings). On shutdown attempts on their way are dropped
-/// and not recorded: they are made again after the restart.
+/// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
+/// settings allow at most 32 targets. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
 final class WebhookDispatcher: Service, Sendable {
-    /// As ``OutboundClient/post(url:headers:body:timeout:lane:)``.
+    /// Same as ``OutboundClient/post(url:headers:body:timeout:lane:)``.
     typealias Post =
         @Sendable (
             _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ lane: String
@@ -18,7 +17,7 @@ final class WebhookDispatcher: Service, Sendable {
 
     private let config: ServerConfig.Webhooks
     private let rooms: RoomRegistry
-    /// Asked for each attempt: the ports are known only when they are open. Nil when the server is gone.
+    /// Called for each attempt, because ports are known only once they are open. Nil when the server is gone.
     private let sender: @Sendable () -> WebhookRequest.Sender?
     private let post: Post
     private let clock: RoomClock
@@ -30,9 +29,9 @@ final class WebhookDispatcher: Service, Sendable {
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
-    /// After the store could not be read or written.
+    /// Delay after the store could not be read or written.
     private static let storePause = Duration.seconds(1)
-    /// For what nobody wakes for: a notice that is sent once more on demand.
+    /// Limit of the sleep: a notice that is resent on demand wakes nobody.
     private static let longestSleepMs: Int64 = 2_000
 
     init(
@@ -51,7 +50,7 @@ final class WebhookDispatcher: Service, Sendable {
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// With the server's own client. The core, whose events wake this dispatcher, is not held.
+    /// Uses the server's own client. Does not retain the core, whose events wake this dispatcher.
     convenience init(core: ServerCore, eventLoop: any EventLoop) {
         let outbound = core.outbound
         self.init(
@@ -62,13 +61,13 @@ final class WebhookDispatcher: Service, Sendable {
             })
     }
 
-    /// There are new events. Does not wait; any thread.
+    /// Signals new events. Does not wait; any thread.
     func wake() {
         if !self.targets.isEmpty { self.waker.yield() }
     }
 
     func run() async throws {
-        // Without targets there may still be notices to ones that were taken out of the settings.
+        // Without targets there may still be notices to targets removed from the settings.
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { attempts in
                 var timer: Scheduled<Void>?
@@ -83,14 +82,14 @@ final class WebhookDispatcher: Service, Sendable {
         }
     }
 
-    /// Begins what is due. Returns the timer for what is due next.
+    /// Starts due attempts. Returns the timer for the next due time.
     private func dispatch(_ begin: (OutboxEntry) -> Void) async -> Scheduled<Void> {
         self.schedule.withLock { $0.listAsked() }
         let waker = self.waker
         do throws(RegistryError) {
             let (due, nextAt) = try await self.rooms.dueNotices(limit: WebhookSchedule.pageLimit)
             for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
-            // What is due but has no place waits for the end of an attempt, which wakes.
+            // A due notice beyond its target's limit waits for an attempt to end, which wakes the dispatcher.
             let now = self.clock.now()
             let delay = min(max(1, (nextAt ?? .max) - now), Self.longestSleepMs)
             return self.eventLoop.scheduleTask(in: .milliseconds(delay)) { _ = waker.yield() }
@@ -108,7 +107,7 @@ final class WebhookDispatcher: Service, Sendable {
         var problem: String?
         var isHopeless = false
         if self.targets.contains(lane) {
-            // The server is gone: as if it had not been tried.
+            // The server is gone: the attempt does not count.
             guard let sender = self.sender() else { return }
             do throws(WebhookBodyError) {
                 let request = try WebhookRequest(entry, sender: sender, atSeconds: WallClock.seconds)
@@ -129,7 +128,7 @@ final class WebhookDispatcher: Service, Sendable {
             problem = "this target is not in the settings any more"
             isHopeless = true
         }
-        // The server goes: as if it had not been tried.
+        // The server shuts down: the attempt does not count.
         guard !Task.isCancelled else { return }
         let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
         let verdict = WebhookVerdict(
@@ -145,7 +144,7 @@ final class WebhookDispatcher: Service, Sendable {
         }
     }
 
-    /// Until it is stored: without that the notice would go out again at once. False: given up, since the server goes.
+    /// Retries until the result is stored: otherwise the notice would go out again at once. Returns false when the server shuts down.
     private func record(
         _ entry: OutboxEntry, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict
     ) async -> Bool {
@@ -158,7 +157,7 @@ final class WebhookDispatcher: Service, Sendable {
             } catch {
                 self.log.storeFailed(error)
             }
-            // Cancelled: the server goes.
+            // Cancelled: the server shuts down.
             do { try await Task.sleep(for: Self.storePause) } catch { return false }
         }
         return false

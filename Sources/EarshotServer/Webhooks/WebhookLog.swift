@@ -2,17 +2,17 @@ import Logging
 import Rooms
 import Synchronization
 
-/// The dispatcher's lines, and how each target does. A target that begins to fail gets a line, one that goes on failing a line at growing
-/// intervals with counts, and one that is well again a line. Never more of a URL than its origin. Any thread.
+/// Logs the dispatcher's events and tracks the state of each target. Any thread.
 ///
-/// A target that fails and recovers all the time is held to the same intervals.
+/// A failing target gets one line at first, then lines with counts at growing intervals, and one when it recovers. A target that fails and
+/// recovers all the time is held to the same intervals. Of a URL only the origin is logged.
 final class WebhookLog: Sendable {
-    /// A target since it failed first, or recovered last.
+    /// A target's state since its failures began or since it recovered.
     struct Standing: Sendable {
         var isFailing = false
-        /// Milliseconds since 1970, as all times here.
+        /// Milliseconds since 1970, like all times here.
         var since: Int64 = 0
-        /// Attempts that failed without a success between them.
+        /// Consecutive failed attempts.
         var failed = 0
         var givenUp = 0
         var problem: String?
@@ -21,17 +21,17 @@ final class WebhookLog: Sendable {
         fileprivate var giveUps = Intervals()
     }
 
-    /// One line at once, the next after a minute, and so on: each wait is twice the last, up to an hour.
+    /// Passes one line at once and the next after a minute; each wait doubles, up to an hour.
     fileprivate struct Intervals {
         private static let shortestMs: Int64 = 60_000
         private static let longestMs: Int64 = 3_600_000
         private var nextAt: Int64 = .min
         private var intervalMs = shortestMs
 
-        /// True when a line may be written now.
+        /// Returns true when a line may be written now.
         mutating func pass(_ now: Int64) -> Bool {
             guard now >= self.nextAt else { return false }
-            // Quiet for so long that it is news again.
+            // After so long a silence a failure is news again.
             if self.nextAt != .min, now - self.nextAt >= self.intervalMs { self.intervalMs = Self.shortestMs }
             self.nextAt = now + self.intervalMs
             self.intervalMs = min(2 * self.intervalMs, Self.longestMs)
@@ -45,7 +45,7 @@ final class WebhookLog: Sendable {
 
     init(_ log: Logger) { self.log = log }
 
-    /// By the target's id; nil before it failed.
+    /// By target id; nil before its first failure.
     subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
 
     func attempted(_ entry: OutboxEntry, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
@@ -114,7 +114,7 @@ final class WebhookLog: Sendable {
         self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error)"])
     }
 
-    /// Scheme, host and port: the rest of a webhook's URL is often its secret. The settings allow no user name.
+    /// Scheme, host and port: the rest of a webhook's URL is often secret. The settings allow no user name.
     static func shown(_ url: String) -> Substring {
         guard let colon = url.firstIndex(of: ":") else { return url.prefix { $0 != "/" && $0 != "?" && $0 != "#" } }
         let host = url[colon...].dropFirst().drop { $0 == "/" }

@@ -1,6 +1,6 @@
 import Rooms
 
-/// A notice as it goes to its target: headers and body. Pure; made anew for each attempt, since attempt and signature differ.
+/// Headers and body of a notice. Pure; built for each attempt, since attempt number and signature differ.
 struct WebhookRequest: Sendable, Equatable {
     let headers: [Header]
     let body: String
@@ -10,20 +10,20 @@ struct WebhookRequest: Sendable, Equatable {
         let value: String
     }
 
-    /// What the bodies say about this server.
+    /// This server's properties that bodies state.
     struct Sender: Sendable {
         let key: String
-        /// Push domain, of Tencent's bodies.
+        /// Push domain, for Tencent's bodies.
         let domain: String
-        /// Address of this node, of Tencent's bodies.
+        /// This node's address, for Tencent's bodies.
         let node: String
-        /// How others reach RTMP here: "rtmp://live.example.com".
+        /// Public RTMP address: "rtmp://live.example.com".
         var rtmp: String
-        /// The same for HTTP.
+        /// Public HTTP address.
         var http: String
     }
 
-    /// `atSeconds` is the wall clock, since 1970. Throws when the event's data is not of the kind that the target's format tells of.
+    /// `atSeconds` is the wall clock, since 1970. Throws when the target's format cannot express the event.
     init(_ entry: OutboxEntry, sender: Sender, atSeconds: Int64) throws(WebhookBodyError) {
         let body: String
         switch entry.target.format {
@@ -43,8 +43,8 @@ struct WebhookRequest: Sendable, Equatable {
             }
     }
 
-    /// The same for every attempt, and for a notice that is sent once more on demand. The time keeps events apart that had the same id in a
-    /// store which is no more.
+    /// The same for all attempts, including resends on demand. The time distinguishes events with the same id from a store that no longer
+    /// exists.
     static func idempotencyKey(_ event: RoomEvent) -> String { "e\(event.id)-\(event.at)" }
 
     private static func earshotBody(_ entry: OutboxEntry) -> String {
@@ -52,7 +52,7 @@ struct WebhookRequest: Sendable, Equatable {
     }
 }
 
-/// An event that cannot be told in its target's format: no attempt will change that.
+/// An event that its target's format cannot express; retries are pointless.
 struct WebhookBodyError: Error, Equatable, CustomStringConvertible {
     let description: String
 }

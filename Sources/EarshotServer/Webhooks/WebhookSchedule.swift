@@ -1,19 +1,19 @@
 import Rooms
 
-/// Which notices go out now: so many at a time for each target, so that one that does not answer holds up nobody else. A value.
+/// Chooses the notices to send now, limited per target so that a slow one delays no other. A value.
 ///
-/// The registry gives the oldest pending notice of each room and target only; while one is on its way, it stays the oldest. What this adds
-/// is to send none twice at a time, also when the list was read before an attempt ended.
+/// The registry lists only the oldest pending notice of each room and target, even while it is being sent. This ensures that no notice is
+/// sent twice at a time, even if the list was read before an attempt ended.
 struct WebhookSchedule {
-    /// Notices on their way to one target; a room's are never more than one of them.
+    /// Concurrent notices to one target; at most one of them per room.
     static let perTarget = 8
-    /// To ask the registry for, per target: those on their way are among them.
+    /// Notices to request from the registry per target, including those in flight.
     static let pageLimit = 3 * perTarget
 
-    /// Targets by id.
+    /// Target ids by notice.
     private var inFlight: [Int64: String] = [:]
     private var perTarget: [String: Int] = [:]
-    /// Ended since the list was asked for: the list may show them as they were.
+    /// Notices that ended after the list was requested, which may still contain them.
     private var endedMeanwhile: Set<Int64> = []
     private var isAsking = false
 
@@ -24,7 +24,7 @@ struct WebhookSchedule {
         self.endedMeanwhile.removeAll()
     }
 
-    /// Those to begin with now. Each must be followed by `ended`.
+    /// Returns the notices to send now; each must be followed by `ended`.
     mutating func listArrived(_ due: [OutboxEntry]) -> [OutboxEntry] {
         self.isAsking = false
         var begun: [OutboxEntry] = []
@@ -38,7 +38,7 @@ struct WebhookSchedule {
         return begun
     }
 
-    /// The attempt is over and recorded.
+    /// Records that an attempt is over and stored.
     mutating func ended(_ id: Int64) {
         guard let lane = self.inFlight.removeValue(forKey: id) else { return }
         let left = self.perTarget[lane, default: 1] - 1
@@ -47,7 +47,7 @@ struct WebhookSchedule {
     }
 }
 
-/// What an attempt comes to.
+/// The outcome of an attempt.
 enum WebhookVerdict: Equatable {
     case delivered
     /// Milliseconds since 1970.

@@ -1,7 +1,7 @@
 import Rooms
 
 extension WebhookRequest.Sender {
-    /// As the settings say; where they are silent, by the ports that are open: addresses are whole ones in any case.
+    /// Uses the configured addresses, or else the open ports. Addresses are always complete.
     init(_ core: ServerCore) {
         let config = core.config
         let bound = core.addresses ?? Server.Addresses(rtmp: config.rtmp.listen, rtmps: nil, http: config.http.listen, https: nil)
@@ -18,7 +18,7 @@ extension WebhookRequest.Sender {
 }
 
 extension ServerConfig.Webhooks {
-    /// All targets that the settings name.
+    /// All configured targets.
     var targets: [WebhookTarget] {
         self.urls.map { WebhookTarget(url: $0, format: .earshot) } + self.tencentURLs.map { WebhookTarget(url: $0, format: .tencent) }
     }
