@@ -12,39 +12,39 @@ import Musl
 import Darwin
 #endif
 
-/// Places of a gate for a few who must get through however full it is.
+/// Places of a full gate that remain for a few important peers.
 struct AcceptReserve: Sendable {
     let places: Int
-    /// How long newcomers wait for a place of the others.
+    /// How long newcomers wait for an ordinary place.
     var patience = TimeAmount.seconds(1)
     let isFor: @Sendable (SocketAddress) -> Bool
 }
 
-/// Bounds how many accepted sockets the listeners of one kind hold, whatever becomes of them. Any thread.
+/// Limits the accepted sockets of one kind's listeners, in whatever state they are. Any thread.
 ///
-/// A connection beyond the kind's limit is accepted and told, as its protocol allows, in one of a few places for that; when these are taken
-/// it is closed as it comes; and when even those closes are slow, nothing is accepted for a moment. So the descriptors in use stay below a
-/// number that is known from the start.
+/// A connection beyond the limit is accepted and refused by its protocol, in one of a few places for that. When these are taken it is
+/// closed at once; when even those closes are slow, accepting pauses for a moment. So the number of descriptors in use is bounded from the
+/// start.
 ///
-/// A gate with an ``AcceptReserve`` is for a kind whose refused connections give way to the next ones: when all places are taken, newcomers
-/// wait in the listener's backlog until one of those has gone, for a second at most. Only then are they closed as they come,
-/// and those for whom the reserve is are let in.
+/// A gate with an ``AcceptReserve`` is for kinds whose refused connections soon make room for others: when all places are taken, newcomers
+/// wait in the listener's backlog for a free one, for a second at most. After that they are closed at once, except for those with a
+/// reserved place.
 ///
-/// Where the loops are late, no more are accepted than ``AcceptPace`` says; who has waited for two seconds is closed, a handful excepted that
-/// learn why by their protocol: clients that come again each second must cost next to nothing.
+/// When the loops are late, ``AcceptPace`` limits what is accepted. Connections that have waited for two seconds are closed, except for a
+/// handful that learn the reason by their protocol: clients that reconnect every second must cost next to nothing.
 /// ```
-/// 0 … limit: served | … + places for refusals: told and closed | … + 1 or more: closed at once, and nothing is accepted until it is
+/// 0 … limit: served | … + places for refusals: refused by protocol | … + 1 or more: closed, and accepting pauses until that is done
 /// ```
 final class AcceptGate: Sendable {
     private struct State {
         var taken = 0
-        /// Places of the reserve.
+        /// Reserved places in use.
         var inReserve = 0
-        /// Sockets without a place, which are being closed.
+        /// Sockets without a place that are being closed.
         var closing = 0
-        /// No place has become free in time: who has none in the reserve is closed, until one has.
+        /// No place became free in time: until one does, newcomers without a reserved place are closed.
         var hasGivenUp = false
-        /// Listeners that wait for sockets to close.
+        /// Resumes listeners that wait for sockets to close.
         var waiting: [@Sendable () -> Void] = []
 
         mutating func takeWaiting() -> [@Sendable () -> Void] {
@@ -53,25 +53,25 @@ final class AcceptGate: Sendable {
         }
     }
 
-    /// Accepted in one turn of an event loop.
+    /// Most sockets accepted in one turn of an event loop.
     let perTurn: Int
     let pace: AcceptPace
-    /// How long who is accepted now has waited for it; 0 unless the loops are late. Milliseconds.
+    /// How long the next accepted connection has waited in the backlog; 0 unless the loops are late. Milliseconds.
     var waitMs: Int64 { self.wait.load(ordering: .relaxed) }
     private let wait = Atomic<Int64>(0)
     private let places: Int
     private let reserve: AcceptReserve?
-    /// Descriptors that are not for others, while nobody is connected.
+    /// Descriptors promised to this gate while nobody is connected.
     private let promised: Int
     private let counters: Counters
     private let log: Logger
     private let flood = FloodGate()
     private let state = Mutex(State())
 
-    /// Without a descriptor that is free, until the next attempt.
+    /// Delay before the next attempt when no descriptor is free.
     private static let pause = TimeAmount.milliseconds(50)
     private static let TCP_INFO: CInt = 11
-    /// Closed in one go, of those that wait to be accepted.
+    /// Most waiting connections closed in one go.
     private static let mostTurnedAway = 256
 
     /// `limit`: connections that are served.
@@ -79,8 +79,8 @@ final class AcceptGate: Sendable {
         self.pace = pace
         self.reserve = reserve
         self.places = limit + min(128, max(4, limit / 32))
-        // A full loop takes tens of milliseconds for a turn, and would let in a hundred viewers a second with NIO's number, 4. What a turn
-        // accepts beyond the places is held until it is closed, so that few places allow few.
+        // A turn of a full loop lasts tens of milliseconds: NIO's default of 4 would admit a hundred viewers a second. Sockets accepted
+        // beyond the places are held until they close, so a gate with few places accepts few per turn.
         self.perTurn = min(256, max(2, limit / 64))
         // One turn of each of two listeners.
         self.promised = self.places + (reserve?.places ?? 0) + 2 * self.perTurn
@@ -91,15 +91,15 @@ final class AcceptGate: Sendable {
 
     deinit { OpenDescriptors.promise(-self.promised) }
 
-    /// For the very front of a listening channel's pipeline.
+    /// Add at the very front of a listening channel's pipeline.
     func handler() -> any ChannelHandler & Sendable { Handler(gate: self) }
 
     private enum Entry { case place, reserved, none }
 
-    /// Counts a socket until it closes. False: it is to be closed now.
+    /// Counts a socket until it closes. Returns false if it is to be closed now.
     private func enter(_ connection: any Channel) -> Bool {
         let entry = self.state.withLock { state -> Entry in
-            // The rest of a turn cannot be left waiting any more.
+            // Sockets accepted by the current turn can no longer wait in the backlog.
             if state.taken < (self.isPatient(state) ? self.places + 2 * self.perTurn : self.places) {
                 state.taken += 1
                 return .place
@@ -139,14 +139,14 @@ final class AcceptGate: Sendable {
         for resume in waiting { resume() }
     }
 
-    /// A place becomes free in a moment, as far as is known.
+    /// A place is expected to become free in a moment.
     private func isPatient(_ state: State) -> Bool { self.reserve != nil && !state.hasGivenUp }
 
     private func mustWait(_ state: State) -> Bool {
         (state.closing > 0 && state.taken + state.closing > self.places) || (self.isPatient(state) && state.taken >= self.places)
     }
 
-    /// False when more may be accepted now; otherwise `resume` is called when that is so.
+    /// Returns false when more may be accepted now; otherwise `resume` is called once that is so.
     private func waits(_ resume: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard self.mustWait(state) else { return false }
@@ -155,7 +155,7 @@ final class AcceptGate: Sendable {
         }
     }
 
-    /// No place has become free.
+    /// No place became free in time.
     private func giveUp() {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             guard state.taken >= self.places else { return [] }
@@ -174,18 +174,18 @@ final class AcceptGate: Sendable {
             "No descriptor is free for a connection; raise the limit of open files (LimitNOFILE=, ulimit -n)", metadata: metadata)
     }
 
-    /// Loop-bound, of one listening channel.
+    /// Handles one listening channel. Loop-bound.
     private final class Handler: ChannelInboundHandler, @unchecked Sendable {
         typealias InboundIn = any Channel
 
         private let gate: AcceptGate
-        /// Nothing is accepted now.
+        /// Accepting is paused.
         private var isHeld = false
-        /// How often it has waited for a place.
+        /// Number of pauses so far.
         private var holds = 0
-        /// A descriptor to let go when there is none.
+        /// A descriptor to release when none is free.
         private var spare: CInt = -1
-        /// While the loops are late: how many may still be accepted until the next look.
+        /// While the loops are late: how many may be accepted until the next look.
         private var room: Int?
         private var backlog = BacklogAge()
         private var reads = true
@@ -236,7 +236,7 @@ final class AcceptGate: Sendable {
             context.fireChannelReadComplete()
         }
 
-        /// Ten times a second.
+        /// Adapts accepting to the loops' lateness, ten times a second.
         private func keepPace(_ context: ChannelHandlerContext) {
             guard context.channel.isActive else { return }
             let nowMs = LoopSweeper.nowMs
@@ -249,7 +249,7 @@ final class AcceptGate: Sendable {
                 return self.settleReading(context)
             }
             self.backlog.look(waiting: self.waiting(context), nowMs: nowMs)
-            // The oldest are accepted next.
+            // Closes the oldest but leaves `room` of them to be accepted: these learn the reason.
             let late = self.backlog.waiting(for: JoinQueue.patienceMs, nowMs: nowMs) - room
             if late > 0 {
                 let count = self.closeWaiting(context, most: min(late, AcceptGate.mostTurnedAway))
@@ -262,9 +262,9 @@ final class AcceptGate: Sendable {
             self.settleReading(context)
         }
 
-        /// Connections that the kernel holds for the listener.
+        /// Connections that wait in the kernel's backlog.
         private func waiting(_ context: ChannelHandlerContext) -> Int {
-            // linux/tcp.h: of a listening socket tcpi_unacked, the seventh word of tcp_info, is the length of its backlog.
+            // linux/tcp.h: for a listening socket tcpi_unacked, the seventh word of tcp_info, is the length of its backlog.
             var words: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0, 0)
             var size = socklen_t(MemoryLayout.size(ofValue: words))
             let isKnown = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { listener in
@@ -273,13 +273,13 @@ final class AcceptGate: Sendable {
             return isKnown == true && Int(size) == MemoryLayout.size(ofValue: words) ? Int(words.6) : 0
         }
 
-        /// NIO leaves the listener open after errors that may pass, tells of them, and tries again at once, for ever. To what stands behind
-        /// in the pipeline of HTTP an error is the end.
+        /// NIO keeps the listener open after errors that may pass, reports them, and retries at once, for ever. The HTTP handlers further
+        /// down the pipeline treat any error as the end.
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             guard let failure = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED].contains(failure.errnoCode) else {
                 return context.fireErrorCaught(error)
             }
-            // The peer's own doing.
+            // Caused by the peer.
             guard failure.errnoCode != ECONNABORTED else { return }
             let turnedAway = failure.errnoCode == EMFILE ? self.turnAway(context) : 0
             self.gate.noteShortage(failure, turnedAway: turnedAway)
@@ -289,7 +289,7 @@ final class AcceptGate: Sendable {
             context.eventLoop.scheduleTask(in: AcceptGate.pause) { self.resume(bound.value) }
         }
 
-        /// Whoever waits learns that there is no place, instead of waiting for ever.
+        /// Uses the spare descriptor to close waiting connections, which would otherwise wait for ever.
         private func turnAway(_ context: ChannelHandlerContext) -> Int {
             guard self.spare >= 0 else {
                 self.spare = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -300,7 +300,7 @@ final class AcceptGate: Sendable {
             return self.closeWaiting(context, most: AcceptGate.mostTurnedAway)
         }
 
-        /// Closes those that have waited longest, past NIO: a channel for each would cost ten times as much. How many there were.
+        /// Closes the longest-waiting connections without NIO, whose channels would cost ten times as much. Returns their number.
         private func closeWaiting(_ context: ChannelHandlerContext, most: Int) -> Int {
             var count = 0
             do {
@@ -349,7 +349,7 @@ final class AcceptGate: Sendable {
             self.keepPace(context)
         }
 
-        /// Accepted in one turn.
+        /// Sets how many sockets one turn accepts.
         private func setMost(_ count: Int, _ context: ChannelHandlerContext) {
             do {
                 try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: UInt(count))

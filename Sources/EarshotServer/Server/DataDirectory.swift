@@ -6,11 +6,11 @@ import Musl
 import Darwin
 #endif
 
-/// The folder for what a server keeps on disk.
+/// The folder of a server's persistent data.
 package enum DataDirectory {
-    /// Makes the folder, readable by its owner alone, and checks that files can be made in it. Blocks; for start-up.
+    /// Creates the folder, accessible to its owner only, and checks that files can be created in it. Blocks; for start-up.
     package static func prepare(_ path: String) throws {
-        // One at a time, so that the error can name the one that failed, in the system's words.
+        // One level at a time, so that the error can name the one that failed, with the system's message.
         var made = path.hasPrefix("/") ? "/" : ""
         for part in path.split(separator: "/") {
             made += part
@@ -21,7 +21,7 @@ package enum DataDirectory {
             }
             made += "/"
         }
-        // Not by stat, whose module is another one in some builds.
+        // Not by `stat`, which some builds resolve to another module.
         guard let folder = opendir(path) else {
             throw DataDirectoryError(description: "the data directory \(path) is no folder (setting data.directory)")
         }

@@ -1,21 +1,21 @@
-/// How a process's file descriptors are shared out: so many for connections, and the rest for whatever else is opened. A value.
+/// Divides a process's file descriptors between connections and everything else. A value.
 ///
-/// The rest is for the store, recordings, links to other servers, and the runtime. That is not a matter of comfort: the runtime's thread
-/// pool opens a file of /proc now and then, and ends the process when it cannot.
+/// The rest serves the store, recordings, links to other servers, and the runtime. It is essential: the runtime's thread pool opens a file
+/// of /proc now and then, and ends the process when it cannot.
 package struct DescriptorPlan: Sendable, Equatable {
     /// The process's limit (RLIMIT_NOFILE).
     package let limit: Int
-    /// Of these, for no connection.
+    /// Descriptors that no connection may use.
     package let reserve: Int
     /// RTMP and RTMPS.
     package let connections: Int
     /// HTTP and HTTPS.
     package let httpConnections: Int
 
-    /// Fewer than that serve nobody.
+    /// A server with fewer than this is useless.
     private static let fewestConnections = 64
     private static let smallestReserve = 64
-    /// Store, listeners, what is accepted only to be refused; and three of each event loop.
+    /// The store, listeners and sockets accepted only to be refused, plus three per event loop.
     private static let base = 48
     private static let perLoop = 3
 
@@ -27,7 +27,7 @@ package struct DescriptorPlan: Sendable, Equatable {
         guard places >= Self.fewestConnections else {
             throw DescriptorShortage(limit: limit, least: self.reserve + Self.fewestConnections)
         }
-        // Each gets its half; what one does not want goes to the other.
+        // Each kind gets half; it may also use what the other does not need.
         let half = places / 2
         if limits.connections <= half {
             self.connections = limits.connections
@@ -38,7 +38,7 @@ package struct DescriptorPlan: Sendable, Equatable {
         }
     }
 
-    /// Settings that ask for more than there is: what they ask for, and what they get.
+    /// Settings that exceed what is available: requested and granted.
     package func reductions(of limits: ServerConfig.Limits) -> [(setting: String, asked: Int, kept: Int)] {
         [
             ("limits.connections", limits.connections, self.connections),
@@ -46,14 +46,14 @@ package struct DescriptorPlan: Sendable, Equatable {
         ].filter { $0.1 > $0.2 }
     }
 
-    /// The settings as they can be kept.
+    /// Lowers the settings to this plan.
     package func apply(to limits: inout ServerConfig.Limits) {
         limits.connections = self.connections
         limits.httpConnections = self.httpConnections
     }
 }
 
-/// A process that may open too few files to serve.
+/// The process may open too few files to serve.
 package struct DescriptorShortage: Error, Equatable, CustomStringConvertible {
     let limit: Int
     let least: Int

@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How many event loops a server runs.
+/// The number of a server's event loops.
 package enum EventLoops {
-    /// One loop per core that this process may use: pinned to fewer cores than the machine has (taskset, cpusets), more loops would only
+    /// Sets one loop per core that this process may use. With fewer cores than the machine has (taskset, cpusets), more loops would only
     /// take turns. Call before anything uses the singleton group.
     package static func matchAvailableCores() {
-        // Where there is no procfs, NIO's own count stands.
+        // Without procfs NIO's own count applies.
         guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed:") })
         else { return }

@@ -1,6 +1,6 @@
 package import Synchronization
 
-/// Lines of the log that were not written. The log is the process's, and so is this. Any thread.
+/// Counts log lines that were not written. Process-wide, like the log. Any thread.
 package enum LogLoss {
     package static let lines = Atomic<UInt64>(0)
 }

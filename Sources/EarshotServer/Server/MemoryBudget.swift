@@ -31,7 +31,7 @@ final class MemoryBudget: Sendable {
         fileprivate var reclaimedMs: Int64 = .min / 2
     }
 
-    /// Between two searches for what can be dropped: a flood of refused requests must not become one of sweeps.
+    /// Shortest interval between searches for unwatched caches: a flood of refusals must not cause a flood of sweeps. Milliseconds.
     private static let reclaimMs: Int64 = 100
 
     init(_ limits: ServerConfig.Limits, system: SystemMemory = SystemMemory()) {
@@ -40,7 +40,7 @@ final class MemoryBudget: Sendable {
 
     var current: State { self.state.withLock { $0 } }
 
-    /// For the client and the log.
+    /// The refusal for the client and the log.
     var refusal: AdmissionRefusal {
         let limit = ConfigUnits.size(bytes: self.ledger.limit)
         return AdmissionRefusal(
@@ -56,7 +56,7 @@ final class MemoryBudget: Sendable {
         }
     }
 
-    /// Whether it is time for another search.
+    /// Returns whether another search is due, and counts it.
     func mayReclaim(nowMs: Int64) -> Bool {
         self.state.withLock { state in
             guard nowMs - state.reclaimedMs >= Self.reclaimMs else { return false }
@@ -67,10 +67,10 @@ final class MemoryBudget: Sendable {
 }
 
 extension ServerCore {
-    /// Why nothing new may begin now; nil when it may. Lets go of what nobody watches first.
+    /// Why nothing new may begin now; nil when it may. First drops what nobody watches.
     ///
-    /// `path`: the stream that is to be published or played. A publisher that comes back within its grace period is let in: its viewers wait
-    /// for it, and what it takes is charged already.
+    /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for
+    /// it, and its memory is already charged.
     func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
         guard self.memory.ledger.isOver else { return nil }
         await self.dropUnwatched(nowMs: LoopSweeper.nowMs)
@@ -82,7 +82,7 @@ extension ServerCore {
         return self.memory.refusal
     }
 
-    /// Drops the caches that nobody watches, on every loop and of every remuxer.
+    /// Drops caches that nobody watches, on every loop and in every remuxer.
     func dropUnwatched(nowMs: Int64) async {
         guard self.memory.mayReclaim(nowMs: nowMs) else { return }
         for remuxer in self.remuxers.all { await remuxer.dropIfUnwatched() }
@@ -97,12 +97,12 @@ extension ServerCore {
     }
 }
 
-/// Looks after the budget: says when it is used up, lets go of what nobody watches, and gives free memory back to the system.
+/// Watches the budget: logs when it is used up, drops what nobody watches, and returns free memory to the system.
 struct MemoryService: Service {
     let core: ServerCore
 
     private static let tick = Duration.seconds(1)
-    /// Again below: so much of the limit.
+    /// The budget counts as used up until use falls below this share.
     private static let relief = 0.9
 
     func run() async throws {
@@ -112,7 +112,7 @@ struct MemoryService: Service {
             while !Task.isCancelled {
                 wasOver = await self.look(wasOver: wasOver)
                 schedule = await self.trim(schedule)
-                // Cancelled: the server goes.
+                // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.tick) } catch { return }
             }
         }
@@ -135,7 +135,7 @@ struct MemoryService: Service {
     // MARK: Trimming
 
     private static let system = SystemMemory()
-    /// The C library's heap is locked meanwhile, part by part: a thread of its own waits for that, and the cooperative pool does not.
+    /// A trim locks the C library's heap part by part; a separate thread waits for that, so that the cooperative pool does not.
     private static let queue = DispatchQueue(label: "memory", qos: .utility)
 
     private func load() -> TrimSchedule.Load? {
@@ -165,10 +165,10 @@ struct MemoryService: Service {
         return schedule
     }
 
-    /// malloc_trim(3) of glibc; nil with other C libraries. Swift's overlay leaves its header out.
+    /// malloc_trim(3) of glibc; nil with other C libraries. Swift's overlay omits its header.
     private static let mallocTrim: (@convention(c) (Int) -> CInt)? = {
         #if canImport(Glibc)
-        // Null is RTLD_DEFAULT. The symbol's type is the manual's.
+        // Null is RTLD_DEFAULT. The symbol's type is from the manual.
         dlsym(nil, "malloc_trim").map { unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self) }
         #else
         nil

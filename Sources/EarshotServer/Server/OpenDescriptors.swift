@@ -7,31 +7,31 @@ import Musl
 #else
 import Darwin
 #endif
-// Where the compiler has read Foundation before this file, it holds this module, not the C library, to be the one that defines `stat`.
+// If the compiler read Foundation before this file, it takes this module, not the C library, as the one that defines `stat`.
 #if canImport(CoreFoundation)
 import CoreFoundation
 #endif
 
-/// How many descriptors the process could still open. Any thread; asks the system, so not for hot paths.
+/// Estimates how many descriptors the process can still open. Any thread; asks the system, so not for hot paths.
 ///
-/// What can wait or fail by itself (a recording, a link) asks before it begins: the last ones are for the store, and for the runtime, which
-/// ends the process when it finds none.
+/// Work that can wait or fail on its own (a recording, a link) asks before it begins: the last descriptors are for the store and the
+/// runtime, which ends the process when it finds none.
 enum OpenDescriptors {
     static let advice = "the limit of open files is nearly reached; raise it (LimitNOFILE= in the systemd unit, ulimit -n)"
 
-    /// Left for what cannot do without.
+    /// Descriptors left for essential work.
     private static let least = 8
-    /// Places that listeners have for connections, and that nobody has taken yet.
+    /// Places that listeners have for connections, not yet taken.
     private static let promised = Atomic<Int>(0)
 
-    /// More places, or fewer when negative. The limit is the process's, and so are they.
+    /// Adds places, or removes them when negative. Process-wide, like the limit.
     static func promise(_ places: Int) { self.promised.add(places, ordering: .relaxed) }
 
-    /// What was let in of late, and may not have opened its descriptors yet: when, and how many.
+    /// Recent grants, whose descriptors may not be open yet: time and number.
     private static let granted = Mutex<[(ms: Int64, count: Int)]>([])
     private static let grantMs: Int64 = 1_000
 
-    /// Whether so many may be opened now, for something that can wait or fail by itself.
+    /// Whether this many may be opened now, for work that can wait or fail on its own.
     static func mayOpen(_ count: Int) -> Bool {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
@@ -40,7 +40,7 @@ enum OpenDescriptors {
         return self.granted.withLock { granted in
             granted.removeAll { nowMs - $0.ms > self.grantMs }
             guard let open = self.count(upTo: most) else { return true }
-            // Those that are open already count twice for a moment: rather one too few than one too many.
+            // Those already open count twice for a moment: better one too few than one too many.
             let coming = granted.reduce(count) { $0 + $1.count }
             guard !self.areScarce(open: open + coming, promised: self.promised.load(ordering: .relaxed), limit: most) else { return false }
             granted.append((nowMs, count))
@@ -49,12 +49,12 @@ enum OpenDescriptors {
     }
 
     static func areScarce(open: Int, promised: Int, limit: Int) -> Bool {
-        // Promises that cannot be kept anyway were not fitted to the limit: a server within another program.
+        // Promises beyond the limit were not planned for it: the server runs inside another program.
         let kept = promised <= limit - limit / 8 ? promised : 0
         return open + kept + self.least > limit
     }
 
-    /// Open now; nil where that cannot be told, or only at length.
+    /// The number open now; nil where counting is impossible or slow.
     static func count(upTo limit: Int) -> Int? {
         var status = stat()
         guard stat("/proc/self/fd", &status) == 0 else { return nil }
@@ -64,10 +64,10 @@ enum OpenDescriptors {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // Itself, "." and "..".
+        // The descriptor of this folder, "." and "..".
         return count - 3
     }
 
-    /// Entries that are counted one by one.
+    /// Most entries that are counted one by one.
     private static let longestList = 8_192
 }

@@ -2,23 +2,23 @@ import NIOCore
 import Relay
 import Synchronization
 
-/// Which event loop a new connection goes to: of those that are least late, the one with the fewest connections, of those that are equal any.
-/// Any thread.
+/// Chooses the event loop of a new connection: among the least late, one with the fewest connections, at random if several have. Any
+/// thread.
 ///
-/// In turn, as NIO deals connections out, publishers and viewers that come one after the other would be parted, all of the one kind on
-/// one loop, and what the ends of connections leave uneven would stay so. NIO's listeners take no group of loops but its own and ask that
-/// for the next loop as they accept; so each connection's coming decides whose turn the next one's is. Where somebody else takes that turn,
-/// or connections end in between, one connection is misplaced, and the counts make up for it with those that follow.
+/// NIO deals connections out in turn. That would put publishers and viewers that arrive alternately on different loops, and would keep any
+/// imbalance that closed connections leave. NIO's listeners accept no group of loops but their own and ask it for the next loop as they
+/// accept; so each accept here moves the group's turn for the next connection. If somebody else takes that turn, or connections close in
+/// between, one connection is misplaced, and the counts correct that with later ones.
 final class Placement: Sendable {
     private let group: any EventLoopGroup
-    /// In the group's order of turns.
+    /// In the order of the group's turns.
     private let loops: [any EventLoop]
-    /// Of each loop: how late it is.
+    /// The lateness of each loop.
     private let pressures: [LoopPressure]
-    /// Of each loop: connections that are open.
+    /// The open connections of each loop.
     private let counts: Mutex<[Int]>
 
-    /// `pressures`: of the group's loops, in their order.
+    /// `pressures` are those of the group's loops, in their order.
     init(_ group: any EventLoopGroup, _ pressures: [LoopPressure] = []) {
         self.group = group
         self.loops = Array(group.makeIterator())
@@ -26,7 +26,7 @@ final class Placement: Sendable {
         self.counts = Mutex(Array(repeating: 0, count: self.loops.count))
     }
 
-    /// For the front of a listening channel's pipeline.
+    /// Add at the front of a listening channel's pipeline.
     func handler() -> any ChannelInboundHandler & Sendable { Handler(placement: self) }
 
     private func accepted(_ connection: any Channel) {

@@ -14,9 +14,9 @@ import Musl
 import Darwin
 #endif
 
-/// A whole server: its listeners, its HTTP side and their common life. `bind` first, then `run` (or `services` in a group of one's own).
+/// A whole server: RTMP listeners, HTTP, and all services. Call `bind`, then `run` (or run `services` in your own group).
 package final class Server: Sendable {
-    /// Where a started server is reached, with the real ports.
+    /// The addresses of a started server, with the real ports.
     package struct Addresses: Sendable, Equatable {
         package var rtmp: HostPort
         package var rtmps: HostPort?
@@ -74,9 +74,9 @@ package final class Server: Sendable {
 
     /// Opens the ports. Throws ``ListenError``.
     package func bind() async throws -> Addresses {
-        // Until the reload service listens: a SIGHUP that comes early must not end the process.
+        // An early SIGHUP must not end the process before the reload service listens.
         signal(SIGHUP, SIG_IGN)
-        // A recording that meets the limit of a file's size is told by the error; the signal would end the process.
+        // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
         self.core.heedRooms()
         self.core.observeEvents { [events = self.core.events, webhooks = self.webhooks] new in
@@ -102,9 +102,9 @@ package final class Server: Sendable {
         return addresses
     }
 
-    /// Everything that runs, for a service group.
+    /// All services, for a service group.
     package var services: [any Service] {
-        // What is named first ends last.
+        // The first in the list ends last.
         [
             self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), SnapshotService(core: self.core),
             RelayTaskService(core: self.core), MemoryService(core: self.core),
@@ -115,8 +115,8 @@ package final class Server: Sendable {
             ]
     }
 
-    /// Runs until SIGTERM or SIGINT, then tells the clients and returns within five seconds. Calls `announce` once these signals are
-    /// heeded: whoever reads what it prints may send them at once.
+    /// Runs until SIGTERM or SIGINT, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
+    /// trapped: a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
         let services: [any Service] = [AnnounceService(announce: announce)] + self.services + [WatchdogService()]
         var configuration = ServiceGroupConfiguration(
@@ -126,7 +126,7 @@ package final class Server: Sendable {
         try await ServiceGroup(configuration: configuration).run()
     }
 
-    /// The group's own lines (services started, signal received) are of use to developers only.
+    /// The group's own lines (services started, signal received) are useful to developers only.
     private static func quiet(_ log: Logger) -> Logger {
         var quiet = log
         if log.logLevel > .debug { quiet.logLevel = .warning }
@@ -134,7 +134,7 @@ package final class Server: Sendable {
     }
 }
 
-/// Says that the server runs: a group starts its services when its signals are trapped.
+/// Announces that the server runs: a group starts its services once its signals are trapped.
 private struct AnnounceService: Service {
     let announce: @Sendable () -> Void
 
@@ -144,7 +144,7 @@ private struct AnnounceService: Service {
     }
 }
 
-/// Sees to it that a process told to end does end. Not among ``Server/services``: whoever runs those has the process for other things too.
+/// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
 private struct WatchdogService: Service {
     private static let hardLimit = Duration.milliseconds(4_800)
 
@@ -154,7 +154,7 @@ private struct WatchdogService: Service {
     }
 }
 
-/// Tells the clients when the server goes.
+/// Notifies the clients when the server shuts down.
 private struct DrainService: Service {
     let core: ServerCore
     private static let lastWords = Duration.milliseconds(300)
@@ -163,7 +163,7 @@ private struct DrainService: Service {
         try await gracefulShutdown()
         self.core.log.info("Shutting down: telling the clients")
         await self.core.drain()
-        // Time for the last bytes to leave; the sockets close by themselves before.
+        // Gives the last bytes time to leave; idle sockets close by themselves before.
         try await Task.sleep(for: Self.lastWords)
         self.core.stop()
         await self.core.admissions.finishNotices(within: .seconds(1))
@@ -171,13 +171,13 @@ private struct DrainService: Service {
 }
 
 extension CertificateStore {
-    /// Tells of a certificate that is over, or soon will be.
+    /// Logs a certificate that has expired or soon will.
     fileprivate func warn(_ log: Logger) {
         for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
     }
 }
 
-/// Reads certificates again on SIGHUP.
+/// Reloads certificates on SIGHUP.
 private struct ReloadService: Service {
     let certificate: CertificateStore?
     let log: Logger

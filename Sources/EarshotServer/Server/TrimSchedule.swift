@@ -1,35 +1,35 @@
-/// When free memory is given back to the system: after a burst, and not more often than once a minute.
+/// Decides when to return free memory to the system: after a burst, at most once a minute.
 ///
-/// The C library keeps what was freed for the next allocation; after a burst that may be gigabytes. Which memory is free is not known without
-/// walking its lists, so signs are looked for: less is charged than before, connections have gone, or the process has grown. The last may be
-/// memory in use, so a trim that brought nothing makes the next one for that reason wait longer. A plain value without a clock.
+/// The C library keeps freed memory for later allocations; after a burst that may be gigabytes. How much is free is unknown without walking
+/// its lists, so this looks for signs: less is charged than before, connections have closed, or the process has grown. Growth may be memory
+/// in use, so a trim that freed little doubles the wait for the next one on that ground. A plain value without a clock.
 struct TrimSchedule {
-    /// What the process has at one moment.
+    /// The process's memory and connections at one moment.
     struct Load: Equatable {
-        /// Bytes in RAM, and bytes on the ledger.
+        /// Bytes in RAM, and bytes charged to the ledger.
         var resident: Int
         var charged: Int
         var connections: Int
     }
 
-    /// Since the last trim: the most there was.
+    /// The highest values since the last trim.
     private var peak = Load(resident: 0, charged: 0, connections: 0)
-    /// Bytes in RAM after the last trim.
+    /// The least bytes in RAM since the last trim.
     private var floor: Int?
     private var lastMs: Int64?
-    /// Since when there is a reason for the next one.
+    /// Start of the present reason to trim.
     private var reasonMs: Int64?
     private var growthWaitMs = Self.intervalMs
 
     static let intervalMs: Int64 = 60_000
-    /// How long a reason has to last: a burst is over then.
+    /// How long a reason must last, so that the burst is over.
     static let settleMs: Int64 = 5_000
     private static let longestWaitMs: Int64 = 3_600_000
-    /// What makes a trim worth its while.
+    /// The least change that justifies a trim.
     private static let bytes = 16 << 20
     private static let connections = 100
 
-    /// To be asked every second: bursts may be short.
+    /// Whether a trim is due. Call every second: bursts may be short.
     mutating func isDue(_ load: Load, nowMs: Int64) -> Bool {
         let floor = self.floor ?? load.resident
         self.floor = min(floor, load.resident)
@@ -47,7 +47,7 @@ struct TrimSchedule {
         return nowMs - reasonMs >= Self.settleMs && sinceMs >= Self.intervalMs
     }
 
-    /// A trim has been made; `load` is what there is now.
+    /// Records a trim; `load` is measured after it.
     mutating func trimmed(from before: Int, to load: Load, nowMs: Int64) {
         let brought = before - load.resident
         self.growthWaitMs = brought >= Self.bytes ? Self.intervalMs : min(2 * self.growthWaitMs, Self.longestWaitMs)

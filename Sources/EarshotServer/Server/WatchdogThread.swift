@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// Ends the process when an orderly shutdown takes too long. A thread of its own: it must not wait for whatever is stuck.
+/// Ends the process when an orderly shutdown takes too long. Uses its own thread, so that nothing that is stuck can delay it.
 enum WatchdogThread {
     static func endProcess(after duration: Duration) {
         let milliseconds = duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000

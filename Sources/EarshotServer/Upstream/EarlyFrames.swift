@@ -1,17 +1,17 @@
 import Media
 import NIOCore
 
-/// Frames that wait until it is known whether they may be published; a value of bounded size. Past its bounds only headers stay, of which what
-/// comes next is decoded.
+/// Frames that wait for permission to be published; a value of bounded size. Beyond its limits only the headers stay, which later frames
+/// need.
 struct EarlyFrames {
     private(set) var frames: [Frame] = []
-    /// Of their payloads.
+    /// Bytes of all payloads.
     private(set) var bytes = 0
 
     static let mostFrames = 2_000
     static let mostBytes = 16 << 20
     private static let mostHeaders = 64
-    /// Of one that stays.
+    /// Largest header that is kept.
     private static let headerBytes = 64 << 10
 
     mutating func append(_ frame: Frame) {
@@ -20,7 +20,7 @@ struct EarlyFrames {
         if self.frames.count > Self.mostFrames || self.bytes > Self.mostBytes { self.forget() }
     }
 
-    /// The newest header of each kind stays.
+    /// Drops everything but the newest header of each kind.
     private mutating func forget() {
         var kept: [(slot: HeaderSlot, frame: Frame)] = []
         for frame in self.frames {
@@ -36,7 +36,7 @@ struct EarlyFrames {
         do throws(MediaError) {
             return try frame.headerSlot()
         } catch {
-            // A broken header is none.
+            // A broken header does not count.
             return nil
         }
     }

@@ -6,9 +6,9 @@ import Rooms
 import Synchronization
 import Upstream
 
-/// Publishes here what a link plays on another server: one push of a room, from the link's first frame to its end.
+/// Publishes here what a link plays on another server: one push, from the link's first frame to its end.
 ///
-/// Called on the link's thread, and on the stream's home loop when it is let go.
+/// Called on the link's thread; its end may also come from the stream's home loop.
 final class PullPublisher: RoomPublisher {
     let sequence: PushSequence
     let rooms: RoomRegistry
@@ -33,7 +33,8 @@ final class PullPublisher: RoomPublisher {
         self.onEnd = onEnd
     }
 
-    /// Asks the room and the stream. Throws what speaks against it, in words. `way`: that it has come. `onEnd`: somebody here ended it.
+    /// Gets the room's grant and claims the stream; throws the reason if either refuses. `way`: the marks of its way so far. `onEnd`:
+    /// called when this server ends the push.
     static func begin(
         _ path: StreamPath, task: Int64, from address: String, way: [String], core: ServerCore, onEnd: @escaping @Sendable (PushEnd) -> Void
     ) async throws(PullRefusal) -> PullPublisher {
@@ -48,12 +49,12 @@ final class PullPublisher: RoomPublisher {
         case .failure(let refusal): throw PullRefusal(refusal, path)
         }
         guard let loop = core.allLoops.randomElement() else { throw PullRefusal(reason: "server_shutdown", text: "the server is going") }
-        // The stream may have a home already: the claim is made there.
+        // The stream may already have a home: the claim runs there.
         let stream = await withCheckedContinuation { done in
             loop.relay.run { relay in done.resume(returning: core.registry.acquire(grant.path.description, on: relay)) }
         }
         let publisher = PullPublisher(core, grant, stream, onEnd: onEnd)
-        // Before the claim, which may end at once; and those who play are told with it.
+        // Before the claim: it may end at once, and with it players learn the way.
         core.activePushes.add(grant)
         core.origins.cameIn(grant.path.description, way, owner: publisher.owner)
         let claimed = await withCheckedContinuation { (done: CheckedContinuation<Bool, Never>) in
@@ -79,7 +80,7 @@ final class PullPublisher: RoomPublisher {
         return publisher
     }
 
-    /// Among all that publish here.
+    /// Unique among all publishers here.
     var owner: String { "push \(self.sequence)" }
 
     func publish(_ frame: Frame) {
@@ -87,7 +88,7 @@ final class PullPublisher: RoomPublisher {
         RelayLoop.publish([frame], to: self.stream, token: token)
     }
 
-    /// The link is over.
+    /// Ends the push because the link is over.
     func leave(_ end: PushEnd) {
         guard let token = self.finish() else { return }
         RelayLoop.leave(self.stream, token: token, clean: end == .clientStopped)
@@ -100,7 +101,7 @@ final class PullPublisher: RoomPublisher {
         self.onEnd(end)
     }
 
-    /// Once.
+    /// Returns the token, but only once.
     private func finish() -> StreamState.Token? {
         self.state.withLock { state in
             defer { state.isOver = true }
@@ -118,7 +119,7 @@ final class PullPublisher: RoomPublisher {
 
 /// Why a pulled stream is not published here.
 struct PullRefusal: Error {
-    /// One word.
+    /// A single word, for programs.
     let reason: String
     let text: String
 
@@ -130,7 +131,7 @@ struct PullRefusal: Error {
     fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
         switch refusal {
         case .forbidden: self.init(reason: "forbidden", text: "\(path) may not be published here: it is forbidden")
-        // A link is nobody's.
+        // Never happens: a link has no user.
         case .keptOut(let user, _): self.init(reason: "kicked", text: "\(path) may not be published here by \(user)")
         case .roomClosed: self.init(reason: "room_closed", text: "\(path) may not be published here: its room is closed")
         case .noRoom, .otherRoom: self.init(reason: "no_room", text: "\(path) may not be published here: it has no room")

@@ -2,12 +2,12 @@ import Media
 import Relay
 import Upstream
 
-/// Hands a stream's frames to a link that pushes them to another server. One for each life of the stream.
+/// Feeds a stream's frames to a link that pushes them to another server. One for each life of the stream.
 final class PushTap: StreamTap {
     let stream: Relay.Stream
     private let link: UpstreamTask
 
-    /// `stream` was acquired for it.
+    /// `stream` is already acquired on its behalf.
     init(_ stream: Relay.Stream, _ link: UpstreamTask) {
         self.stream = stream
         self.link = link

@@ -6,10 +6,10 @@ import Rooms
 import Synchronization
 import Upstream
 
-/// One relay task as it runs: its link, and what joins that to the stream here. Any thread.
+/// A running relay task: joins its link to the stream here. Any thread.
 ///
-/// A push runs while its stream is live; a pull runs always, or while somebody plays. A pull that is not taken here (forbidden, dropped, the
-/// name has another publisher) is held: it waits, and goes on by itself.
+/// A push runs while its stream is live; a pull runs always, or on demand while somebody plays. A pull that this server refuses (forbidden,
+/// dropped, the name has another publisher) is held, and retried later.
 final class RelayLink: Sendable {
     let task: RelayTask
     let url: UpstreamURL
@@ -20,37 +20,37 @@ final class RelayLink: Sendable {
 
     private struct State {
         var tap: PushTap?
-        /// What the other server was told of the stream's way.
+        /// The way last sent to the other server.
         var toldWay: [String]?
         var publisher: PullPublisher?
-        /// Steady clock.
+        /// Milliseconds of the steady clock.
         var publishingSinceMs: Int64 = 0
-        /// The way that what is pulled has come, as the other server tells it.
+        /// The way of the pulled stream, as the other server states it.
         var way: [String] = []
-        /// Frames that came while the room was being asked.
+        /// Frames that arrived while the room was being asked.
         var early = EarlyFrames()
         var isOpening = false
-        /// A connection's number, so that a late answer does not count for the next one.
+        /// Number of the connection, so that a late answer does not apply to the next one.
         var run = 0
         var hold: Hold?
-        /// Why the last attempt failed, as the log has it.
+        /// The last failure that was logged.
         var toldError: UpstreamError?
-        /// One after the other.
+        /// Consecutive holds.
         var holds = 0
         var lastWantedMs: Int64 = 0
         var isDeleted = false
     }
 
-    /// Why a pull waits.
+    /// The reason and duration of a hold.
     private struct Hold {
         let words: String
-        /// Steady clock; not before it is allowed here either.
+        /// Steady clock; the hold also lasts while the stream may not be played here.
         let untilMs: Int64
     }
 
     /// A pull on demand without a viewer ends after this long.
     private static let idleMs: Int64 = 30_000
-    /// Holds are tried again as broken connections are.
+    /// Held pulls are retried like broken connections.
     private static let policy = ReconnectPolicy()
 
     init(_ task: RelayTask, core: ServerCore) throws(UpstreamError) {
@@ -80,7 +80,7 @@ final class RelayLink: Sendable {
 
     private var upstream: UpstreamTask? { self.link.withLock { $0 } }
     var status: UpstreamStatus? { self.upstream?.status }
-    /// Why it waits although the link could run; nil when it does not.
+    /// Why the pull is held; nil when it is not.
     var heldFor: String? { self.state.withLock { $0.hold?.words } }
 
     var isPublishing: Bool { self.state.withLock { $0.publisher != nil } }
@@ -97,7 +97,7 @@ final class RelayLink: Sendable {
         self.core.log.log(level: self.level(of: state, error), "Relay task", metadata: metadata)
     }
 
-    /// What is the same with each attempt is told once.
+    /// Logs repeated failures at debug level.
     private func level(of state: UpstreamState, _ error: UpstreamError?) -> Logger.Level {
         switch state {
         case .failed: return .warning
@@ -121,7 +121,7 @@ final class RelayLink: Sendable {
 
     // MARK: Loops
 
-    /// What this connection tells the other server, for finding loops. On the link's thread.
+    /// The marks sent to the other server, to find loops. On the link's thread.
     private func marks() -> String {
         let path = self.task.path.description
         guard self.task.direction == .push else { return StreamOrigins.text(self.core.origins.sinks(of: path)) }
@@ -130,7 +130,7 @@ final class RelayLink: Sendable {
         return StreamOrigins.text(way)
     }
 
-    /// The other server has told the way of what is pulled: what speaks against it. On the link's thread.
+    /// Checks the pulled stream's way, as the other server states it; returns an objection. On the link's thread.
     private func objection(to text: String) -> String? {
         let way = StreamOrigins.marks(text)
         let path = self.task.path.description
@@ -148,7 +148,7 @@ final class RelayLink: Sendable {
 
     // MARK: Life
 
-    /// When the server starts or the task is made.
+    /// Called when the server starts or the task is created.
     func begin() {
         switch self.task.direction {
         case .pull: if !self.task.onDemand { self.upstream?.start() }
@@ -156,7 +156,7 @@ final class RelayLink: Sendable {
         }
     }
 
-    /// For good. The word is for whoever is told.
+    /// Ends the task for good; `reason` goes into its last event.
     func delete(_ reason: String) {
         self.state.withLock { $0.isDeleted = true }
         self.teller.ended(reason)
@@ -165,7 +165,7 @@ final class RelayLink: Sendable {
         self.endPublisher(.clientStopped)
     }
 
-    /// The stream here has a publisher: a push begins.
+    /// Starts a push when the stream here has a publisher.
     func streamBegan() {
         guard self.task.direction == .push, self.state.withLock({ !$0.isDeleted }) else { return }
         guard self.state.withLock({ $0.tap == nil }) else { return self.tellWay() }
@@ -188,7 +188,7 @@ final class RelayLink: Sendable {
         }
     }
 
-    /// The stream goes on with another publisher, and has perhaps come another way.
+    /// Reconnects if the stream's new publisher came another way.
     private func tellWay() {
         let way = self.core.origins.way(of: self.task.path.description)
         guard self.state.withLock({ $0.toldWay.map { $0 != way } ?? false }) else { return }
@@ -196,7 +196,7 @@ final class RelayLink: Sendable {
         self.upstream?.start()
     }
 
-    /// Somebody wants to play the stream.
+    /// Starts a pull on demand for a player.
     func wanted() {
         guard self.task.direction == .pull, self.task.onDemand else { return }
         let mayStart = self.state.withLock { state in
@@ -206,13 +206,13 @@ final class RelayLink: Sendable {
         if mayStart { self.upstream?.start() }
     }
 
-    /// Every second or so.
+    /// Starts and stops the link as needed. Call about once a second.
     func sweep(nowMs: Int64) {
         let path = self.task.path.description
         switch self.task.direction {
         case .push:
             guard let tap = self.state.withLock({ $0.tap }) else { return }
-            // Over, or another life of it: a tap is of one stream.
+            // The stream is over or has been replaced: a tap belongs to one stream.
             Task {
                 let isLive = await self.core.onHome(of: path) { home, stream in
                     stream === tap.stream && home.snapshot(of: stream).map { $0.stream.phase != .idle } == true
@@ -220,7 +220,7 @@ final class RelayLink: Sendable {
                 guard isLive != true else { return }
                 self.endTap()
                 self.stop("stream_ended")
-                // Whoever came meanwhile found the tap there.
+                // A publisher that arrived meanwhile found the old tap.
                 self.streamBegan()
             }
         case .pull:
@@ -250,7 +250,7 @@ final class RelayLink: Sendable {
 
     // MARK: Holding a pull
 
-    /// What comes is not taken here: the link ends, and is tried again later, as if its connection had broken.
+    /// Stops a pull that is refused here and retries it later, as if its connection had broken.
     private func hold(_ reason: String, _ words: String) {
         let nowMs = LoopSweeper.nowMs
         let isNew = self.state.withLock { state in
@@ -269,7 +269,7 @@ final class RelayLink: Sendable {
         self.core.log.warning("Relay task held", metadata: ["task": "\(self.task.id)", "stream": "\(self.task.path)", "why": "\(words)"])
     }
 
-    /// Whether a hold has just come to its end.
+    /// Ends an expired hold; returns whether there was one.
     private func goesOn(_ path: String, nowMs: Int64) -> Bool {
         self.state.withLock { state in
             guard let hold = state.hold, nowMs >= hold.untilMs, !state.isDeleted, self.core.rooms.playRefusal(path) == nil else {
@@ -302,7 +302,7 @@ final class RelayLink: Sendable {
                 state.early = EarlyFrames()
                 state.isOpening = false
             }
-            // In words, it is the stream's end, not the link's.
+            // The other server announced the stream's end; the connection did not break.
             let isClean = if case .ended = error { true } else { false }
             self.endPublisher(isClean ? .clientStopped : .connectionLost)
         }
@@ -331,7 +331,7 @@ final class RelayLink: Sendable {
         }
     }
 
-    /// Dropped, forbidden or taken over here.
+    /// This server dropped, forbade or replaced the push.
     private func ended(by end: PushEnd) {
         guard end != .serverShutdown else { return self.stop("server_shutdown") }
         self.hold(end.rawValue, "ended here: \(end.rawValue)")

@@ -8,17 +8,17 @@ import Upstream
 /// The links to other servers, by task. Any thread.
 final class RelayTasks: Sendable {
     private let rows = Mutex<[Int64: RelayLink]>([:])
-    /// Made with the first task.
+    /// Created for the first task.
     private let vaults = Mutex<RelayVault?>(nil)
 
     var all: [RelayLink] { self.rows.withLock { $0.values.sorted { $0.task.id < $1.task.id } } }
 
     func find(_ id: Int64) -> RelayLink? { self.rows.withLock { $0[id] } }
 
-    /// Links that publish a stream here now.
+    /// Number of links that publish a stream here now.
     var publishing: Int { self.all.count { $0.isPublishing } }
 
-    /// What seals the tasks' addresses for the store. Reads or makes its key, off the caller's thread. Throws ``KeyFileError``.
+    /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
     private func vault(_ core: ServerCore) async throws -> RelayVault {
         if let vault = self.vaults.withLock({ $0 }) { return vault }
         let directory = core.config.data.directory
@@ -38,7 +38,7 @@ final class RelayTasks: Sendable {
         return task
     }
 
-    /// Runs what the store has. Addresses that an earlier version stored as they are get sealed.
+    /// Runs the stored tasks. Addresses that an earlier version stored unsealed are sealed.
     func start(_ core: ServerCore) async throws {
         for task in try await core.rooms.relayTasks() {
             do {
@@ -55,7 +55,7 @@ final class RelayTasks: Sendable {
         }
     }
 
-    /// Runs a task that is in the store; its address as it is.
+    /// Runs a stored task; its address is unsealed.
     private func add(_ task: RelayTask, core: ServerCore) throws(UpstreamError) -> RelayLink {
         let link = try RelayLink(task, core: core)
         self.rows.withLock { $0[task.id] = link }
@@ -72,7 +72,7 @@ final class RelayTasks: Sendable {
         for link in self.links(of: path) { link.streamBegan() }
     }
 
-    /// Somebody plays, or tries to. True: a link may bring the stream.
+    /// Starts pulls on demand for a player. Returns whether a link may bring the stream.
     @discardableResult
     func wanted(_ path: String) -> Bool {
         let links = self.links(of: path).filter { $0.task.direction == .pull && $0.task.onDemand }
@@ -94,7 +94,7 @@ final class RelayTasks: Sendable {
     }
 }
 
-/// The links' life among the services: those in the store run from the start.
+/// Runs the stored links from the start of the server.
 struct RelayTaskService: Service {
     let core: ServerCore
 
@@ -105,7 +105,7 @@ struct RelayTaskService: Service {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 self.core.relayTasks.sweep()
-                // Cancelled: the server goes.
+                // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.sweepInterval) } catch { return }
             }
         }

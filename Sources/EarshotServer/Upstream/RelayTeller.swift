@@ -2,12 +2,12 @@ import Rooms
 import Synchronization
 import Upstream
 
-/// Tells what becomes of one relay task: each change once, in the order in which it came about. Any thread; does not wait.
+/// Reports one relay task's changes to the registry, each once and in order. Any thread; does not wait.
 ///
-/// It outlives the link's last word, which comes after the task is gone.
+/// It outlives the link's last state change, which comes after the task is gone.
 final class RelayTeller: Sendable {
     private let task: RelayTask
-    /// Without the credential.
+    /// The address without its credential.
     private let target: String
     private let rooms: RoomRegistry
     private let progress = Mutex(RelayProgress())
@@ -18,12 +18,12 @@ final class RelayTeller: Sendable {
         self.rooms = rooms
     }
 
-    /// The link's own word. `error`: what ended its last connection.
+    /// Reports a state change of the link. `error` ended its last connection.
     func heard(_ state: UpstreamState, error: UpstreamError?) {
         self.tell { $0.heard(state, error: error) }
     }
 
-    /// Why the link is about to be stopped: its own word for it comes later.
+    /// Records why the link is about to be stopped; its state change comes later.
     func stopping(_ reason: String) {
         self.tell { progress in
             progress.stopReason = reason
@@ -31,17 +31,17 @@ final class RelayTeller: Sendable {
         }
     }
 
-    /// It waits until what is here takes the stream again.
+    /// Reports that the pull waits until this server accepts the stream again.
     func held(_ reason: String, _ words: String) { self.tell { $0.held(reason, words) } }
 
-    /// It would go on, but nobody wants it now.
+    /// Reports that a hold is over but nobody wants the stream now.
     func rests(_ reason: String) { self.tell { $0.rests(reason) } }
 
-    /// It is over, whatever the link says afterwards.
+    /// Reports the task's end and ignores later state changes.
     func ended(_ reason: String) { self.tell { $0.ended(reason) } }
 
     private func tell(_ change: (inout RelayProgress) -> RelayProgress.News?) {
-        // Submitted under the lock: two threads' news keep their order.
+        // Submitted under the lock, so that changes from two threads keep their order.
         self.progress.withLock { progress in
             guard let news = change(&progress) else { return }
             self.rooms.relayChanged(
@@ -52,13 +52,13 @@ final class RelayTeller: Sendable {
     }
 }
 
-/// What of a link's states is news. A plain value.
+/// Decides which of a link's states are reported. A plain value.
 ///
 ///     off ──▶ trying ──▶ up ──▶ down ──▶ up …      off and over: stopped
 struct RelayProgress: Sendable, Equatable {
     struct News: Sendable, Equatable {
         let kind: RelayChange.Kind
-        /// One word.
+        /// A single word, for programs.
         var reason: String?
         var words: String?
     }
@@ -67,7 +67,7 @@ struct RelayProgress: Sendable, Equatable {
 
     private var phase = Phase.off
     private var isHeld = false
-    /// Why the link is being stopped by us.
+    /// Why this server is stopping the link.
     var stopReason: String?
 
     mutating func heard(_ state: UpstreamState, error: UpstreamError?) -> News? {
@@ -89,7 +89,7 @@ struct RelayProgress: Sendable, Equatable {
             self.phase = .down
             return News(kind: .interrupted, reason: error?.code, words: error.map { "\($0)" })
         case .stopped:
-            // It is still wanted.
+            // A held link is still wanted.
             guard !self.isHeld, self.phase != .off else { return nil }
             self.phase = .off
             return News(kind: .stopped, reason: self.stopReason ?? "stopped")

@@ -7,12 +7,12 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Keeps the addresses of relay tasks, which hold other servers' credentials, unreadable in the store: sealed with a key in a file beside it. A
+/// Seals the addresses of relay tasks, which contain other servers' credentials, for the store. The key is in a file beside the store. A
 /// value; printing it shows no key.
 struct RelayVault: Sendable, CustomStringConvertible {
     private let key: SymmetricKey
 
-    /// Before what is sealed; no address begins so.
+    /// Prefix of sealed text; no address begins so.
     private static let mark = "sealed1:"
     private static let keyBytes = 32
     static let fileName = "relay.key"
@@ -20,7 +20,7 @@ struct RelayVault: Sendable, CustomStringConvertible {
 
     var description: String { "RelayVault(key not shown)" }
 
-    /// Reads the key, or makes one when there is none. Blocks. Throws ``KeyFileError``.
+    /// Reads the key, or creates one when there is none. Blocks. Throws ``KeyFileError``.
     init(directory: String) throws {
         let file = SecretFile(Self.fileName, in: directory, advice: Self.advice)
         if let key = try Self.key(file) {
@@ -43,13 +43,13 @@ struct RelayVault: Sendable, CustomStringConvertible {
 
     static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }
 
-    /// For this task's row only: moved to another one it does not open.
+    /// Binds the sealed text to the task's direction and path: it opens for no others.
     func seal(_ url: String, _ direction: RelayTask.Direction, _ path: StreamPath) throws -> String {
         let box = try ChaChaPoly.seal(Array(url.utf8), using: self.key, authenticating: Self.context(direction, path))
         return Self.mark + box.combined.base64EncodedString()
     }
 
-    /// Nil when it was not sealed so, or with another key.
+    /// Nil when it was sealed for another task or with another key, or not at all.
     func open(_ text: String, _ direction: RelayTask.Direction, _ path: StreamPath) -> String? {
         guard Self.isSealed(text), let data = Data(base64Encoded: String(text.dropFirst(Self.mark.count))) else { return nil }
         do {

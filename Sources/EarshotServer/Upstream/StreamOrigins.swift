@@ -1,37 +1,37 @@
 import Crypto
 import Synchronization
 
-/// Which way the streams here have come through other servers, so that none is fed from itself. Any thread.
+/// Tracks the servers that streams have come through, so that no stream feeds itself. Any thread.
 ///
-/// Every stream of every server has a mark, which says nothing to others. Links tell marks in the command object of `connect`, under
-/// ``property``: one that publishes those of its stream's way so far, one that plays those of the streams that it is for. The server tells a
-/// link that plays the way of what it plays in the status of `play`, and again when a publisher comes. Foreign servers and clients neither
-/// say nor heed any of this.
+/// Every stream of every server has a mark, which is meaningless to others. Links send marks in the command object of `connect`, under
+/// ``property``: a publishing link its stream's way so far, a playing link the streams that it plays for. The server sends a playing link
+/// the way of what it plays in the status of `play`, and again when a publisher arrives. Foreign servers and clients neither send nor use
+/// any of this.
 final class StreamOrigins: Sendable {
     static let property = "earshotPath"
-    /// Servers that a stream may have come through.
+    /// A way of this many servers counts as a loop.
     static let mostHops = 8
-    /// Marks in one text.
+    /// Most marks in one text.
     private static let mostMarks = 64
     /// Characters of a mark.
     private static let markLength = 16
 
     private struct State {
-        /// Those who publish a stream or are about to, the newest last.
+        /// Present and imminent publishers of each stream, newest last.
         var sources: [String: [(owner: String, marks: [String])]] = [:]
-        /// Those who play a stream for streams of other servers.
+        /// Marks that each stream is played for, by player.
         var sinks: [String: [String: [String]]] = [:]
     }
 
     private let key = SymmetricKey(size: .bits256)
     private let state = Mutex(State())
 
-    /// Of a stream here: the same while the server runs.
+    /// The mark of a stream here, constant while the server runs.
     func mark(of path: String) -> String {
         SecretText.hex(Array(HMAC<SHA256>.authenticationCode(for: Array(path.utf8), using: self.key).prefix(Self.markLength / 2)))
     }
 
-    /// The marks in a peer's text; none when it is not of that form.
+    /// The marks in a peer's text; none when it is malformed.
     static func marks(_ text: String?) -> [String] {
         guard let text, !text.isEmpty, text.utf8.count <= Self.mostMarks * (Self.markLength + 1) else { return [] }
         let marks = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -44,21 +44,21 @@ final class StreamOrigins: Sendable {
 
     static func text(_ marks: [String]) -> String { marks.prefix(self.mostMarks).joined(separator: ",") }
 
-    /// What speaks against feeding a stream here with one that has come this way; nil: nothing.
+    /// Why a stream that came this way may not feed `path`; nil when it may.
     func objection(to marks: [String], feeding path: String) -> String? {
         if marks.contains(self.mark(of: path)) { return "That is a loop: what comes there is \(path) of this server itself." }
         guard marks.count < Self.mostHops else { return "That is a loop: it has come through \(marks.count) servers." }
         return nil
     }
 
-    /// What speaks against playing a stream here for streams of other servers.
+    /// Why `path` may not be played for these streams; nil when it may.
     func objection(to sinks: [String], playing path: String) -> String? {
         sinks.contains(self.mark(of: path)) ? "That is a loop: it would be played to feed \(path) of this server itself." : nil
     }
 
     // MARK: What is published
 
-    /// A publisher of the stream, whose stream has come this way.
+    /// Records a publisher and the way its stream has come.
     func cameIn(_ path: String, _ marks: [String], owner: String) {
         self.state.withLock { state in
             var sources = state.sources[path, default: []]
@@ -75,14 +75,14 @@ final class StreamOrigins: Sendable {
         }
     }
 
-    /// What is told with the stream where it goes: its way here, and its mark.
+    /// The marks that go out with the stream: its way here, and its own mark.
     func way(of path: String) -> [String] {
         (self.state.withLock { $0.sources[path]?.last?.marks } ?? []) + [self.mark(of: path)]
     }
 
     // MARK: What is played
 
-    /// Somebody plays the stream for these.
+    /// Records a player that feeds the streams with these marks.
     func plays(_ path: String, for sinks: [String], owner: String) {
         guard !sinks.isEmpty else { return }
         self.state.withLock { $0.sinks[path, default: [:]][owner] = sinks }
@@ -95,7 +95,7 @@ final class StreamOrigins: Sendable {
         }
     }
 
-    /// What a link tells that plays elsewhere for this stream: its mark, and those of the streams that are fed with it.
+    /// The marks that a link sends to play a stream elsewhere: this stream's, and those of the streams it feeds.
     func sinks(of path: String) -> [String] {
         let further = self.state.withLock { Set(($0.sinks[path] ?? [:]).values.joined()) }
         return [self.mark(of: path)] + further.sorted().prefix(Self.mostMarks - 1)
