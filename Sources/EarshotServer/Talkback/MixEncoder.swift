@@ -3,7 +3,7 @@ import Media
 import NIOCore
 import Talk
 
-/// Encodes one mix, tick by tick, for all who hear it. Silence is encoded once and then sent again.
+/// Encodes one mix, tick by tick, for all its listeners. Silence is encoded once and then repeated.
 ///
 /// Owned by a channel's ``TalkEngine``.
 final class MixEncoder {
@@ -11,21 +11,21 @@ final class MixEncoder {
     private let codec: TalkCodec
     private var silentTicks = 0
     private var silence: ByteBuffer?
-    /// The tick that comes next, when none is left out.
+    /// The next tick, if none is skipped.
     private var nextTick: Int64
-    /// The tick of the first sample, if no tick had been left out since.
+    /// The tick of the first sample, shifted by the ticks skipped since.
     private var startTick: Int64
-    /// Ticks and runs since then, encoded or spared.
+    /// Ticks and runs since then, encoded or replaced by ``silence``.
     private var ticks: Int64 = 0
     private var runs: Int64 = 0
-    /// Ticks of silence that the encoder was spared since it last worked.
+    /// Ticks of silence that were not encoded since the encoder last ran.
     private var sparedTicks: Int64 = 0
     /// Runs that the encoder holds back.
     private var heldRuns: Int64 = 0
-    /// Runs that were really encoded.
+    /// Ticks that were really encoded.
     private(set) var encodes = 0
 
-    /// `before`: the blocks that its listeners have heard already, so that the first one goes on from there.
+    /// `before`: the blocks that its listeners have already heard, so that the first one continues them.
     init(_ codec: TalkCodec, bitRate: Int, tick: Int64, after before: [[Float]]) throws(FFmpegError) {
         self.codec = codec
         self.encoder = try AudioEncoder(codec: codec.encoding, sampleRate: TalkFormat.sampleRate, channels: 1, bitRate: bitRate)
@@ -34,12 +34,12 @@ final class MixEncoder {
         for block in before { _ = try self.runs(of: block) }
     }
 
-    /// What a listener needs first.
+    /// The sequence header, which a listener needs first.
     var header: ByteBuffer { self.encoder.sequenceMessage }
 
     /// The messages of a tick, with their timestamps: milliseconds of the channel's time.
     func encode(_ samples: [Float], isSilent: Bool, tick: Int64) throws(FFmpegError) -> [Frame] {
-        // The time of ticks that were left out is nobody's.
+        // Skipped ticks take time, but have no samples.
         self.startTick += max(0, tick - self.nextTick)
         self.nextTick = tick + 1
         self.silentTicks = isSilent ? self.silentTicks + 1 : 0
@@ -62,7 +62,8 @@ final class MixEncoder {
         return runs.enumerated().map { (self.runs + Int64($0), $1) }
     }
 
-    /// One run of AAC a tick: its time is the tick's. Opus has runs of its own length, whose times follow from their number.
+    /// The time of a run. AAC has one run per tick and takes its time; Opus runs have their own length, so their times follow from their
+    /// number.
     private func milliseconds(run: Int64, _ tick: Int64) -> Int64 {
         guard self.codec == .opus else { return TalkFormat.milliseconds(tick: tick) }
         let position = max(0, run * Int64(self.encoder.runSamples) - Int64(self.encoder.priming))
@@ -71,10 +72,10 @@ final class MixEncoder {
 
     // MARK: Silence
 
-    /// What the encoder would make of one more tick of silence, without asking it.
+    /// Returns what the encoder would make of another tick of silence, without running it.
     private func spare(_ silence: ByteBuffer, _ tick: Int64) -> [Frame] {
         let runSamples = Int64(self.encoder.runSamples)
-        // Of AAC one run is always still to come.
+        // AAC always holds back one run.
         if self.sparedTicks == 0 { self.heldRuns = (self.ticks * Int64(TalkFormat.blockSamples) - self.runs * runSamples) / runSamples }
         self.ticks += 1
         self.sparedTicks += 1
@@ -86,7 +87,7 @@ final class MixEncoder {
         return frames
     }
 
-    /// Before the encoder goes on, it gets the silence that leaves it where the runs have come to: a part of a cycle.
+    /// Feeds the encoder enough silence, a part of a cycle, to be in step with the runs sent.
     private func catchUp() throws(FFmpegError) {
         let missing = self.sparedTicks % self.codec.cycleTicks
         self.sparedTicks = 0
@@ -96,16 +97,16 @@ final class MixEncoder {
     }
 
     static func frame(_ message: ByteBuffer, _ ms: Int64) -> Frame? {
-        // Of our own making; what a parser would not read is not sent.
+        // Made by this server; a message that does not parse is not sent.
         try? Frame(kind: .audio, timestamp: ms, payload: message)
     }
 }
 
-/// What a mix is sent as.
+/// The codec of a mix.
 enum TalkCodec: Hashable, CaseIterable, Sendable {
     /// AAC-LC, which all clients play.
     case aac
-    /// Opus in Enhanced RTMP, for those that say they can.
+    /// Opus in Enhanced RTMP, for clients that announce it.
     case opus
 
     var encoding: AudioEncoder.Codec {
@@ -115,7 +116,7 @@ enum TalkCodec: Hashable, CaseIterable, Sendable {
         }
     }
 
-    /// Ticks of silence after which nothing of what was before is left in the encoder, and it makes the same of each.
+    /// Ticks of silence after which the encoder holds nothing older and its output stays the same.
     fileprivate var settledTicks: Int {
         switch self {
         case .aac: 4
@@ -123,7 +124,7 @@ enum TalkCodec: Hashable, CaseIterable, Sendable {
         }
     }
 
-    /// Ticks after which runs end with a tick again: 15 of 1,024 samples are 16 runs of Opus.
+    /// Ticks after which runs and ticks end together again: 15 of 1,024 samples are 16 runs of Opus.
     fileprivate var cycleTicks: Int64 {
         switch self {
         case .aac: 1

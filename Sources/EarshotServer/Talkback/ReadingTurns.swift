@@ -1,13 +1,13 @@
 import Dispatch
 import NIOCore
 
-/// Waits until event loops have read what lay in their sockets: after a stall, what has come meanwhile is for the ticks that are made up for.
+/// Waits until event loops have read their sockets. After a stall, that data belongs to the ticks that are made up for.
 ///
-/// For threads that may block.
+/// Blocks its thread.
 enum ReadingTurns {
-    /// Turns of the loops at most: each reads a few buffers of each socket.
+    /// Most turns of the loops: each reads a few buffers of each socket.
     static let mostTurns = 8
-    /// For all of it: a loop that is busy is not waited for any longer.
+    /// Limit for all turns, so as not to wait for a busy loop any longer.
     private static let limit = DispatchTimeInterval.milliseconds(200)
 
     static func wait(for rooms: [TalkChannel]) {
@@ -24,13 +24,13 @@ enum ReadingTurns {
         }
     }
 
-    /// What has been read and waits, and the loops that read more.
+    /// Frames that were read and wait, and the loops that may read more.
     struct Waiting {
         var frames = 0
         var loops: [ObjectIdentifier: (any EventLoop, LoopTurns)] = [:]
     }
 
-    /// Until a turn of the loops has brought nothing more; `look` is asked before each.
+    /// Waits until a turn of the loops brings nothing more; calls `look` before each.
     static func wait(limit: DispatchTimeInterval, _ look: () -> Waiting) {
         let deadline = DispatchTime.now() + limit
         var before = -1
@@ -44,7 +44,7 @@ enum ReadingTurns {
                 loop.execute { turns.next { read.leave() } }
             }
             guard read.wait(timeout: deadline) == .success else { return }
-            // What one loop has read may be at home on another one.
+            // Frames read on one loop may have their home on another.
             let home = DispatchGroup()
             for (loop, _) in found.loops.values {
                 home.enter()

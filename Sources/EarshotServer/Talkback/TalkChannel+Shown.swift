@@ -3,12 +3,12 @@ import Rooms
 import Synchronization
 import Talk
 
-/// What others want to know of a channel: the API, and the clock that it is on.
+/// A channel's state, for the API and for its clock.
 extension TalkChannel {
-    /// Whether ticks that were missed are to be made up for, all of them.
+    /// Whether all missed ticks are to be made up for.
     var isRecorded: Bool { self.state.withLock { !$0.held.isEmpty } }
 
-    /// The loops that read what its talkers send, and those where it then comes out; and how many frames wait.
+    /// The loops that read the talkers' sockets, those that are their streams' homes, and the number of waiting frames.
     var reading: (loops: [any EventLoop], waiting: Int) {
         let seats = self.state.withLock { Array($0.talkers.values) }
         return (seats.flatMap(\.loops), seats.reduce(0) { $0 + $1.inbox.count })
@@ -16,7 +16,7 @@ extension TalkChannel {
 
     var settings: TalkSettings { self.state.withLock { $0.settings } }
 
-    /// Mixes that are listened to now, and what has become of voices and mixes since it began.
+    /// Mixes with listeners now, and totals since the channel began.
     var totals: (mixes: Int, totals: TalkTotals) {
         self.state.withLock { (($0.isTicking ? $0.mixes : 0), $0.totals) }
     }

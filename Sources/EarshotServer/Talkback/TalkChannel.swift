@@ -13,10 +13,10 @@ import Musl
 import Darwin
 #endif
 
-/// A room's talk channel: who is in it, who may speak, and the mixes that are listened to.
+/// A room's talk channel: its participants, the floor, and the mixes that have listeners.
 ///
-/// Any thread: what is decided is decided under a lock that is held for moments; audio is the ``TalkEngine``'s, on the channel's clock. It
-/// ticks while somebody is in it. The room's end is its end.
+/// Any thread: decisions are made under a lock that is held for moments; audio is the ``TalkEngine``'s, on the channel's clock. It ticks
+/// while somebody is in it, and ends with the room.
 final class TalkChannel: Sendable {
     let roomID: RoomID
     let core: ServerCore
@@ -24,12 +24,12 @@ final class TalkChannel: Sendable {
     private let engine: TalkEngine
     let state: Mutex<TalkChannelState>
 
-    /// So long nobody: it stops ticking.
+    /// It stops ticking after this long without anybody.
     private static let lingerMs: Int64 = 1_000
-    /// Between two tellings of who speaks.
+    /// Shortest interval between events about who speaks.
     private static let tellMs: Int64 = 500
     private static let heardMs: Int64 = 100
-    /// Tries to hold a mix whose name is not free yet, and milliseconds between them.
+    /// Attempts to hold a mix whose name is still taken, and milliseconds between them.
     private static let holdTries = 5
     private static let holdRetryMs = 150
 
@@ -52,7 +52,7 @@ final class TalkChannel: Sendable {
 
     // MARK: Coming and going
 
-    /// Throws why not.
+    /// Admits a talker, or throws the refusal.
     func admitTalker(
         _ id: ParticipantID, _ pass: AdmissionPass, role: TalkRole, connection: UInt64
     ) throws(TalkDenial) -> TalkSeat {
@@ -72,7 +72,7 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// Makes the mix exist, if it is one. Throws why not.
+    /// Admits a listener and opens its mix, if it plays one. Throws the refusal.
     func admitListener(
         _ target: TalkAddress, _ pass: AdmissionPass, codec: TalkCodec, role: ConnectedRole?
     ) throws(TalkDenial) -> TalkListening {
@@ -93,7 +93,8 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// Keeps the mix of all going for a stream's recording, whoever is there; returns when it is there to be recorded. False: the channel is over.
+    /// Keeps the mix of all running for a stream's recording, even without listeners; returns once it can be recorded. False: the channel
+    /// is over, or the mix's name stayed taken.
     func hold(for stream: StreamPath) async -> Bool {
         for _ in 0..<Self.holdTries {
             let opening = self.state.withLock { state -> Task<Void, Never>? in
@@ -107,18 +108,18 @@ final class TalkChannel: Sendable {
             await opening?.value
             let isOpen = self.state.withLock { state in if case .open? = state.outputs[TalkChannelState.recorded] { true } else { false } }
             if isOpen || self.isOver { return isOpen }
-            // The one before it is ending.
+            // The previous mix of that name is still ending.
             try? await Task.sleep(for: .milliseconds(Self.holdRetryMs))
         }
         return false
     }
 
-    /// True: that was the last recording that the mix was held for.
+    /// Returns true if that was the last recording that needed the mix.
     func letGo(for stream: StreamPath) -> Bool {
         self.state.withLock { state in state.held.remove(stream) != nil && state.held.isEmpty }
     }
 
-    /// Typed throws do not pass through the lock.
+    /// Runs `body` under the lock, which does not pass on typed throws.
     private func locked<Value: Sendable>(_ body: (inout TalkChannelState) throws(TalkDenial) -> Value) throws(TalkDenial) -> Value {
         let outcome = self.state.withLock { state -> Result<Value, TalkDenial> in
             do throws(TalkDenial) { return .success(try body(&state)) } catch { return .failure(error) }
@@ -126,7 +127,7 @@ final class TalkChannel: Sendable {
         return try outcome.get()
     }
 
-    /// With the lock held, so that coming and going cannot overtake each other.
+    /// Starts to tick. With the lock held, so that arrivals and departures cannot overtake each other.
     private func wake(_ state: inout TalkChannelState) {
         state.emptySinceMs = nil
         guard !state.isTicking else { return }
@@ -135,7 +136,7 @@ final class TalkChannel: Sendable {
         self.clock.add(self)
     }
 
-    /// With the lock held.
+    /// Opens a mix unless it exists. With the lock held.
     private func open(_ key: TalkOutputs.Key, _ state: inout TalkChannelState) {
         guard state.outputs.lacks(key, nowMs: Self.nowMs), let loop = self.core.allLoops.randomElement()?.relay else { return }
         let registry = self.core.talk.registry(of: key.codec)
@@ -148,7 +149,7 @@ final class TalkChannel: Sendable {
         state.outputs.begin(key, task)
     }
 
-    /// The talker's stream is its own: it is heard from now on, if the floor is.
+    /// The talker owns its stream: it is heard from now on, while it has the floor.
     func began(_ seat: TalkSeat) {
         var isOver = false
         var isForbidden = false
@@ -165,20 +166,20 @@ final class TalkChannel: Sendable {
             return (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: nowMs) : [])
                 + state.floor.apply(.published(seat.id, seat.role), nowMs: nowMs)
         }
-        // The room ended, or it was thrown out, while its stream was being claimed.
+        // The room ended, or the participant was thrown out, while the stream was being claimed.
         if isOver { seat.connected?.end(.roomEnded, "The room's talk channel is over.") }
         if isForbidden { seat.connected?.end(.kicked, Self.thrownOut) }
     }
 
-    /// For good.
+    /// Whether the channel has ended for good.
     var isOver: Bool { self.state.withLock { $0.isClosed } }
 
     func ended(_ seat: TalkSeat) {
         self.change { state in
             state.coming[seat.session] = nil
             if state.talkers[seat.id] === seat { state.talkers[seat.id] = nil }
-            // Taken over: who comes next is the same, and has the floor if this one had. Or this one came to take over and did not: whoever
-            // is on air stays.
+            // After a takeover the successor is the same participant and keeps the floor. If this seat failed to take over, the talker on
+            // air stays.
             guard state.members.left(session: seat.session) else { return [] }
             state.reports[seat.id] = nil
             state.heardMs[seat.id] = nil
@@ -195,8 +196,7 @@ final class TalkChannel: Sendable {
 
     // MARK: The floor
 
-    /// Carries out a change, and tells what came of it.
-    /// `actor`: whose call it is, for the audit trail.
+    /// Applies a change and reports its events. `actor` is the caller, for the audit trail.
     @discardableResult
     private func change(by actor: Actor? = nil, _ body: (inout TalkChannelState) -> [FloorEvent]) -> [FloorEvent] {
         self.state.withLock { state -> [FloorEvent] in
@@ -207,7 +207,7 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// With the lock held: the audit trail must have the order of what happened.
+    /// With the lock held, so that the audit trail has the order of events.
     private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout TalkChannelState) {
         for seat in state.talkers.values { seat.setOpen(state.floor.holds(seat.id)) }
         guard !events.isEmpty else { return }
@@ -216,7 +216,7 @@ final class TalkChannel: Sendable {
         self.core.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
     }
 
-    /// What a control channel asks for. What came of it, and how the participant stands then; nil: the channel is over.
+    /// Applies a control channel's request. Returns its events and the participant's standing; nil: the channel is over.
     func floor(_ input: FloorInput, of id: ParticipantID, by actor: Actor) -> (events: [FloorEvent], standing: FloorStanding)? {
         var standing: FloorStanding?
         let events = self.change(by: actor) { state in
@@ -230,12 +230,12 @@ final class TalkChannel: Sendable {
         return standing.map { (events, $0) }
     }
 
-    /// As it came in, or as the owner of the room.
+    /// The role at admission; for others host if the room's owner, else guest.
     func role(of id: ParticipantID, owner: String?) -> TalkRole {
         self.state.withLock { $0.members.role(id) } ?? (owner == id.rawValue ? .host : .guest)
     }
 
-    /// What was set for a participant. Its ban is brought from room time to ours.
+    /// Applies a participant's settings. Converts its ban from room time to the monotonic clock.
     func set(_ setting: TalkMemberSetting, of id: ParticipantID, by actor: Actor?) {
         self.change(by: actor) { state in
             let wasMuted = state.members.isMuted(id)
@@ -250,11 +250,11 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// What was set for participants before the channel was there to be told. In the order of the registry; `before`: what it began with.
+    /// Applies settings made while the channel was being created. Called in the registry's order; `before`: those it began with.
     func set(_ members: [TalkMemberSetting], instead before: [TalkMemberSetting] = []) {
         let lifted = before.filter { old in !members.contains { $0.user == old.user } }.map { TalkMemberSetting(user: $0.user) }
         for member in lifted + members where !before.contains(member) {
-            // Names were checked when they were set.
+            // Names were checked when the settings were made.
             if let id = try? ParticipantID(member.user) { self.set(member, of: id, by: nil) }
         }
     }
@@ -267,7 +267,7 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// Ends what the participant has here, or is about to have. True: it had something.
+    /// Ends the participant's sessions here, including imminent ones. Returns whether there were any.
     func kick(_ id: ParticipantID, by actor: Actor?) -> Bool {
         var roles: [ConnectedRole] = []
         var wasThere = false
@@ -278,7 +278,7 @@ final class TalkChannel: Sendable {
                 listening.throwOut()
                 if let role = listening.role { roles.append(role) }
             }
-            // Who is on air is let go here and now; who is coming, when its stream is its own.
+            // Talkers on air end here and now; imminent ones when they own their stream.
             for seat in state.talkers.values where seat.isOf(id) {
                 wasThere = true
                 if let role = seat.connected { roles.append(role) }
@@ -302,7 +302,7 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// The room is over, or may not be used. For good.
+    /// Closes the channel for good: the room is over or may not be used.
     func close(_ reason: CloseReason) {
         var roles: [ConnectedRole] = []
         var streams: [DerivedStream] = []
@@ -320,7 +320,7 @@ final class TalkChannel: Sendable {
 
     // MARK: Ticks
 
-    /// On the clock's thread. `nowUs`: when it was due. `isMadeUp`: that is so long ago that only a recording has a use for it.
+    /// Runs one tick, on the clock's thread. `nowUs`: when it was due. `isMadeUp`: that is so long ago that only a recording can use it.
     func tick(nowUs: Int64, isMadeUp: Bool = false) {
         let nowMs = nowUs / 1_000
         var unused: [DerivedStream] = []
@@ -354,7 +354,7 @@ final class TalkChannel: Sendable {
         if let told { self.core.events.tell(told, of: self.roomID) }
     }
 
-    /// True: nobody has been here for a while; it does not tick until somebody comes.
+    /// Stops ticking if nobody has been here for a while; returns whether it did.
     private func rests(_ state: inout TalkChannelState, _ nowMs: Int64) -> Bool {
         guard state.members.talkers.isEmpty, state.members.listenerCount == 0, state.held.isEmpty, state.floor.nextDeadlineMs == nil else {
             state.emptySinceMs = nil
@@ -368,7 +368,7 @@ final class TalkChannel: Sendable {
         return true
     }
 
-    /// Gives what is to be ended; begins what is listened to and does not exist: its name may not have been free.
+    /// Returns the mixes to end, and opens missing ones with listeners: their names may have been taken.
     private func chooseOutputs(_ state: inout TalkChannelState, _ nowMs: Int64) -> [DerivedStream] {
         if self.rests(&state, nowMs) { return state.outputs.takeAll() }
         let wanted = state.wanted
@@ -376,7 +376,7 @@ final class TalkChannel: Sendable {
         return state.outputs.takeUnused(wanted, nowMs: nowMs)
     }
 
-    /// Who speaks and how loud, when that has changed since it was told.
+    /// The event about who speaks and how loud; nil when it is too soon or nothing has changed.
     private func telling(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
         guard nowMs - state.toldMs >= Self.tellMs else { return nil }
         state.toldMs = nowMs

@@ -2,45 +2,46 @@ import Relay
 import Rooms
 import Talk
 
-/// What a ``TalkChannel`` decides with, under its lock. A plain value.
+/// The state of a ``TalkChannel``, under its lock. A plain value.
 struct TalkChannelState {
     var settings: TalkSettings
     var members: TalkMembers
     var floor: FloorRules
-    /// Those on air.
+    /// Talkers on air.
     var talkers: [ParticipantID: TalkSeat] = [:]
-    /// Those let in whose stream is not theirs yet, by session.
+    /// Admitted talkers that do not own their stream yet, by session.
     var coming: [Int64: TalkSeat] = [:]
     var listeners: [Int64: TalkListening] = [:]
     var outputs = TalkOutputs()
     var reports: [ParticipantID: VoiceReport] = [:]
     var mixes = 0
     var totals = TalkTotals()
-    /// What is recorded with the mix beside it.
+    /// Streams whose recordings the mix accompanies.
     var held: Set<StreamPath> = []
     var isTicking = false
     var isClosed = false
-    /// When the newest tick was due, or the channel began to tick; nil: it never did.
+    /// When the newest tick was due, or ticking began; nil: never.
     var tickedMs: Int64?
     var emptySinceMs: Int64?
     var toldMs: Int64 = 0
     var toldText = ""
     var heardMs: [ParticipantID: Int64] = [:]
 
-    /// What a recording has beside it.
+    /// The mix that accompanies recordings.
     static var recorded: TalkOutputs.Key { TalkOutputs.Key(target: .mix, codec: .aac) }
 
-    /// Ticks that are late by less are made up for; beyond that the server stood still.
+    /// A shorter delay of ticks is made up for; a longer one is a stall of the server.
     private static let stallMs: Int64 = 1_100
 
-    /// Comes before anything that goes by the floor's times: while the server stood still it could hear nobody, and takes no floor for that.
+    /// Excludes a stall from the floor's times: the server heard nobody meanwhile, and revokes no floor for that. Call before using these
+    /// times.
     mutating func noteStall(nowMs: Int64) {
         guard self.isTicking, let tickedMs = self.tickedMs, nowMs - tickedMs > Self.stallMs else { return }
         self.floor.stoodStill(ms: nowMs - tickedMs)
         self.tickedMs = nowMs
     }
 
-    /// What a tick is to do.
+    /// The work of a tick.
     func plan(bitRate: Int) -> TalkEngine.Plan {
         var plan = TalkEngine.Plan()
         plan.ducks = self.settings.ducks
@@ -57,7 +58,7 @@ struct TalkChannelState {
         return plan
     }
 
-    /// The request, or its refusal when it would give the floor to somebody who is banned.
+    /// The request, or its refusal if it would give the floor to a banned participant.
     func permitted(_ input: FloorInput, nowMs: Int64) -> FloorInput {
         switch input {
         case .requested(let id, _) where self.members.forbiddenUntil(id, nowMs: nowMs) != nil: .refused(id, .banned, by: nil)
@@ -73,7 +74,7 @@ struct TalkChannelState {
         return wanted
     }
 
-    /// Who talks, as the API shows it.
+    /// The talkers, as the API shows them.
     var shown: [TalkSnapshot.Member] {
         self.members.talkers.map { member in
             TalkSnapshot.Member(

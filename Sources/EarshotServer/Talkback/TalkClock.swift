@@ -12,11 +12,10 @@ import Musl
 import Darwin
 #endif
 
-/// Ticks for the talk channels that are put on it: every 1,024 samples at 48 kHz by the monotonic clock, on a thread of its own, for as long
-/// as there is one. A tick waits for nobody; ticks that came too late are made up for, up to a second. A longer stall of the server costs its
-/// listeners that time, so that they do not hear what is old; a recording gets all of it, up to half a minute.
+/// Ticks its talk channels every 1,024 samples at 48 kHz, by the monotonic clock. Any thread.
 ///
-/// Any thread.
+/// Runs on its own thread while it has channels. A tick waits for nobody; late ticks are made up for, up to a second. A longer stall of the
+/// server costs listeners that time, so that they hear nothing old; a recording gets all of it, up to half a minute.
 final class TalkClock: Sendable {
     private struct State {
         var rooms: [TalkChannel] = []
@@ -27,15 +26,15 @@ final class TalkClock: Sendable {
     /// A serial queue has a thread for itself while it is busy.
     private let thread = DispatchQueue(label: "talk", qos: .userInteractive)
 
-    /// What counts as a late tick, and the time that the event loops then get to read.
+    /// Delay of a late tick, and the time that the event loops then get to read. Microseconds.
     private static let lateUs: Int64 = 1_000
     private static let readingUs: UInt32 = 500
-    /// Later than that, ticks are left out.
+    /// Beyond this delay listeners lose the missed ticks.
     private static let mostLateTicks: Int64 = 47
-    /// Later than that, for recordings too: a machine that slept. 30 s.
+    /// Beyond this delay recordings lose them, too: the machine slept. 30 s.
     private static let mostRecordedTicks: Int64 = 1_406
 
-    /// Microseconds of the monotonic clock that all of talk goes by.
+    /// Microseconds of the monotonic clock, which all of talk uses.
     static var nowUs: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
 
     var load: Int { self.state.withLock { $0.rooms.count } }
@@ -61,7 +60,7 @@ final class TalkClock: Sendable {
     private func run() {
         let origin = Self.nowUs
         var tick: Int64 = 0
-        // Of a stall, once.
+        // Whether the present stall has been handled.
         var isCatchingUp = false
         while true {
             let rooms = self.state.withLock { state -> [TalkChannel]? in
@@ -76,7 +75,7 @@ final class TalkClock: Sendable {
             let dueUs = origin + TalkFormat.microseconds(tick: tick)
             let nowUs = Self.nowUs
             if dueUs > nowUs { usleep(UInt32(clamping: dueUs - nowUs)) }
-            // The machine stood still, or the last tick was long: what has come meanwhile waits in the sockets, and is for this tick.
+            // After a stall or a long tick, the data waiting in the sockets belongs to this tick.
             let lateUs = Self.nowUs - dueUs
             if lateUs <= TalkFormat.microseconds(tick: 1) {
                 isCatchingUp = false
@@ -86,7 +85,7 @@ final class TalkClock: Sendable {
                 ReadingTurns.wait(for: rooms)
             }
             if lateUs > TalkFormat.microseconds(tick: Self.mostLateTicks) {
-                // The last of them is the next tick.
+                // The last missed tick is the next one.
                 let missed = lateUs * 3 / 64_000
                 self.makeUp(missed, from: tick, origin, rooms)
                 tick += missed - 1
@@ -96,7 +95,7 @@ final class TalkClock: Sendable {
         }
     }
 
-    /// What stands still for long is over for those who listen, and not for what is recorded.
+    /// Makes up the ticks of a long stall for recordings; listeners lose that time.
     private func makeUp(_ missed: Int64, from tick: Int64, _ origin: Int64, _ rooms: [TalkChannel]) {
         if let room = rooms.first {
             let seconds = Double(TalkFormat.microseconds(tick: missed) / 100_000) / 10

@@ -4,28 +4,28 @@ import NIOCore
 import RTMP
 import Talk
 
-/// What a channel does with each tick: decodes its talkers, mixes them, encodes each distinct mix once and publishes it.
+/// A channel's work per tick: decodes its talkers, mixes them, encodes each distinct mix once and publishes it.
 ///
-/// `@unchecked Sendable`: all state is touched by its channel's ticks only, which come one after the other on one thread.
+/// `@unchecked Sendable`: only the channel's ticks touch the state, one after the other on one thread.
 final class TalkEngine: @unchecked Sendable {
-    /// What is to be done in this tick.
+    /// The work of one tick.
     struct Plan {
         var talkers: [Talker] = []
         var mixes: [Mix] = []
-        /// Whether those who speak hear the others less loud.
+        /// Whether speaking talkers hear the others at a lower level.
         var ducks = false
         /// Bits per second of a mix.
         var bitRate = 64_000
-        /// The mix of all is recorded.
+        /// Whether the mix of all is recorded.
         var isRecorded = false
-        /// The tick is long over: only what is recorded is made of it.
+        /// The tick is long past: only recorded mixes get it.
         var isMadeUp = false
 
         struct Talker {
             let id: ParticipantID
             let inbox: TalkInbox
             let gain: Float
-            /// Who is not, sends nothing but headers, which are wanted for later.
+            /// If not, only headers arrive, which are needed later.
             let isHeard: Bool
         }
 
@@ -33,25 +33,25 @@ final class TalkEngine: @unchecked Sendable {
             let target: TalkAddress
             let codec: TalkCodec
             let stream: DerivedStream
-            /// Whether somebody listens.
+            /// Whether somebody listens or records.
             let isWanted: Bool
-            /// Whether it is the one that recordings have.
+            /// Whether it is the mix that recordings use.
             var isRecorded: Bool { self.target == .mix && self.codec == .aac }
         }
     }
 
-    /// What a tick has found.
+    /// The results of a tick.
     struct Report {
-        /// Whose frames have come.
+        /// Talkers whose frames have arrived.
         var heard: [ParticipantID] = []
         var voices: [ParticipantID: VoiceReport] = [:]
-        /// Distinct mixes that somebody listens to.
+        /// Distinct mixes that were encoded.
         var mixes = 0
         var totals = TalkTotals()
     }
 
     private struct Key: Hashable {
-        /// Nil: the mix of all.
+        /// The participant left out; nil: the mix of all.
         let without: ParticipantID?
         let codec: TalkCodec
     }
@@ -59,21 +59,21 @@ final class TalkEngine: @unchecked Sendable {
     private var voices: [ParticipantID: TalkVoice] = [:]
     private var mixer = Mixer()
     private var encoders: [Key: MixEncoder] = [:]
-    /// For how many ticks a participant's own mix has been that of all.
+    /// For how many ticks a participant's own mix has equalled that of all.
     private var likeAll: [ParticipantID: Int] = [:]
-    /// The blocks of the full mix before this tick.
+    /// The full mix's blocks before this tick.
     private var before: [[Float]]
     private var toldHeaders: Set<ObjectIdentifier> = []
     private var startUs: Int64?
     private var lastTick: Int64 = -1
-    /// Of voices and mixes that are over.
+    /// Totals of voices and mixes that have ended.
     private var ended = TalkTotals()
     private let log: Logger
     private var toldProblems: Set<String> = []
 
-    /// Of the full mix, to begin an encoder with.
+    /// Blocks of the full mix that a new encoder begins with.
     private static let keptBlocks = 2
-    /// A talker's own mix goes on for so many ticks (2 s) after its voice ended: both encoders have the same in them by then.
+    /// A talker's own mix continues for this many ticks (2 s) after its voice ended: then both encoders hold the same.
     private static let ownTicks = 94
 
     init(log: Logger) {
@@ -81,7 +81,7 @@ final class TalkEngine: @unchecked Sendable {
         self.before = Array(repeating: TalkBlock.silence.samples, count: Self.keptBlocks)
     }
 
-    /// `nowUs`: when the tick was due, by the monotonic clock.
+    /// Runs a tick. `nowUs`: when it was due, by the monotonic clock.
     func run(_ plan: Plan, nowUs: Int64) -> Report {
         let tick = self.tick(at: nowUs)
         var report = Report()
@@ -105,7 +105,7 @@ final class TalkEngine: @unchecked Sendable {
         return report
     }
 
-    /// Ticks since the first one, which has those before it that an encoder begins with; leaves numbers out when ticks were left out.
+    /// The tick's number. Starts after the blocks that an encoder begins with; skipped ticks leave gaps.
     private func tick(at nowUs: Int64) -> Int64 {
         let start = self.startUs ?? nowUs
         self.startUs = start
@@ -152,7 +152,7 @@ final class TalkEngine: @unchecked Sendable {
             }
             self.publish(messages[key] ?? [], key, mix.stream, tick: tick, isMadeUp: plan.isMadeUp)
         }
-        // One that has missed a tick does not go on from there: the next listener's starts anew.
+        // An encoder that missed a tick cannot continue: the next listener gets a new one.
         for key in Array(self.encoders.keys) where messages[key] == nil {
             self.ended.encodes += self.encoders.removeValue(forKey: key)?.encodes ?? 0
         }
@@ -163,7 +163,7 @@ final class TalkEngine: @unchecked Sendable {
         for voice in self.voices.values { report.totals.add(voice) }
     }
 
-    /// Whom the mix leaves out, when that makes a difference: who does not speak hears what all hear, encoded once.
+    /// The participant that the mix leaves out; nil if that makes no difference. Silent ones hear the mix of all, encoded once.
     private func ownMix(_ target: TalkAddress) -> ParticipantID? {
         guard case .mixWithout(let id) = target else { return nil }
         if self.mixer.contributes(id) {
@@ -210,7 +210,7 @@ final class TalkEngine: @unchecked Sendable {
         if isMadeUp { stream.keep(frames) } else { stream.publish(frames) }
     }
 
-    /// So that players look for no video: some wait seconds for one.
+    /// Tells players not to look for video, which some await for seconds.
     private static func metadata(_ codec: TalkCodec, _ ms: Int64) -> Frame? {
         var payload = ByteBuffer()
         payload.writeAMF0(.string("onMetaData"))
@@ -225,7 +225,7 @@ final class TalkEngine: @unchecked Sendable {
         return try? Frame(kind: .data, timestamp: ms, payload: payload)
     }
 
-    /// What nobody listens to any more leaves nothing behind.
+    /// Drops the state of mixes that nobody listens to any more.
     private func forget(except wanted: [Plan.Mix], _ known: [Plan.Mix]) {
         let streams = Set(known.map { ObjectIdentifier($0.stream) })
         if self.toldHeaders.count > streams.count { self.toldHeaders.formIntersection(streams) }
@@ -236,17 +236,17 @@ final class TalkEngine: @unchecked Sendable {
     }
 }
 
-/// What has become of voices and mixes since their channels began. A plain value.
+/// Totals of voices and mixes since their channels began. A plain value.
 struct TalkTotals: Sendable {
-    /// Runs encoded.
+    /// Ticks of mixes that were encoded.
     var encodes = 0
     /// Times that a talker's buffer ran dry.
     var underruns: Int64 = 0
-    /// Samples thrown away, because there were too many or they came too late.
+    /// Samples dropped because there were too many or they came too late.
     var dropped: Int64 = 0
     /// Frames that could not be decoded.
     var damaged: UInt64 = 0
-    /// Frames that were too many to be decoded.
+    /// Frames dropped undecoded because there were too many.
     var skipped: UInt64 = 0
 
     mutating func add(_ voice: TalkVoice) {

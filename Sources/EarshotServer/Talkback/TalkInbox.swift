@@ -2,12 +2,12 @@ import Media
 import Relay
 import Synchronization
 
-/// Takes a talker's frames from its stream's home loop to the channel's thread, each with the time at which it came. Bounded: of what nobody
-/// fetches, the oldest goes.
+/// Hands a talker's frames from its stream's home loop to the channel's thread, with their arrival times. Bounded: drops the oldest frames
+/// if nobody fetches them.
 ///
 /// Any thread.
 final class TalkInbox: StreamTap {
-    /// What came, and when: microseconds of the monotonic clock.
+    /// An item and its arrival, in microseconds of the monotonic clock.
     struct Item: Sendable {
         let item: TapItem
         let arrivalUs: Int64
@@ -15,17 +15,17 @@ final class TalkInbox: StreamTap {
 
     private struct Box {
         var items: [Item] = []
-        /// Since they were fetched last.
+        /// Items dropped since the last fetch.
         var dropped = 0
     }
 
     private let box = Mutex(Box())
-    /// A tick fetches one or two; after the longest stall that a recording outlives there are 1,400 of AAC.
+    /// A tick fetches one or two; the longest stall that a recording survives brings 1,400 of AAC.
     private static let limit = 2_048
 
     private let nowUs: @Sendable () -> Int64
 
-    /// `nowUs`: the clock that ticks go by.
+    /// `nowUs`: the clock of the ticks.
     init(nowUs: @escaping @Sendable () -> Int64 = { TalkClock.nowUs }) { self.nowUs = nowUs }
 
     /// Frames that wait.
@@ -42,7 +42,7 @@ final class TalkInbox: StreamTap {
         }
     }
 
-    /// What came since the last time, and how many frames before it found no place.
+    /// Removes and returns what arrived since the last call, and the number of items dropped before it.
     func drain() -> (items: [Item], dropped: Int) {
         self.box.withLock { box in
             guard !box.items.isEmpty else { return ([], 0) }

@@ -1,8 +1,8 @@
 import Rooms
 import Talk
 
-/// The mixes of a channel that exist as streams. What nobody listens to any more ends soon; who comes to it later begins it anew, at the
-/// channel's time. A plain value, under the channel's lock.
+/// A channel's mixes that exist as streams. A mix without listeners ends soon; a later listener starts it anew, at the channel's time. A
+/// plain value, under the channel's lock.
 struct TalkOutputs {
     struct Key: Hashable, Sendable {
         let target: TalkAddress
@@ -12,21 +12,21 @@ struct TalkOutputs {
     enum Output {
         case opening(Task<Void, Never>)
         case open(DerivedStream)
-        /// Its name was not free: tried again.
+        /// Its name was taken; retried after that.
         case refused(untilMs: Int64)
     }
 
     private(set) var all: [Key: Output] = [:]
     private var unusedSinceMs: [Key: Int64] = [:]
 
-    /// A mix without listeners goes on for so long.
+    /// A mix without listeners lingers for this long.
     private static let lingerMs: Int64 = 1_000
-    /// Between two tries at a name that is not free, such as that of a mix which is ending.
+    /// Delay before the next attempt at a taken name, such as that of a mix which is ending.
     private static let retryMs: Int64 = 100
 
     subscript(key: Key) -> Output? { self.all[key] }
 
-    /// Whether it is to be opened now.
+    /// Whether the mix should be opened now.
     func lacks(_ key: Key, nowMs: Int64) -> Bool {
         switch self.all[key] {
         case nil: true
@@ -37,14 +37,14 @@ struct TalkOutputs {
 
     mutating func begin(_ key: Key, _ task: Task<Void, Never>) { self.all[key] = .opening(task) }
 
-    /// What came of it; nil: its name was not free. False: nobody wants it any more.
+    /// Records the opened stream; nil: its name was taken. Returns false if nobody wants it any more.
     mutating func opened(_ key: Key, _ stream: DerivedStream?, nowMs: Int64) -> Bool {
         guard case .opening? = self.all[key] else { return false }
         self.all[key] = stream.map { .open($0) } ?? .refused(untilMs: nowMs + Self.retryMs)
         return true
     }
 
-    /// Takes out what has been unused for a while: to be ended.
+    /// Removes and returns streams unused for a while; the caller ends them.
     mutating func takeUnused(_ wanted: Set<Key>, nowMs: Int64) -> [DerivedStream] {
         var unused: [DerivedStream] = []
         for (key, output) in Array(self.all) {
@@ -62,7 +62,7 @@ struct TalkOutputs {
         return unused
     }
 
-    /// Takes out all: to be ended.
+    /// Removes and returns all streams; the caller ends them.
     mutating func takeAll() -> [DerivedStream] {
         defer { self = TalkOutputs() }
         return self.all.values.compactMap { if case .open(let stream) = $0 { stream } else { nil } }

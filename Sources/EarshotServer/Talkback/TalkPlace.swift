@@ -2,14 +2,14 @@ import RTMP
 import Rooms
 import Talk
 
-/// What a name means to a room's talk channel: `talk/<room>/<me>` is a voice, `talk/<room>/mix-<me>` everybody but me, `talk/<room>/mix` all.
+/// A name in a room's talk channel.
 ///
-/// The same names are good on a connection to the app `live` (`live` / `talk/<room>/…`), so that a device needs one connection for all. A
-/// value.
+/// `talk/<room>/<me>` is a voice, `talk/<room>/mix-<me>` everybody but me, `talk/<room>/mix` all. The names also work on a connection to
+/// the app `live` (`live` / `talk/<room>/…`), so that a device needs only one. A value.
 struct TalkPlace: Sendable, Equatable {
-    /// The app that is the talk channels'.
+    /// The app of the talk channels.
     static let app = "talk"
-    /// Whose connections may also name the channel.
+    /// The app whose connections may use these names, too.
     private static let host = "live"
 
     let roomID: RoomID
@@ -19,7 +19,7 @@ struct TalkPlace: Sendable, Equatable {
 
     static func path(_ room: RoomID, _ target: TalkAddress) -> String { "\(self.prefix(of: room))\(target.name)" }
 
-    /// Of every stream of the room's channel.
+    /// Prefix of every stream of the room's channel.
     static func prefix(of room: RoomID) -> String { "\(Self.app)/\(room)/" }
 
     static func isTalk(path: String) -> Bool { path.hasPrefix("\(Self.app)/") }
@@ -32,7 +32,7 @@ struct TalkPlace: Sendable, Equatable {
 
     static func isTalk(_ address: StreamAddress) -> Bool { self.name(address) != nil }
 
-    /// Throws what is wrong with an address that is to be talk's.
+    /// Parses an address; throws what is wrong if it is none of talk's.
     init(_ address: StreamAddress) throws(TalkPlaceError) {
         let name = Self.name(address) ?? address.path
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
@@ -41,30 +41,30 @@ struct TalkPlace: Sendable, Equatable {
         do throws(TalkAddressError) { self.target = try TalkAddress(String(parts[1])) } catch { throw .name(error) }
     }
 
-    /// The address as the app `talk` has it.
+    /// The address in the app `talk`.
     static func canonical(_ address: StreamAddress) -> StreamAddress {
         guard address.app != Self.app, let name = Self.name(address) else { return address }
-        // It was accepted in a longer form already.
+        // The longer form was accepted, so this one is valid.
         let canonical = try? StreamAddress(app: Self.app, name: address.query.isEmpty ? name : "\(name)?\(address.query)")
         return canonical ?? address
     }
 
-    /// The same name with another query, which is part of the one it has.
+    /// The same name with another query, a part of its present one.
     static func address(_ address: StreamAddress, query: String) -> StreamAddress {
-        // It was accepted with a longer query already.
+        // The longer query was accepted, so this one is valid.
         (try? StreamAddress(app: address.app, name: query.isEmpty ? address.name : "\(address.name)?\(query)")) ?? address
     }
 
     private static func name(_ address: StreamAddress) -> String? {
         if address.app == Self.app { return address.name }
-        // Of other forms there may be streams.
+        // Names of other forms may be streams.
         guard address.app == Self.host, address.name.hasPrefix("\(Self.app)/") else { return nil }
         let name = address.name.dropFirst(Self.app.utf8.count + 1)
         return name.count { $0 == "/" } == 1 ? String(name) : nil
     }
 }
 
-/// Why a name is none of the talk channel's.
+/// Why a name is not valid for a talk channel.
 enum TalkPlaceError: Error, Equatable, CustomStringConvertible {
     case shape
     case room(FieldError)

@@ -1,9 +1,9 @@
 import Logging
 import Rooms
 
-/// A room's talk in a file beside the recording of its stream: the mix of all, as its own recording.
+/// Recordings of a room's talk, the mix of all, in a file beside the stream's recording.
 extension ServerCore {
-    /// A stream's recording has begun.
+    /// Records the talk along with a stream's recording that has begun.
     func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
         guard self.config.recording.talk, let roomID, stream.app != TalkPlace.app else { return }
         do {
@@ -12,14 +12,14 @@ extension ServerCore {
             let channel = try await self.talkChannel(of: room)
             guard await channel.hold(for: stream) else { return }
             await self.recordings.beginBeside(Self.talkMix(of: roomID), roomID: roomID, core: self)
-            // It may have ended meanwhile.
+            // The stream's recording may have ended meanwhile.
             if !self.recordings.isRecording(stream) { await self.endTalk(beside: stream, of: roomID) }
         } catch {
             self.log.error("Talk is not recorded", metadata: ["room": "\(roomID)", "error": "\(error)"])
         }
     }
 
-    /// A stream's recording has ended: that of the talk does with the last one's.
+    /// Ends the talk's recording when the last stream's recording has ended.
     func endTalk(beside stream: StreamPath, of roomID: RoomID?) async {
         guard let roomID, stream.app != TalkPlace.app, let channel = self.talk.find(roomID), channel.letGo(for: stream) else { return }
         _ = await self.recordings.stop(Self.talkMix(of: roomID), core: self)

@@ -1,7 +1,7 @@
 import Rooms
 import Talk
 
-/// A room's rules as the floor and the members' list take them, and what they tell as the registry takes it.
+/// Conversions of a room's rules for floor and members, and of floor events for the registry.
 extension TalkSettings {
     var limits: TalkLimits { TalkLimits(talkers: self.talkers, listeners: self.listeners) }
 
@@ -13,7 +13,7 @@ extension TalkSettings {
 }
 
 extension FloorRecord {
-    /// Nil for what only waits. `actor`: whose call it was that did this, or in whose course the clock or the queue did it.
+    /// Nil for events about waiting. `actor` is the caller that caused the event, or during whose call the clock or the queue did.
     init?(_ event: FloorEvent, mode: String, actor: Actor?) {
         let kind: Kind
         switch event.kind {
@@ -31,11 +31,11 @@ extension FloorRecord {
 }
 
 extension FloorReason {
-    /// Nobody's doing: time, or the queue.
+    /// Caused by time or by the queue, not by a caller.
     fileprivate var isOfRulesAlone: Bool { self == .idle || self == .maxHold || self == .turn }
 }
 
-/// Why somebody does not get into a talk channel.
+/// Why a talk channel refuses somebody.
 enum TalkDenial: Error, Equatable {
     case refused(TalkRefusal)
     /// The room is over.

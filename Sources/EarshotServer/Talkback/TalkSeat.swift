@@ -7,7 +7,7 @@ import Talk
 /// A talker's place in a channel, from its admission to its end. Any thread.
 final class TalkSeat: PublishSeat {
     let id: ParticipantID
-    /// Whose credential it is.
+    /// The owner of its credential.
     let user: ParticipantID?
     let role: TalkRole
     let session: Int64
@@ -18,11 +18,11 @@ final class TalkSeat: PublishSeat {
     private let isThrownOut = Atomic<Bool>(false)
     private let state = Mutex(State())
 
-    /// Frames that were left out.
+    /// Frames that were dropped.
     struct Counts: Sendable, Equatable {
         /// Because the talker did not have the floor.
         var muted: UInt64 = 0
-        /// Because they were no audio.
+        /// Because they were not audio.
         var notAudio: UInt64 = 0
     }
 
@@ -42,7 +42,7 @@ final class TalkSeat: PublishSeat {
         self.connection = connection
     }
 
-    /// How long a mix waits for a talker that is away: its place is kept, with its identity.
+    /// The seat is kept for this long for the same identity after its connection broke. Milliseconds.
     private static let graceMs: Int64 = 3_000
 
     var path: StreamPath { StreamPath(app: TalkPlace.app, name: "\(self.channel.roomID)/\(self.id)") }
@@ -53,16 +53,16 @@ final class TalkSeat: PublishSeat {
     var mayBeSilent: Bool { true }
     var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
     var counts: Counts { self.state.withLock { $0.counts } }
-    /// Where its connection is read, and where its stream is at home.
+    /// The loops that read its connection and that are its stream's home.
     var loops: [any EventLoop] {
         self.state.withLock { state in
             [state.connected?.connection.eventLoop, state.stream?.home.eventLoop].compactMap { $0 }
         }
     }
-    /// Its part of a connection.
+    /// Its role on a connection.
     var connected: ConnectedRole? { self.state.withLock { $0.connected } }
 
-    /// Silence is no reason to be let go: who has nothing to say says nothing.
+    /// Silence never ends a seat: a talker may have nothing to say.
     var grace: GracePeriods {
         var grace = GracePeriods()
         grace.brokenPipeMs = Self.graceMs
@@ -76,12 +76,12 @@ final class TalkSeat: PublishSeat {
 
     func setOpen(_ isOpen: Bool) { self.hasFloor.store(isOpen, ordering: .relaxed) }
 
-    /// It is not to begin any more: who ends its publish may come before the publish.
+    /// False once it was thrown out, which may precede its publish.
     var mayBegin: Bool { !self.isThrownOut.load(ordering: .acquiring) }
 
     func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
 
-    /// Whether throwing this participant out ends it: its name, or whose credential it came with.
+    /// Whether throwing this participant out ends the seat, by its name or its credential's owner.
     func isOf(_ participant: ParticipantID) -> Bool { self.id == participant || self.user == participant }
 
     func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher {
@@ -102,7 +102,7 @@ final class TalkSeat: PublishSeat {
         }
     }
 
-    /// Whether audio came, since it was last asked, that was left out for want of the floor.
+    /// Whether audio was dropped for lack of the floor since the last call.
     func wasLeftOut() -> Bool {
         self.state.withLock { state in
             defer { state.wasLeftOut = false }
@@ -147,18 +147,18 @@ final class TalkListening: Sendable {
 
     var output: TalkOutputs.Key { TalkOutputs.Key(target: self.target, codec: self.codec) }
 
-    /// Its channel has ended meanwhile.
+    /// Whether its channel has ended.
     var isOver: Bool { self.channel.isOver }
-    /// It is not to begin any more: who ends its play may come before the play.
+    /// False once it was thrown out, which may precede its play.
     var mayPlay: Bool { !self.isThrownOut.load(ordering: .acquiring) }
 
     func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
 
-    /// Once.
+    /// Call once.
     func end() { self.channel.ended(self) }
 }
 
-/// What a connection does on one of its message streams, for whoever must end that and leave the rest of the connection alone.
+/// One message stream of a connection, which can be ended without the rest.
 struct ConnectedRole: Sendable {
     let connection: NIOLoopBound<RTMPConnection>
     let streamID: UInt32

@@ -35,7 +35,7 @@ struct TalkSnapshot: Sendable {
     }
 
     let settings: TalkSettings
-    /// What was set for participants, there or not.
+    /// Settings of participants, present or not.
     var set: [TalkMemberSetting] = []
     let holders: [String]
     let queue: [String]
@@ -46,7 +46,7 @@ struct TalkSnapshot: Sendable {
 }
 
 extension TalkSnapshot {
-    /// The channel as it is when a change to what is set for a participant has reached it: whoever is banned has left.
+    /// The channel once a change of a participant's settings has reached it: a banned one has left.
     func after(_ change: TalkMemberChange, nowMs: Int64) -> TalkSnapshot {
         var after = self
         let setting = change.setting
@@ -59,7 +59,7 @@ extension TalkSnapshot {
         return after
     }
 
-    /// Of a channel that nobody has used.
+    /// A channel that nobody has used.
     init(settings: TalkSettings) {
         self.init(settings: settings, holders: [], queue: [], members: [], listeners: 0, mixes: 0, encodes: 0)
     }

@@ -3,7 +3,7 @@ import Media
 import Relay
 import Talk
 
-/// One talker as the mixer hears it: coded frames in, a block of samples out with each tick.
+/// One talker as the mixer hears it: coded frames in, one block of samples out per tick.
 ///
 /// Owned by a channel's ``TalkEngine``.
 struct TalkVoice {
@@ -13,20 +13,20 @@ struct TalkVoice {
     private(set) var jitter = JitterBuffer()
     /// Frames that could not be decoded.
     private(set) var damaged: UInt64 = 0
-    /// What cannot be decoded at all; told once.
+    /// Why its audio cannot be decoded at all; logged once.
     private(set) var problem: String?
     private var track: Track?
     private var decoder: AudioDecoder?
     private var isResting = false
     private var allowance = DecodeAllowance()
     private var keepsAll = false
-    /// Frames that were too many to be decoded, or to wait for it.
+    /// Frames dropped undecoded, by the inbox or by the allowance.
     private(set) var skipped: UInt64 = 0
     private let resampler = Resampler(channels: 1)
 
     init(_ inbox: TalkInbox) { self.inbox = inbox }
 
-    /// Takes what came since the last tick. True: there were frames among it.
+    /// Processes what arrived since the last tick. Returns whether that included audio.
     mutating func fetch() -> Bool {
         var wasHeard = false
         let (items, dropped) = self.inbox.drain()
@@ -39,7 +39,7 @@ struct TalkVoice {
                 guard frame.kind == .audio else { continue }
                 wasHeard = true
                 if missing > 0 {
-                    // Those were before this one.
+                    // These arrived before this frame.
                     self.leaveOut(missing, before: frame, item.arrivalUs)
                     missing = 0
                 }
@@ -56,7 +56,7 @@ struct TalkVoice {
         return wasHeard
     }
 
-    /// Whether all that a long stall has held up is kept, as a recording wants it: half a minute.
+    /// Sets whether all that a long stall has delayed, half a minute, is kept for a recording.
     mutating func keepsAll(_ keeps: Bool) {
         guard keeps != self.keepsAll else { return }
         self.keepsAll = keeps
@@ -64,7 +64,7 @@ struct TalkVoice {
         self.allowance.keeps(keeps)
     }
 
-    /// Frames that are not decoded: as long as the last one that was, as far as that is known.
+    /// Skips frames without decoding them. Each counts as long as the last decoded one, if there was one.
     private mutating func leaveOut(_ count: Int, from frame: Frame, _ arrivalUs: Int64) {
         guard !frame.isSequenceHeader else { return }
         self.skipped += UInt64(count)
@@ -87,7 +87,7 @@ struct TalkVoice {
         return block
     }
 
-    /// It is not to be heard now: what waits is old when it is.
+    /// Clears the buffer while the talker is not heard: its audio would be old later.
     mutating func rest() {
         guard !self.isResting else { return }
         self.isResting = true
@@ -120,12 +120,12 @@ struct TalkVoice {
                 decodedUs += lengthUs
             }
         } catch {
-            // A gap, which the buffer conceals.
+            // The buffer conceals this gap.
             self.damaged += 1
         }
     }
 
-    /// A sequence header, or the first frame of a codec without one.
+    /// Sets up the decoder from a sequence header, or from the first frame of a codec without one.
     private mutating func note(_ frame: Frame) {
         guard frame.kind == .audio, frame.isSequenceHeader || self.track == nil || self.track?.codec != frame.tag.codec,
             Track.describes(frame)
@@ -145,21 +145,20 @@ struct TalkVoice {
     }
 }
 
-/// How much of one talker's audio may be decoded: all rooms of a clock share its thread. A stall's burst is decoded whole, what is older than
-/// the buffer keeps is not; nor more than four times what is spoken. A plain value; microseconds.
+/// Limits how much of one talker's audio is decoded: all rooms of a clock share its thread. A stall's burst is decoded whole, but not what
+/// is older than the buffer keeps, nor more than four times the rate of speech. A plain value; microseconds.
 struct DecodeAllowance {
     private static let usualUs: Int64 = 1_500_000
-    /// Where a recording wants all of it.
+    /// The limit when a recording wants everything.
     static let recordedUs: Int64 = 31_000_000
     private static let perTickUs: Int64 = 4 * TalkFormat.microseconds(tick: 3) / 3
 
     private var mostUs = Self.usualUs
     private var leftUs = Self.usualUs
-    /// Of the last frame that was decoded.
+    /// Length of the last decoded frame.
     private var frameUs: Int64 = 20_000
 
-    /// How many of the frames that came since the last tick, the oldest ones, are to be skipped. Of a frame that is longer than the allowance
-    /// one is decoded when it has grown enough.
+    /// How many of the oldest frames since the last tick to skip. A frame longer than the allowance is decoded once that has grown enough.
     mutating func surplus(of count: Int) -> Int {
         self.leftUs = min(self.mostUs, self.leftUs + Self.perTickUs)
         return max(0, count - max(0, Int((self.leftUs + self.frameUs - 1) / self.frameUs)))
@@ -168,7 +167,7 @@ struct DecodeAllowance {
     /// Samples of a frame, at 48 kHz.
     var frameSamples: Int { Int((self.frameUs * 48 + 500) / 1_000) }
 
-    /// What is kept is decoded: from now on as much as is kept, at once.
+    /// Adapts the allowance at once to how much is kept: that much is decoded.
     mutating func keeps(_ all: Bool) {
         self.mostUs = all ? Self.recordedUs : Self.usualUs
         self.leftUs = all ? self.mostUs : min(self.mostUs, self.leftUs)
@@ -176,7 +175,7 @@ struct DecodeAllowance {
 
     mutating func spent(_ us: Int64) {
         self.leftUs -= us
-        // What cannot be decoded costs as well.
+        // Frames that cannot be decoded cost time, too.
         if us > 0 { self.frameUs = max(2_500, us) } else { self.leftUs -= self.frameUs / 4 }
     }
 }

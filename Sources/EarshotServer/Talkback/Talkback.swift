@@ -5,14 +5,14 @@ import Rooms
 import Synchronization
 import Talk
 
-/// The talk channels of all rooms, on as many clocks as there are cores. Any thread.
+/// The talk channels of all rooms, on one clock per core, up to 16. Any thread.
 final class Talkback: Sendable {
-    /// Mixes in Opus, under the paths of those in AAC, which are streams like others.
+    /// Mixes in Opus, under the same paths as those in AAC, which are ordinary streams.
     let opusMixes = StreamRegistry(isListed: false)
     private let clocks: [TalkClock]
     private let main: StreamRegistry
     private let channels = Mutex<[RoomID: TalkChannel]>([:])
-    /// Of channels that are over.
+    /// Totals of channels that are over.
     private let ended = Mutex(TalkTotals())
 
     init(main: StreamRegistry, cores: Int) {
@@ -24,7 +24,7 @@ final class Talkback: Sendable {
 
     func find(_ roomID: RoomID) -> TalkChannel? { self.channels.withLock { $0[roomID] } }
 
-    /// The room's channel, begun when there is none. `settings` and `members`: the room's own.
+    /// Returns the room's channel, created if needed. `settings` and `members`: the room's own.
     func use(_ roomID: RoomID, settings: TalkSettings, members: [TalkMemberSetting], core: ServerCore) -> TalkChannel {
         self.channels.withLock { channels in
             if let channel = channels[roomID] { return channel }
@@ -36,14 +36,14 @@ final class Talkback: Sendable {
         }
     }
 
-    /// A room that turned out to be over while its channel began.
+    /// Ends the channel of a room that was over before the channel was ready.
     func end(_ roomID: RoomID) {
         guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { return }
         channel.close(.roomEnded)
         self.ended.withLock { $0.add(channel.totals.totals) }
     }
 
-    /// What happened to rooms: the channels of those that are over end. On the registry's queue; does not block.
+    /// Ends the channels of rooms that are over or forbidden. On the registry's queue; does not block.
     func heed(_ events: [RoomEvent]) {
         for event in events {
             guard let roomID = event.roomID, let reason = event.kind.endOfTalk else { continue }
@@ -53,7 +53,7 @@ final class Talkback: Sendable {
         }
     }
 
-    /// Mixes that are listened to now, and what has become of voices and mixes since the server started.
+    /// Mixes with listeners now, and totals since the server started.
     var totals: (mixes: Int, totals: TalkTotals) {
         var sum = (mixes: 0, totals: self.ended.withLock { $0 })
         for channel in self.channels.withLock({ Array($0.values) }) {
@@ -64,7 +64,7 @@ final class Talkback: Sendable {
         return sum
     }
 
-    /// Channels that are on a clock.
+    /// Number of channels that tick.
     var ticking: Int { self.clocks.reduce(0) { $0 + $1.load } }
 
     func stop() {
@@ -77,7 +77,7 @@ final class Talkback: Sendable {
 }
 
 extension RoomEvent.Kind {
-    /// Why talk ends with this; nil: it goes on.
+    /// Why talk ends with this event; nil: it continues.
     fileprivate var endOfTalk: CloseReason? {
         switch self {
         case .roomClosed, .roomExpired, .roomDeleted: .roomEnded
@@ -95,8 +95,10 @@ extension TalkAddress {
 // MARK: - Admission
 
 extension ServerCore {
-    /// Checks credential and address for a talk channel's name. `push`: that to the same room on the same connection, whose pass is good for
-    /// its talk too, unless the name brings another credential; the app's, which is in every name's query, is the push's. True: it was.
+    /// Checks credential and address of a talk channel's name.
+    ///
+    /// `push` is a publish to the same room on the same connection. Its pass is valid here, too, unless the name has a credential of its
+    /// own; the app's credential, which is in every name's query, is the push's. `isCarried`: the push's pass was used.
     func checkTalk(
         _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal> {
@@ -113,7 +115,7 @@ extension ServerCore {
         return self.admissions.check(request, nowSeconds: WallClock.seconds).map { ($0, false) }
     }
 
-    /// Asks the hook, the room and its channel. Not on an event loop.
+    /// Asks the hook, the room and its channel to admit a talker. Not on an event loop.
     func admitTalker(
         _ place: TalkPlace, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) async -> Result<PublishAdmission, AdmissionRefusal> {
@@ -137,7 +139,7 @@ extension ServerCore {
         }
     }
 
-    /// The same for a listener: the mix exists then, or soon.
+    /// The same for a listener; its mix exists then, or soon.
     func admitListener(
         _ place: TalkPlace, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: ConnectedRole?
     ) async -> Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal> {
@@ -155,7 +157,7 @@ extension ServerCore {
         }
     }
 
-    /// Who was thrown out of the room does not come back by its talk channel.
+    /// Refuses users thrown out of the room, who must not return by its talk channel.
     private func keptOut(_ users: [String?], of room: RoomID) -> AdmissionRefusal? {
         for case let user? in users {
             guard let until = self.rooms.keptOut(user, of: room) else { continue }
@@ -169,7 +171,7 @@ extension ServerCore {
         return try await self.admissions.ask(request, pass: pass).get()
     }
 
-    /// The channel of a room that is in a state to talk.
+    /// The channel of a room whose state allows talk.
     private func talkChannel(_ place: TalkPlace) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
         if self.rooms.playRefusal(place.path) == .forbidden {
             throw AdmissionRefusal(reason: .forbidden, message: "\(place.path) is forbidden.")
@@ -191,13 +193,13 @@ extension ServerCore {
             message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
     }
 
-    /// The room's channel, with what was set for it and its participants.
+    /// The room's channel, with the settings of the room and its participants.
     func talkChannel(of room: Room) async throws(RegistryError) -> TalkChannel {
         if let channel = self.talk.find(room.id) { return channel }
         let settings = try await self.rooms.talkSettings(room.id) ?? self.config.talk.settings
         let members = try await self.rooms.talkMembers(room.id)
         let channel = self.talk.use(room.id, settings: settings, members: members, core: self)
-        // What changed before the channel could be found, nobody told it.
+        // The channel missed changes made before it could be found.
         do throws(RegistryError) {
             let now = try await self.rooms.room(room.id.rawValue)
             if !now.allowsTalk(always: true) { self.talk.end(room.id) }
@@ -214,7 +216,7 @@ extension ServerCore {
 }
 
 extension Room {
-    /// Whether its state lets its talk channel be used. `always`: before it has been live, too.
+    /// Whether its state allows talk. `always`: even before it has been live.
     func allowsTalk(always: Bool) -> Bool {
         switch self.state {
         case .live, .interrupted: true
@@ -225,13 +227,13 @@ extension Room {
 }
 
 extension AdmissionPass {
-    /// Whose credential it is, as talk names people.
+    /// The credential's owner as a talk participant.
     var participant: ParticipantID? { self.user.flatMap { try? ParticipantID($0) } }
 }
 
 extension TalkRole {
-    /// By the credential's role; of one that names none, by its being the room's owner's: its user's, or, where it names no user, that of
-    /// the name.
+    /// The credential's role. Without one: host if the credential is verified and its user (or the name, if it has no user) owns the room,
+    /// else guest.
     init(_ pass: AdmissionPass, id: String, owner: String?) {
         switch pass.role?.lowercased() {
         case "host", "owner", "anchor", "device", "publisher": self = .host
