@@ -12,7 +12,7 @@ import Musl
 import Darwin
 #endif
 
-/// Turns ended recordings into seekable files, one at a time, on a thread of low priority.
+/// Makes ended recordings seekable, one at a time, on a thread of low priority.
 ///
 /// Any thread. Stopping or killing it loses nothing: a file is replaced only when its successor is complete and on disk, and recordings not
 /// reported as finished are finished at the next start.

@@ -62,7 +62,7 @@ struct RecordingFolder: Sendable {
             guard !path.isEmpty else { continue }
             guard mkdir(path, 0o700) != 0 else { continue }
             let code = errno
-            // It exists already, or is not ours to create, like the root of a read-only file system.
+            // It exists, or cannot be created by us, like the root of a read-only file system.
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
                 throw Failure(operation: "make folder", path: path, code: code)

@@ -12,7 +12,7 @@ import Musl
 import Darwin
 #endif
 
-/// Writes a stream's pieces to files, one after the other, and reports them to the index.
+/// Writes a stream's pieces to successive files, and reports these to the index.
 ///
 /// A file's row is stored before the file is created, so the next start finds it in any case. Until then pieces are held here, within a
 /// bound. Owned by one ``Recorder``, on its thread; calls block on the disk.

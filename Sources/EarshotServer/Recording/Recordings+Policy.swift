@@ -112,7 +112,7 @@ extension Recordings {
             _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true, core: core)
         } catch {
             if error == .isRecording, let stream = core.registry.find(path.description) {
-                // The recorder may still write the stream's previous run to a slow disk: this one starts when that ends.
+                // The recorder may still write the previous run to a slow disk. This one starts afterwards.
                 let isFree = self.state.withLock { state in
                     guard state.running[path.description] != nil else { return true }
                     state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)

@@ -4,7 +4,7 @@ import Relay
 import Rooms
 import Synchronization
 
-/// Starts and stops recorders by call and by policy, retries failures, and keeps the files within their limits. Any thread.
+/// Starts, stops and retries recorders, by call and by policy. Keeps the files within their limits. Any thread.
 package final class Recordings: Sendable {
     let folder: RecordingFolder
     let budget: RecordingBudget
@@ -85,7 +85,7 @@ package final class Recordings: Sendable {
     /// Whether it failed, or had no space, and will be retried.
     func isWaiting(_ path: StreamPath) -> Bool { self.state.withLock { $0.broken[path.description] != nil } }
 
-    /// Size in whole fragments of a file being written, in bytes; nil when no such file has this id.
+    /// Bytes in whole fragments of a file being written; nil when none has this id.
     func writtenBytes(of id: String) -> Int64? {
         self.state.withLock { Array($0.running.values) }.lazy.compactMap(\.position).first { $0.id == id }?.bytes
     }
@@ -169,7 +169,7 @@ package final class Recordings: Sendable {
 
     /// Records a stream that the server makes itself, along with another recording.
     func beginBeside(_ path: StreamPath, roomID: RoomID, core: ServerCore) async {
-        // It was stopped by the other recording's end, not by a call; its stream may be the same.
+        // The other recording's end stopped it, not a call. Its stream may be the same.
         self.state.withLock { $0.stopped[path.description] = nil }
         await self.beginByPolicy(path, roomID: roomID, slot: 0, isByCall: false, core: core, isRetry: false)
     }
@@ -277,7 +277,7 @@ package final class Recordings: Sendable {
         do {
             let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
             guard !old.isEmpty else { return }
-            // Limits the damage of a wrong clock that was believed for long: it deletes some recordings, not all.
+            // A wrong clock that was believed for long deletes some recordings, not all.
             let held = try await self.rooms.recordingCount()
             let allowed = self.share.withLock {
                 $0.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: steadyMs)

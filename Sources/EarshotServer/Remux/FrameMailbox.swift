@@ -35,7 +35,7 @@ final class FrameMailbox: StreamTap {
         var items: [TapItem]
         /// Milliseconds since the newest coded frame arrived, in this batch or before.
         var idleMs: Int64
-        /// No coded frame has arrived for ``FrameMailbox/stallMs``: frames that wait for a next one have waited long enough.
+        /// No coded frame for ``FrameMailbox/stallMs``: frames that wait for a next one waited long enough.
         var isStalled: Bool { self.idleMs >= FrameMailbox.stallMs }
     }
 

@@ -23,7 +23,7 @@ final class PieceMaker {
     private var lastTracks: [Track] = []
     /// Put in front of the run's first keyframe: see ``Track/parameterSets``.
     private var keyframePrefix: ByteBuffer?
-    /// The newest frame of the leading kind, then the expected end of the run, on the stream's timeline.
+    /// The leading kind's newest frame, then the run's expected end, on the stream's timeline.
     private var newestMs: Int64?
     private var runEndMs: Int64 {
         max((self.newestMs ?? 0) + max(1, self.leadStepMs), (self.newestSoundMs ?? .min / 2) + Self.usualSoundMs)
@@ -77,7 +77,7 @@ final class PieceMaker {
 
     /// Processes a batch of frames.
     func take(_ items: [TapItem], nowMs: Int64, wallMs: Int64) {
-        // The newest of a batch has just arrived; the first may be the cached pictures that a joiner gets.
+        // The newest frame has just arrived; the first may be cached pictures for a joiner.
         for case .frame(let frame) in items.reversed() {
             self.newWallOffsetMs = wallMs - frame.timestamp
             // After a leap the open pieces keep the old offset.
@@ -169,8 +169,8 @@ final class PieceMaker {
         self.tracks.change(at: sample, hadVideo: self.isInRun(.video), hadAudio: self.isInRun(.audio))
     }
 
-    /// Holds sound that starts during a run of pictures, to be a track from the next keyframe on. A file then has it from its beginning;
-    /// live players, who cannot go back, miss that little.
+    /// Holds sound that starts during a run, to be a track from the next keyframe. A file then has it from its beginning; live players, who
+    /// cannot go back, miss that little.
     private func holdLate(_ frame: Frame) {
         guard frame.kind == .audio, self.tracks.audio != nil else { return }
         if let first = self.lateSounds.firstMs, frame.timestamp - first > Self.lateSoundMs { self.lateSounds = HeldFrames() }

@@ -22,7 +22,7 @@ final class PieceStream {
         var frames: [Frame] = []
         if initialization != self.initialization {
             self.initialization = initialization
-            // A viewer whose response names the new type must not get pieces of the old one.
+            // Viewers told of the new type must not get pieces of the old one.
             self.stream.dropGOP()
             let text = ByteBuffer(string: "{\"mimeType\":\(JSONValue.string(mimeType).text)}")
             frames.append(Frame(kind: .data, timestamp: 0, payload: text, tag: TagInfo(flags: .metadata)))

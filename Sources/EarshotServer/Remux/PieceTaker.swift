@@ -3,10 +3,10 @@ import NIOCore
 
 /// Decides where pieces end, and receives them. On its ``PieceMaker``'s thread.
 protocol PieceTaker: AnyObject {
-    /// Whether the piece of `pendingMs` ends before this frame of the leading kind (video, if there is any).
+    /// Whether the piece of `pendingMs` ends before this frame. It is of the leading kind: video, if there is any.
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
-    /// The durations from which a piece may end before other frames and before keyframes, when frames are `frameMs` apart. Too low costs
-    /// some work, too high delays the piece.
+    /// Durations from which a piece may end before other frames and before keyframes. Frames are `frameMs` apart. Too low costs some work,
+    /// too high delays the piece.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
     /// A run begins, perhaps with other tracks or another publisher.
     func began(_ beginning: PieceMaker.Beginning, nowMs: Int64)

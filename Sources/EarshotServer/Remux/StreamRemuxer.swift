@@ -150,8 +150,8 @@ actor StreamRemuxer {
         if case .ended(let untilMs) = self.phase, LoopSweeper.nowMs >= untilMs { self.tick() }
     }
 
-    /// Collects frames lazily while nobody waits for the next part: a request has them made into parts first. So a stream that only plain
-    /// players watch, or nobody, wakes this thread once a segment.
+    /// Lets frames wait while no request needs the next part. A request has them made into parts first. So a stream that only plain players
+    /// watch, or nobody, wakes this thread once a segment.
     private var patience: FrameMailbox.Patience? {
         guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
         guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.isStartingEarly else { return patience }

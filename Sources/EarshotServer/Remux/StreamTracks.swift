@@ -4,7 +4,7 @@ import Media
 /// The present tracks of a stream: their headers, and whether samples arrive.
 struct StreamTracks {
     private let format: FragmentMuxer.Format
-    /// A kind absent for this long, and much longer than ever before, is no longer a track. Milliseconds.
+    /// A kind absent for this long, and longer than its usual pauses, is no track. Milliseconds.
     private let awayMs: Int64
     private(set) var video: Track?
     private(set) var audio: Track?
@@ -87,8 +87,8 @@ struct StreamTracks {
         self.sounds.forgetTime()
     }
 
-    /// The tracks from this sample on, if they differ from the run's because a camera or microphone was switched on or off. Pictures start
-    /// at a keyframe, and so does sound beside them.
+    /// The tracks from this sample on, if they differ from the run's. A camera or microphone was switched on or off. Pictures start at a
+    /// keyframe, and so does sound beside them.
     func change(at sample: Sample, hadVideo: Bool, hadAudio: Bool) -> (hasVideo: Bool, hasAudio: Bool)? {
         if sample.kind == .video {
             guard sample.isKeyframe, self.video != nil else { return nil }

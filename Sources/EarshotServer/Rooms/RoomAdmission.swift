@@ -26,7 +26,7 @@ extension ServerCore {
         let push = PushRequest(
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
             mayCreateRoom: self.mayCreateRoom(request),
-            // The stream's name fitted the credential, but only the registry knows whose room it is ("cam-2" may be a room of its own).
+            // The credential fits the stream's name, but only the registry knows its room. "cam-2" may be a room of its own.
             room: pass.room, user: pass.user)
         let (rates, admitted) = (self.pushRates, pass)
         switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
@@ -42,7 +42,7 @@ extension ServerCore {
         self.memory.ledger.isOver || self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
     }
 
-    /// Asks for the stream's room, if the credential is for a room, and then the hook, if there is one.
+    /// Asks for the stream's room, if the credential names one, and then any hook.
     func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: false) { return .failure(refusal) }
         let path = StreamPath(app: request.address.app, name: request.address.name)

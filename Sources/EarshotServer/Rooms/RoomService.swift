@@ -4,7 +4,7 @@ import Relay
 import Rooms
 import ServiceLifecycle
 
-/// Runs the room registry: reports viewers and watches the clock, and on shutdown lets the last facts reach the store.
+/// Runs the room registry: reports viewers and watches the clock. On shutdown it lets the last facts reach the store.
 ///
 /// First in the group, so that it stops last, after all connections have reported how their pushes ended.
 struct RoomService: Service {

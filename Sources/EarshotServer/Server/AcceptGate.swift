@@ -22,7 +22,7 @@ struct AcceptReserve: Sendable {
 
 /// Limits the accepted sockets of one kind's listeners, in whatever state they are. Any thread.
 ///
-/// A connection beyond the limit is accepted and refused by its protocol, in one of a few places for that. When these are taken it is
+/// A connection beyond the limit is accepted and refused in its protocol, in one of a few places for that. When these are taken it is
 /// closed at once; when even those closes are slow, accepting pauses for a moment. So the number of descriptors in use is bounded from the
 /// start.
 ///
@@ -79,7 +79,7 @@ final class AcceptGate: Sendable {
         self.pace = pace
         self.reserve = reserve
         self.places = limit + min(128, max(4, limit / 32))
-        // A turn of a full loop lasts tens of milliseconds: NIO's default of 4 would admit a hundred viewers a second. Sockets accepted
+        // A turn of a full loop lasts tens of milliseconds. NIO's default of 4 would admit a hundred viewers a second. Sockets accepted
         // beyond the places are held until they close, so a gate with few places accepts few per turn.
         self.perTurn = min(256, max(2, limit / 64))
         // One turn of each of two listeners.
@@ -273,8 +273,8 @@ final class AcceptGate: Sendable {
             return isKnown == true && Int(size) == MemoryLayout.size(ofValue: words) ? Int(words.6) : 0
         }
 
-        /// NIO keeps the listener open after errors that may pass, reports them, and retries at once, for ever. The HTTP handlers further
-        /// down the pipeline treat any error as the end.
+        /// After errors that may pass, NIO retries at once, for ever, and reports each. The listener stays open, but the HTTP handlers
+        /// further down the pipeline treat any error as the end.
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             guard let failure = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED].contains(failure.errnoCode) else {
                 return context.fireErrorCaught(error)

@@ -1,5 +1,5 @@
-/// Estimates how long connections have waited in a listener's backlog from its length at each look. The kernel hands them out oldest first
-/// and does not report their arrival. A plain value; times are milliseconds.
+/// Estimates waiting times in a listener's backlog from its length at each look. The kernel hands connections out oldest first and does not
+/// report their arrival. A plain value; times are milliseconds.
 struct BacklogAge: Sendable, Equatable {
     private struct Sample: Equatable {
         let ms: Int64

@@ -8,9 +8,9 @@ import Darwin
 
 /// The folder of a server's persistent data.
 package enum DataDirectory {
-    /// Creates the folder, accessible to its owner only, and checks that files can be created in it. Blocks; for start-up.
+    /// Creates the folder for its owner only, and checks that it is writable. Blocks; for start-up.
     package static func prepare(_ path: String) throws {
-        // One level at a time, so that the error can name the one that failed, with the system's message.
+        // One level at a time: the error names the one that failed, with the system's message.
         var made = path.hasPrefix("/") ? "/" : ""
         for part in path.split(separator: "/") {
             made += part

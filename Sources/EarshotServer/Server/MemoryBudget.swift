@@ -31,7 +31,7 @@ final class MemoryBudget: Sendable {
         fileprivate var reclaimedMs: Int64 = .min / 2
     }
 
-    /// Shortest interval between searches for unwatched caches: a flood of refusals must not cause a flood of sweeps. Milliseconds.
+    /// Shortest interval between searches for unwatched caches. A flood of refusals must not cause a flood of sweeps. Milliseconds.
     private static let reclaimMs: Int64 = 100
 
     init(_ limits: ServerConfig.Limits, system: SystemMemory = SystemMemory()) {
@@ -97,7 +97,7 @@ extension ServerCore {
     }
 }
 
-/// Watches the budget: logs when it is used up, drops what nobody watches, and returns free memory to the system.
+/// Logs when the budget is used up, and frees memory. Drops what nobody watches, and returns free memory to the system.
 struct MemoryService: Service {
     let core: ServerCore
 
@@ -135,7 +135,7 @@ struct MemoryService: Service {
     // MARK: Trimming
 
     private static let system = SystemMemory()
-    /// A trim locks the C library's heap part by part; a separate thread waits for that, so that the cooperative pool does not.
+    /// A trim locks the C library's heap part by part. A separate thread waits for that, not the cooperative pool.
     private static let queue = DispatchQueue(label: "memory", qos: .utility)
 
     private func load() -> TrimSchedule.Load? {

@@ -7,7 +7,7 @@ import Musl
 #else
 import Darwin
 #endif
-// If the compiler read Foundation before this file, it takes this module, not the C library, as the one that defines `stat`.
+// Needed if the compiler reads Foundation before this file. It then attributes `stat` to this module, not to the C library.
 #if canImport(CoreFoundation)
 import CoreFoundation
 #endif
@@ -31,7 +31,7 @@ enum OpenDescriptors {
     private static let granted = Mutex<[(ms: Int64, count: Int)]>([])
     private static let grantMs: Int64 = 1_000
 
-    /// Whether this many may be opened now, for work that can wait or fail on its own.
+    /// Whether this many may be opened now. For work that can wait or fail on its own.
     static func mayOpen(_ count: Int) -> Bool {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }

@@ -2,13 +2,13 @@ import NIOCore
 import Relay
 import Synchronization
 
-/// Chooses the event loop of a new connection: among the least late, one with the fewest connections, at random if several have. Any
-/// thread.
+/// Puts a new connection on the least busy event loop. Among the least late loops it takes one with the fewest connections, at random if
+/// several have. Any thread.
 ///
-/// NIO deals connections out in turn. That would put publishers and viewers that arrive alternately on different loops, and would keep any
-/// imbalance that closed connections leave. NIO's listeners accept no group of loops but their own and ask it for the next loop as they
-/// accept; so each accept here moves the group's turn for the next connection. If somebody else takes that turn, or connections close in
-/// between, one connection is misplaced, and the counts correct that with later ones.
+/// NIO deals connections out in turn. Publishers and viewers that arrive alternately would then be separated, one kind per loop, and
+/// imbalance that closed connections leave would stay. NIO's listeners use no group of loops but their own and ask it for the next loop as
+/// they accept; so each accept here moves the group's turn for the next connection. If somebody else takes that turn, or connections close
+/// in between, one connection is misplaced, and the counts correct that with later ones.
 final class Placement: Sendable {
     private let group: any EventLoopGroup
     /// In the order of the group's turns.

@@ -39,7 +39,7 @@ struct SystemMemory {
         return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 << 10 }
     }
 
-    /// The smallest limit of the process's control group and its parents, in bytes, by cgroups(7) version 1 or 2. Nil: there is none.
+    /// The smallest memory limit of the process's control group and its parents. Bytes; by cgroups(7), version 1 or 2. Nil: there is none.
     private var groupLimit: Int? {
         var limits: [Int] = []
         for line in self.read("proc/self/cgroup")?.split(separator: "\n") ?? [] {

@@ -87,7 +87,7 @@ final class MixEncoder {
         return frames
     }
 
-    /// Feeds the encoder enough silence, a part of a cycle, to be in step with the runs sent.
+    /// Feeds the encoder the part of a cycle of silence that it missed.
     private func catchUp() throws(FFmpegError) {
         let missing = self.sparedTicks % self.codec.cycleTicks
         self.sparedTicks = 0
@@ -116,7 +116,7 @@ enum TalkCodec: Hashable, CaseIterable, Sendable {
         }
     }
 
-    /// Ticks of silence after which the encoder holds nothing older and its output stays the same.
+    /// Ticks of silence after which the encoder's output stays the same. It then holds nothing older.
     fileprivate var settledTicks: Int {
         switch self {
         case .aac: 4
@@ -124,7 +124,7 @@ enum TalkCodec: Hashable, CaseIterable, Sendable {
         }
     }
 
-    /// Ticks after which runs and ticks end together again: 15 of 1,024 samples are 16 runs of Opus.
+    /// Ticks after which runs and ticks end together: 15 of 1,024 samples are 16 Opus runs.
     fileprivate var cycleTicks: Int64 {
         switch self {
         case .aac: 1

@@ -8,7 +8,7 @@ extension TalkChannel {
     /// Whether all missed ticks are to be made up for.
     var isRecorded: Bool { self.state.withLock { !$0.held.isEmpty } }
 
-    /// The loops that read the talkers' sockets, those that are their streams' homes, and the number of waiting frames.
+    /// The loops of the talkers' sockets and of their streams' homes; the number of waiting frames.
     var reading: (loops: [any EventLoop], waiting: Int) {
         let seats = self.state.withLock { Array($0.talkers.values) }
         return (seats.flatMap(\.loops), seats.reduce(0) { $0 + $1.inbox.count })

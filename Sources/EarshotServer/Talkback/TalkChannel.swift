@@ -93,7 +93,7 @@ final class TalkChannel: Sendable {
         }
     }
 
-    /// Keeps the mix of all running for a stream's recording, even without listeners; returns once it can be recorded. False: the channel
+    /// Keeps the mix of all running for a stream's recording, even without listeners. Returns once it can be recorded. False: the channel
     /// is over, or the mix's name stayed taken.
     func hold(for stream: StreamPath) async -> Bool {
         for _ in 0..<Self.holdTries {
@@ -376,7 +376,7 @@ final class TalkChannel: Sendable {
         return state.outputs.takeUnused(wanted, nowMs: nowMs)
     }
 
-    /// The event about who speaks and how loud; nil when it is too soon or nothing has changed.
+    /// The event about who speaks and how loud; nil if too soon or unchanged.
     private func telling(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
         guard nowMs - state.toldMs >= Self.tellMs else { return nil }
         state.toldMs = nowMs

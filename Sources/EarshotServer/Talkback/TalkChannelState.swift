@@ -30,11 +30,11 @@ struct TalkChannelState {
     /// The mix that accompanies recordings.
     static var recorded: TalkOutputs.Key { TalkOutputs.Key(target: .mix, codec: .aac) }
 
-    /// A shorter delay of ticks is made up for; a longer one is a stall of the server.
+    /// Shorter delays of ticks are made up for; a longer one is a stall.
     private static let stallMs: Int64 = 1_100
 
-    /// Excludes a stall from the floor's times: the server heard nobody meanwhile, and revokes no floor for that. Call before using these
-    /// times.
+    /// Excludes a stall of the server from the floor's times. Meanwhile it heard nobody, and revokes no floor for that. Call before using
+    /// these times.
     mutating func noteStall(nowMs: Int64) {
         guard self.isTicking, let tickedMs = self.tickedMs, nowMs - tickedMs > Self.stallMs else { return }
         self.floor.stoodStill(ms: nowMs - tickedMs)

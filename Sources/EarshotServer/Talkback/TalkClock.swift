@@ -26,7 +26,7 @@ final class TalkClock: Sendable {
     /// A serial queue has a thread for itself while it is busy.
     private let thread = DispatchQueue(label: "talk", qos: .userInteractive)
 
-    /// Delay of a late tick, and the time that the event loops then get to read. Microseconds.
+    /// Delay of a late tick, and the event loops' time to read then. Microseconds.
     private static let lateUs: Int64 = 1_000
     private static let readingUs: UInt32 = 500
     /// Beyond this delay listeners lose the missed ticks.
@@ -75,7 +75,7 @@ final class TalkClock: Sendable {
             let dueUs = origin + TalkFormat.microseconds(tick: tick)
             let nowUs = Self.nowUs
             if dueUs > nowUs { usleep(UInt32(clamping: dueUs - nowUs)) }
-            // After a stall or a long tick, the data waiting in the sockets belongs to this tick.
+            // After a stall or a long tick, data waiting in the sockets belongs to this tick.
             let lateUs = Self.nowUs - dueUs
             if lateUs <= TalkFormat.microseconds(tick: 1) {
                 isCatchingUp = false

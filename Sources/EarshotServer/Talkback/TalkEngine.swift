@@ -4,7 +4,7 @@ import NIOCore
 import RTMP
 import Talk
 
-/// A channel's work per tick: decodes its talkers, mixes them, encodes each distinct mix once and publishes it.
+/// A channel's work per tick. Decodes its talkers, mixes them, encodes each distinct mix once and publishes it.
 ///
 /// `@unchecked Sendable`: only the channel's ticks touch the state, one after the other on one thread.
 final class TalkEngine: @unchecked Sendable {
@@ -73,7 +73,7 @@ final class TalkEngine: @unchecked Sendable {
 
     /// Blocks of the full mix that a new encoder begins with.
     private static let keptBlocks = 2
-    /// A talker's own mix continues for this many ticks (2 s) after its voice ended: then both encoders hold the same.
+    /// A talker's own mix continues for 2 s, in ticks, after its voice ended. Then both encoders hold the same.
     private static let ownTicks = 94
 
     init(log: Logger) {

@@ -2,7 +2,7 @@ import Media
 import Relay
 import Synchronization
 
-/// Hands a talker's frames from its stream's home loop to the channel's thread, with their arrival times. Bounded: drops the oldest frames
+/// Hands a talker's frames from the stream's home loop to the channel's thread. Adds their arrival times. Bounded: drops the oldest frames
 /// if nobody fetches them.
 ///
 /// Any thread.
@@ -42,7 +42,7 @@ final class TalkInbox: StreamTap {
         }
     }
 
-    /// Removes and returns what arrived since the last call, and the number of items dropped before it.
+    /// Removes and returns what arrived, and the number of items dropped before it.
     func drain() -> (items: [Item], dropped: Int) {
         self.box.withLock { box in
             guard !box.items.isEmpty else { return ([], 0) }

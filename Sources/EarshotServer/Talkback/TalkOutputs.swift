@@ -21,7 +21,7 @@ struct TalkOutputs {
 
     /// A mix without listeners lingers for this long.
     private static let lingerMs: Int64 = 1_000
-    /// Delay before the next attempt at a taken name, such as that of a mix which is ending.
+    /// Delay before a taken name is tried again, such as an ending mix's.
     private static let retryMs: Int64 = 100
 
     subscript(key: Key) -> Output? { self.all[key] }

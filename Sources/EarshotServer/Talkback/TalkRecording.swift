@@ -1,7 +1,7 @@
 import Logging
 import Rooms
 
-/// Recordings of a room's talk, the mix of all, in a file beside the stream's recording.
+/// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all.
 extension ServerCore {
     /// Records the talk along with a stream's recording that has begun.
     func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {

@@ -1,7 +1,7 @@
 import Rooms
 import Talk
 
-/// Conversions of a room's rules for floor and members, and of floor events for the registry.
+/// Converts a room's rules for floor and members, and floor events for the registry.
 extension TalkSettings {
     var limits: TalkLimits { TalkLimits(talkers: self.talkers, listeners: self.listeners) }
 

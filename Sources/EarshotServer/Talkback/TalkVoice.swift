@@ -56,7 +56,7 @@ struct TalkVoice {
         return wasHeard
     }
 
-    /// Sets whether all that a long stall has delayed, half a minute, is kept for a recording.
+    /// Sets whether a recording needs all that a long stall delayed, half a minute.
     mutating func keepsAll(_ keeps: Bool) {
         guard keeps != self.keepsAll else { return }
         self.keepsAll = keeps
@@ -125,7 +125,7 @@ struct TalkVoice {
         }
     }
 
-    /// Sets up the decoder from a sequence header, or from the first frame of a codec without one.
+    /// Sets up the decoder from a sequence header. Codecs without one describe themselves in the first frame.
     private mutating func note(_ frame: Frame) {
         guard frame.kind == .audio, frame.isSequenceHeader || self.track == nil || self.track?.codec != frame.tag.codec,
             Track.describes(frame)

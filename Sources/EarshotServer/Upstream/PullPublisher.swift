@@ -6,7 +6,7 @@ import Rooms
 import Synchronization
 import Upstream
 
-/// Publishes here what a link plays on another server: one push, from the link's first frame to its end.
+/// Publishes here what a link plays on another server. It is one push, from the link's first frame to its end.
 ///
 /// Called on the link's thread; its end may also come from the stream's home loop.
 final class PullPublisher: RoomPublisher {

@@ -30,7 +30,7 @@ final class RelayLink: Sendable {
         /// Frames that arrived while the room was being asked.
         var early = EarlyFrames()
         var isOpening = false
-        /// Number of the connection, so that a late answer does not apply to the next one.
+        /// Number of the connection; a late answer must not apply to the next.
         var run = 0
         var hold: Hold?
         /// The last failure that was logged.
@@ -196,7 +196,7 @@ final class RelayLink: Sendable {
         self.upstream?.start()
     }
 
-    /// Starts a pull on demand for a player.
+    /// Starts an on-demand pull for a player.
     func wanted() {
         guard self.task.direction == .pull, self.task.onDemand else { return }
         let mayStart = self.state.withLock { state in
@@ -250,7 +250,7 @@ final class RelayLink: Sendable {
 
     // MARK: Holding a pull
 
-    /// Stops a pull that is refused here and retries it later, as if its connection had broken.
+    /// Stops a pull that is refused here; retries as if its connection had broken.
     private func hold(_ reason: String, _ words: String) {
         let nowMs = LoopSweeper.nowMs
         let isNew = self.state.withLock { state in

@@ -72,7 +72,7 @@ final class RelayTasks: Sendable {
         for link in self.links(of: path) { link.streamBegan() }
     }
 
-    /// Starts pulls on demand for a player. Returns whether a link may bring the stream.
+    /// Starts the stream's on-demand pulls for a player. Returns whether a link may bring the stream.
     @discardableResult
     func wanted(_ path: String) -> Bool {
         let links = self.links(of: path).filter { $0.task.direction == .pull && $0.task.onDemand }

@@ -49,7 +49,7 @@ struct RelayVault: Sendable, CustomStringConvertible {
         return Self.mark + box.combined.base64EncodedString()
     }
 
-    /// Nil when it was sealed for another task or with another key, or not at all.
+    /// Nil when it was sealed for another task, with another key, or not at all.
     func open(_ text: String, _ direction: RelayTask.Direction, _ path: StreamPath) -> String? {
         guard Self.isSealed(text), let data = Data(base64Encoded: String(text.dropFirst(Self.mark.count))) else { return nil }
         do {

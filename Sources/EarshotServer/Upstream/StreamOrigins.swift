@@ -95,7 +95,7 @@ final class StreamOrigins: Sendable {
         }
     }
 
-    /// The marks that a link sends to play a stream elsewhere: this stream's, and those of the streams it feeds.
+    /// The marks that a link sends to play a stream elsewhere. These are this stream's, and those of the streams it feeds.
     func sinks(of path: String) -> [String] {
         let further = self.state.withLock { Set(($0.sinks[path] ?? [:]).values.joined()) }
         return [self.mark(of: path)] + further.sorted().prefix(Self.mostMarks - 1)

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An event in the format of a Tencent Cloud callback, so that back ends written for those need no change. Pure.
+/// An event in a Tencent Cloud callback's format. Back ends written for those need no change. Pure.
 ///
 /// Common fields: the stream; `t`, the notice's expiry in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
 protocol TencentCallback {

@@ -1,6 +1,6 @@
 import Rooms
 
-/// The status of a link to another server (314), in the format of Tencent Cloud's callbacks. Pure.
+/// The status of a link (314), in the format of Tencent Cloud's callbacks. Pure.
 struct TencentRelayNotice: TencentCallback {
     /// The data of the events relay.….
     private struct Relay: Decodable {

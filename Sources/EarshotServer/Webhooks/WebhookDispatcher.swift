@@ -4,7 +4,7 @@ import Rooms
 import ServiceLifecycle
 import Synchronization
 
-/// Delivers the durable outbox at least once, in order for each room and target, with the configured retries.
+/// Delivers the durable outbox at least once, in order for each room and target. Retries as configured.
 ///
 /// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
 /// settings allow at most 32 targets. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
@@ -89,7 +89,7 @@ final class WebhookDispatcher: Service, Sendable {
         do throws(RegistryError) {
             let (due, nextAt) = try await self.rooms.dueNotices(limit: WebhookSchedule.pageLimit)
             for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
-            // A due notice beyond its target's limit waits for an attempt to end, which wakes the dispatcher.
+            // Beyond its target's limit a due notice waits for an attempt's end, which wakes this.
             let now = self.clock.now()
             let delay = min(max(1, (nextAt ?? .max) - now), Self.longestSleepMs)
             return self.eventLoop.scheduleTask(in: .milliseconds(delay)) { _ = waker.yield() }

@@ -21,7 +21,7 @@ final class WebhookLog: Sendable {
         fileprivate var giveUps = Intervals()
     }
 
-    /// Passes one line at once and the next after a minute; each wait doubles, up to an hour.
+    /// Passes one line at once, the next after a minute. Each wait doubles, up to an hour.
     fileprivate struct Intervals {
         private static let shortestMs: Int64 = 60_000
         private static let longestMs: Int64 = 3_600_000

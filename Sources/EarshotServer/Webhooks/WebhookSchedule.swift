@@ -1,6 +1,6 @@
 import Rooms
 
-/// Chooses the notices to send now, limited per target so that a slow one delays no other. A value.
+/// Chooses the notices to send now. Limited per target, so that a slow one delays no other. A value.
 ///
 /// The registry lists only the oldest pending notice of each room and target, even while it is being sent. This ensures that no notice is
 /// sent twice at a time, even if the list was read before an attempt ended.
