@@ -3,11 +3,11 @@
 
 ARGS ?=
 
-.PHONY: help run test check players torture fuzz mutants soak demo bench budget sanitize release format lint clean
+.PHONY: help run test check players torture fuzz mutants soak demo bench budget sanitize release format lint docs-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
 	@echo "ARGS='…' goes on to run (earshot serve), test (swift test), mutants and bench."
 
 run: ## build and start the server; it prints its addresses
@@ -55,6 +55,9 @@ format: ## format all Swift code in place
 
 lint: ## complain about badly formatted Swift code
 	@swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
+
+docs-check: ## whether what the documents name exists: links, paths, targets, routes, commands (ARGS=BINARY; else the newest that was built)
+	@exec scripts/docs-check.sh $(ARGS)
 
 clean: ## remove everything that was built
 	@scripts/clean.sh

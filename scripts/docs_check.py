@@ -1,0 +1,312 @@
+"""Checks what the Markdown files of this repository name: docs_check.py [BINARY], from the repository's root.
+
+Links and anchors, paths in backticks, make targets, earshot commands with their options, routes of the API. One line for each mistake; exit code 1 then.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unicodedata
+import urllib.parse
+
+PATH_STARTS = ("Sources/", "Tests/", "docs/", "scripts/", "deploy/", "Benchmarks/")
+MANIFEST = "Makefile"
+ROUTES = "Sources/EarshotServer/API"
+# What a shell puts before a command, and what follows it.
+SEPARATORS = {"|", "||", "&&", ";", "&"}
+
+
+def tracked(*patterns):
+    """The files that git tracks, those that were deleted but not yet committed left out."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *patterns], check=True, capture_output=True, text=True).stdout
+    return [name for name in listed.split("\0") if name and os.path.exists(name)]
+
+
+def slug(title):
+    """The anchor of a heading, as GitHub makes it."""
+    title = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", title)
+    kept = [c for c in title.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LMN"]
+    return "".join(kept).replace(" ", "-")
+
+
+class Document:
+    """A Markdown file: its lines, which of them are code, and its headings."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lines = pathlib.Path(path).read_text(encoding="utf-8").split("\n")
+        # Number of the line (from 1), its text, the language of its block ("" without one), None outside of code.
+        self.rows = []
+        fence, language = None, None
+        for number, line in enumerate(self.lines, 1):
+            mark = re.match(r"\s*(`{3,}|~{3,})\s*(\w*)", line)
+            if fence is None and mark:
+                fence, language = mark.group(1), mark.group(2)
+                continue
+            if fence is not None and mark and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence, language = None, None
+                continue
+            self.rows.append((number, line, language))
+        self.anchors = set()
+        seen = {}
+        for _, line, code in self.rows:
+            heading = re.match(r"#{1,6}\s+(.+?)\s*#*$", line)
+            if code is None and heading:
+                name = slug(heading.group(1))
+                count = seen.get(name, 0)
+                seen[name] = count + 1
+                self.anchors.add(f"{name}-{count}" if count else name)
+            for given in re.findall(r'<a\s+(?:id|name)="([^"]+)"', line) if code is None else []:
+                self.anchors.add(given)
+
+    def prose(self):
+        return [(number, line) for number, line, language in self.rows if language is None]
+
+    def code(self, *languages):
+        return [(number, line) for number, line, language in self.rows if language in languages]
+
+    def commands(self):
+        """Lines of sh blocks, those that end in a backslash joined, without comments."""
+        joined, start = "", 0
+        for number, line in self.code("sh", "bash", "shell"):
+            start = start or number
+            joined += line.rstrip()
+            if joined.endswith("\\"):
+                joined = joined[:-1] + " "
+                continue
+            yield start, joined
+            joined, start = "", 0
+
+
+def words(line):
+    """The words of a line of shell; none where it cannot be read so."""
+    # A process within another: what is in it is looked at by itself.
+    try:
+        reader = shlex.shlex(line, posix=True, punctuation_chars="|&;")
+        reader.whitespace_split = True
+        reader.commenters = "#"
+        return list(reader)
+    except ValueError:
+        return []
+
+
+def simple_commands(line):
+    """The commands in a line of shell, those in $(…) too."""
+    for inner in re.findall(r"\$\(([^()]*)\)", line):
+        yield from simple_commands(inner)
+    command = []
+    for word in words(re.sub(r"\$\([^()]*\)", "VALUE", line)):
+        if word in SEPARATORS:
+            yield command
+            command = []
+        else:
+            command.append(word)
+    yield command
+
+
+class Checker:
+    def __init__(self, binary):
+        self.binary = binary
+        self.documents = {}
+        self.counts = dict.fromkeys(("links", "paths", "make targets", "earshot commands", "options", "routes"), 0)
+        self.problems = []
+        self.helps = {}
+        text = pathlib.Path(MANIFEST).read_text(encoding="utf-8")
+        self.targets = set(re.findall(r"^([A-Za-z][\w-]*):(?!=)", text, re.MULTILINE))
+        self.routes = self.read_routes()
+
+    def wrong(self, document, number, what, expected):
+        self.problems.append((document.path, number, f"{what}; expected {expected}"))
+
+    def document(self, path):
+        if path not in self.documents:
+            self.documents[path] = Document(path)
+        return self.documents[path]
+
+    # Links
+
+    def check_links(self, document):
+        for number, line in document.prose():
+            bare = re.sub(r"`+[^`]*`+", "", line)
+            targets = re.findall(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)", bare)
+            targets += re.findall(r"^\s*\[[^\]]+\]:\s+(\S+)", bare)
+            for target in targets:
+                self.check_link(document, number, target)
+
+    def check_link(self, document, number, target):
+        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:", target) or target.startswith("//"):
+            return
+        self.counts["links"] += 1
+        path, _, anchor = target.partition("#")
+        path = urllib.parse.unquote(path)
+        place = os.path.normpath(os.path.join(os.path.dirname(document.path), path)) if path else document.path
+        if place.startswith("..") or os.path.isabs(path):
+            return self.wrong(document, number, f"the link {target} leaves the repository", "a file of it")
+        if not os.path.exists(place):
+            return self.wrong(document, number, f"the link {target} leads to nothing", f"a file {place}")
+        if anchor and place.endswith(".md"):
+            if urllib.parse.unquote(anchor) not in self.document(place).anchors:
+                near = ", ".join(sorted(self.document(place).anchors)) or "none"
+                self.wrong(document, number, f"{place} has no heading #{anchor}", f"one of {near}")
+        elif anchor and os.path.isdir(place):
+            self.wrong(document, number, f"{target} has an anchor in a folder", "a file")
+
+    # Paths in backticks
+
+    def check_paths(self, document):
+        for number, line in document.prose():
+            for text in re.findall(r"`([^`]+)`", line):
+                for word in text.split():
+                    word = word.strip("\"',;()")
+                    if not word.startswith(PATH_STARTS) or re.search(r"[<>*{}$…]|^\w+://", word):
+                        continue
+                    # Words in capitals stand for something: Corpus/TARGET.
+                    if re.search(r"/[A-Z][A-Z_]+(/|$)", word):
+                        continue
+                    self.counts["paths"] += 1
+                    path = word.split("#")[0].split(":")[0].rstrip(".")
+                    if not os.path.exists(path):
+                        self.wrong(document, number, f"there is no {path}", "a path of the repository")
+
+    # make
+
+    def check_make(self, document):
+        for number, line in document.prose():
+            for text in re.findall(r"`([^`]+)`", line):
+                # A call, not a sentence: `make WORD …`, with settings before it.
+                self.check_make_words(document, number, text.split())
+        for number, line in document.commands():
+            for command in simple_commands(line):
+                self.check_make_words(document, number, command)
+        for number, line in document.code(""):
+            self.check_make_words(document, number, line.split("  ")[0].split())
+
+    def check_make_words(self, document, number, command):
+        command = list(command)
+        while command and re.match(r"[A-Z_]+=", command[0]):
+            command.pop(0)
+        if not command or command[0] != "make":
+            return
+        for word in command[1:]:
+            if re.match(r"[A-Z_]+=", word):
+                # What a value in quotes holds is not make's, where the text was not read as shell.
+                break
+            if word.startswith("-") or not re.fullmatch(r"[a-z][\w-]*", word):
+                continue
+            self.counts["make targets"] += 1
+            if word not in self.targets:
+                self.wrong(document, number, f"make has no target {word}", f"one of {', '.join(sorted(self.targets))}")
+
+    # earshot
+
+    def help(self, commands):
+        """The text of a command's help, None where there is no such command."""
+        if commands not in self.helps:
+            run = subprocess.run([self.binary, "help", *commands], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+            # An unknown word is taken for an argument of the command before it: the usage line says what the help is of.
+            usage = re.search(r"^USAGE: (.*)", run.stdout, re.MULTILINE)
+            fits = usage and usage.group(1).startswith(" ".join(("earshot", *commands)))
+            self.helps[commands] = run.stdout if run.returncode == 0 and fits else None
+        return self.helps[commands]
+
+    def check_earshot(self, document):
+        if not self.binary:
+            return
+        for number, line in document.commands():
+            for command in simple_commands(line):
+                while command and (re.match(r"\w+=", command[0]) or command[0] in ("sudo", "exec")):
+                    command.pop(0)
+                if command and os.path.basename(command[0]) == "earshot":
+                    self.check_earshot_words(document, number, command[1:])
+
+    def check_earshot_words(self, document, number, given):
+        self.counts["earshot commands"] += 1
+        commands, text = (), self.help(())
+        for word in given:
+            if not re.fullmatch(r"[a-z][a-z-]*", word) or "SUBCOMMANDS:" not in text.upper():
+                break
+            inner = self.help((*commands, word))
+            if inner is None:
+                name = " ".join(("earshot", *commands, word))
+                return self.wrong(document, number, f"there is no command {name}", f"one of those that earshot help {' '.join(commands)} lists".rstrip())
+            commands, text = (*commands, word), inner
+        if "SUBCOMMANDS:" in text.upper() and commands:
+            name = " ".join(("earshot", *commands))
+            return self.wrong(document, number, f"{name} is no whole command", f"one of its subcommands: earshot help {' '.join(commands)}")
+        for word in given:
+            if not re.match(r"--[a-z]", word):
+                continue
+            option = word.split("=")[0]
+            self.counts["options"] += 1
+            known = set(re.findall(r"--[a-z][a-z0-9-]*", text))
+            if option not in known:
+                name = " ".join(("earshot", *commands))
+                self.wrong(document, number, f"{name} has no option {option}", f"one of {', '.join(sorted(known))}")
+
+    # Routes
+
+    def read_routes(self):
+        """What follows /api/v1 in the calls that the server has, parts of which a name in braces stands for any."""
+        routes = set()
+        for path in tracked(f"{ROUTES}/*Routes.swift"):
+            source = pathlib.Path(path).read_text(encoding="utf-8")
+            routes.update(re.findall(r'APIRoute\(\s*(?:raw: |file: |storing: )?(?:\.\w+,\s*)?"(/[^"\s]*)"', source))
+            # One declaration for several calls: .room("close", …) of "/rooms/{roomId}/\(action)".
+            for pattern in [route for route in routes if r"\(action)" in route]:
+                routes.discard(pattern)
+                for action in re.findall(r'\.room\(\s*"(\w+)"', source):
+                    routes.add(pattern.replace(r"\(action)", action))
+        if not routes:
+            sys.exit(f"docs-check: no routes in {ROUTES}: has their form changed?")
+        return {tuple(route.split("/")[1:]) for route in routes}
+
+    def has_route(self, parts):
+        def fits(route):
+            return len(route) == len(parts) and all(r.startswith("{") or r == p for r, p in zip(route, parts))
+
+        return any(fits(route) for route in self.routes)
+
+    def check_routes(self, document):
+        for number, line in document.prose():
+            for text in re.findall(r"`((?:[A-Z]+ )?/api/v1/[^`]*)`", line):
+                # "/rooms…" stands for many.
+                if "…" not in text:
+                    self.check_route(document, number, text)
+        for number, line in document.commands():
+            for command in simple_commands(line):
+                if not command or command[0] != "curl":
+                    continue
+                for word in command[1:]:
+                    self.check_route(document, number, word)
+
+    def check_route(self, document, number, word):
+        found = re.search(r"/api/v1(/[^?#\s]*)?", word)
+        if not found:
+            return
+        self.counts["routes"] += 1
+        path = found.group(1) or "/"
+        parts = tuple(path.split("/")[1:])
+        if not self.has_route(parts):
+            near = sorted("/" + "/".join(r) for r in self.routes if r[0] == parts[0]) or sorted({"/" + r[0] for r in self.routes})
+            self.wrong(document, number, f"the API has no /api/v1{path}", f"one of {', '.join(near)}")
+
+    def run(self):
+        names = tracked("*.md")
+        for name in names:
+            document = self.document(name)
+            for check in (self.check_links, self.check_paths, self.check_make, self.check_earshot, self.check_routes):
+                check(document)
+        for path, number, text in sorted(self.problems):
+            print(f"{path}:{number}: {text}")
+        left_out = "" if self.binary else "; no earshot binary, so its commands were not looked at"
+        found = ", ".join(f"{count} {what}" for what, count in self.counts.items() if self.binary or what not in ("earshot commands", "options"))
+        verdict = f"{len(self.problems)} wrong" if self.problems else "all right"
+        print(f"docs-check: {len(names)} files: {found}{left_out}: {verdict}")
+        return 1 if self.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(Checker(sys.argv[1] if len(sys.argv) > 1 else None).run())
