@@ -3,6 +3,7 @@
 Links and anchors, paths in backticks, make targets, earshot commands with their options, routes of the API. One line for each mistake; exit code 1 then.
 """
 
+import difflib
 import os
 import pathlib
 import re
@@ -17,6 +18,7 @@ MANIFEST = "Makefile"
 ROUTES = "Sources/EarshotServer/API"
 # What a shell puts before a command, and what follows it.
 SEPARATORS = {"|", "||", "&&", ";", "&"}
+RUNNERS = {"sudo", "exec", "time"}
 
 
 def tracked(*patterns):
@@ -69,42 +71,56 @@ class Document:
         return [(number, line) for number, line, language in self.rows if language in languages]
 
     def commands(self):
-        """Lines of sh blocks, those that end in a backslash joined, without comments."""
-        joined, start = "", 0
+        """Lines of sh blocks, joined where a backslash or an open quote says so."""
+        joined, start, last = "", 0, 0
         for number, line in self.code("sh", "bash", "shell"):
-            start = start or number
-            joined += line.rstrip()
+            if joined and number != last + 1:
+                # The block ended.
+                yield start, joined
+                joined = ""
+            start, last = (start if joined else number), number
+            joined = joined + line
             if joined.endswith("\\"):
                 joined = joined[:-1] + " "
-                continue
+            elif words(joined) is None:
+                joined += "\n"
+            else:
+                yield start, joined
+                joined = ""
+        if joined:
             yield start, joined
-            joined, start = "", 0
 
 
 def words(line):
-    """The words of a line of shell; none where it cannot be read so."""
-    # A process within another: what is in it is looked at by itself.
+    """The words of a line of shell; None where a quote is left open."""
     try:
         reader = shlex.shlex(line, posix=True, punctuation_chars="|&;")
         reader.whitespace_split = True
         reader.commenters = "#"
         return list(reader)
     except ValueError:
-        return []
+        return None
 
 
 def simple_commands(line):
-    """The commands in a line of shell, those in $(…) too."""
+    """The commands in a line of shell, those in $(…) too, without what only runs or prepares them."""
     for inner in re.findall(r"\$\(([^()]*)\)", line):
         yield from simple_commands(inner)
     command = []
-    for word in words(re.sub(r"\$\([^()]*\)", "VALUE", line)):
+    for word in (words(re.sub(r"\$\([^()]*\)", "VALUE", line)) or []) + [";"]:
         if word in SEPARATORS:
-            yield command
+            if command:
+                yield command
             command = []
-        else:
+        elif command or not (word in RUNNERS or re.match(r"\w+=", word)):
             command.append(word)
-    yield command
+
+
+def near(word, known, most=4):
+    """The known words that are most like this one, for a message."""
+    known = sorted(known)
+    chosen = difflib.get_close_matches(word, known, n=most, cutoff=0.5) or known[:most]
+    return ("one of " if len(chosen) > 1 else "") + ", ".join(chosen) + (" …" if len(chosen) < len(known) else "")
 
 
 class Checker:
@@ -149,8 +165,8 @@ class Checker:
             return self.wrong(document, number, f"the link {target} leads to nothing", f"a file {place}")
         if anchor and place.endswith(".md"):
             if urllib.parse.unquote(anchor) not in self.document(place).anchors:
-                near = ", ".join(sorted(self.document(place).anchors)) or "none"
-                self.wrong(document, number, f"{place} has no heading #{anchor}", f"one of {near}")
+                known = {f"#{name}" for name in self.document(place).anchors}
+                self.wrong(document, number, f"{place} has no heading #{anchor}", near(f"#{anchor}", known))
         elif anchor and os.path.isdir(place):
             self.wrong(document, number, f"{target} has an anchor in a folder", "a file")
 
@@ -176,7 +192,6 @@ class Checker:
     def check_make(self, document):
         for number, line in document.prose():
             for text in re.findall(r"`([^`]+)`", line):
-                # A call, not a sentence: `make WORD …`, with settings before it.
                 self.check_make_words(document, number, text.split())
         for number, line in document.commands():
             for command in simple_commands(line):
@@ -186,19 +201,20 @@ class Checker:
 
     def check_make_words(self, document, number, command):
         command = list(command)
+        # Settings before it, where the text was not read as shell.
         while command and re.match(r"[A-Z_]+=", command[0]):
             command.pop(0)
         if not command or command[0] != "make":
             return
         for word in command[1:]:
             if re.match(r"[A-Z_]+=", word):
-                # What a value in quotes holds is not make's, where the text was not read as shell.
+                # What follows may be of a value in quotes.
                 break
             if word.startswith("-") or not re.fullmatch(r"[a-z][\w-]*", word):
                 continue
             self.counts["make targets"] += 1
             if word not in self.targets:
-                self.wrong(document, number, f"make has no target {word}", f"one of {', '.join(sorted(self.targets))}")
+                self.wrong(document, number, f"make has no target {word}", near(word, self.targets))
 
     # earshot
 
@@ -212,30 +228,40 @@ class Checker:
             self.helps[commands] = run.stdout if run.returncode == 0 and fits else None
         return self.helps[commands]
 
+    @staticmethod
+    def subcommands(text):
+        """The commands that a help lists under …SUBCOMMANDS:."""
+        found = []
+        for block in re.findall(r"^.*SUBCOMMANDS:\n((?:  .*\n?)*)", text, re.MULTILINE):
+            found += re.findall(r"^  (\S+)", block, re.MULTILINE)
+        return found
+
     def check_earshot(self, document):
         if not self.binary:
             return
         for number, line in document.commands():
             for command in simple_commands(line):
-                while command and (re.match(r"\w+=", command[0]) or command[0] in ("sudo", "exec")):
-                    command.pop(0)
-                if command and os.path.basename(command[0]) == "earshot":
+                if os.path.basename(command[0]) == "earshot":
                     self.check_earshot_words(document, number, command[1:])
 
     def check_earshot_words(self, document, number, given):
         self.counts["earshot commands"] += 1
         commands, text = (), self.help(())
         for word in given:
-            if not re.fullmatch(r"[a-z][a-z-]*", word) or "SUBCOMMANDS:" not in text.upper():
+            if not re.fullmatch(r"[a-z][a-z-]*", word) or not self.subcommands(text):
                 break
             inner = self.help((*commands, word))
             if inner is None:
                 name = " ".join(("earshot", *commands, word))
-                return self.wrong(document, number, f"there is no command {name}", f"one of those that earshot help {' '.join(commands)} lists".rstrip())
+                return self.wrong(document, number, f"there is no command {name}", near(word, self.subcommands(text)))
             commands, text = (*commands, word), inner
-        if "SUBCOMMANDS:" in text.upper() and commands:
+        usual = re.search(r"^  (\S+) \(default\)", text, re.MULTILINE)
+        if usual:
+            # Without a subcommand it is this one.
+            text += self.help((*commands, usual.group(1))) or ""
+        elif self.subcommands(text):
             name = " ".join(("earshot", *commands))
-            return self.wrong(document, number, f"{name} is no whole command", f"one of its subcommands: earshot help {' '.join(commands)}")
+            return self.wrong(document, number, f"{name} is no whole command", f"it with one of {', '.join(self.subcommands(text))}")
         for word in given:
             if not re.match(r"--[a-z]", word):
                 continue
@@ -244,7 +270,7 @@ class Checker:
             known = set(re.findall(r"--[a-z][a-z0-9-]*", text))
             if option not in known:
                 name = " ".join(("earshot", *commands))
-                self.wrong(document, number, f"{name} has no option {option}", f"one of {', '.join(sorted(known))}")
+                self.wrong(document, number, f"{name} has no option {option}", near(option, known))
 
     # Routes
 
@@ -277,7 +303,7 @@ class Checker:
                     self.check_route(document, number, text)
         for number, line in document.commands():
             for command in simple_commands(line):
-                if not command or command[0] != "curl":
+                if command[0] != "curl":
                     continue
                 for word in command[1:]:
                     self.check_route(document, number, word)
@@ -290,8 +316,7 @@ class Checker:
         path = found.group(1) or "/"
         parts = tuple(path.split("/")[1:])
         if not self.has_route(parts):
-            near = sorted("/" + "/".join(r) for r in self.routes if r[0] == parts[0]) or sorted({"/" + r[0] for r in self.routes})
-            self.wrong(document, number, f"the API has no /api/v1{path}", f"one of {', '.join(near)}")
+            self.wrong(document, number, f"the API has no /api/v1{path}", near(path, {"/" + "/".join(route) for route in self.routes}))
 
     def run(self):
         names = tracked("*.md")
