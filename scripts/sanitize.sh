@@ -32,6 +32,7 @@ if [[ ${1:-} == server ]]; then
     # Not what counts the memory of a process, of which a sanitizer takes many times as much.
     tests=(--filter '^(EarshotServer|Upstream)Tests\.' --skip 'Hostile/Memory|LoadedServerTests|SystemMemoryTests')
     width=4
+    export EARSHOT_PATIENCE=${EARSHOT_PATIENCE:-5}
 fi
 if (($#)); then tests=("$@"); fi
 

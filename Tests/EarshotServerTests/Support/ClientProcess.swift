@@ -126,12 +126,12 @@ final class ClientProcess: @unchecked Sendable {
 
     /// Waits for the end; kills the process when it takes longer than allowed.
     func outcome(within seconds: Double = 60) async throws -> Outcome {
-        let end = ContinuousClock.now + .seconds(seconds)
+        let end = ContinuousClock.now + .seconds(seconds * Patience.factor)
         while self.isRunning {
             if ContinuousClock.now > end {
                 self.send(SIGKILL)
                 throw TimedOut(
-                    description: "a client ran longer than \(seconds) s: \(self.arguments) \(self.errorsSoFar.suffix(2000))")
+                    description: "a client ran longer than \(seconds * Patience.factor) s: \(self.arguments) \(self.errorsSoFar.suffix(2000))")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

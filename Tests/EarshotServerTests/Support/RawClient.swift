@@ -274,7 +274,7 @@ final class RawClient: Sendable {
     func wait<Value: Sendable>(
         _ what: String, within seconds: Double = 60, for condition: @Sendable (Inbox.Content) -> Value?
     ) async throws -> Value {
-        let end = ContinuousClock.now + .seconds(seconds)
+        let end = ContinuousClock.now + .seconds(seconds * Patience.factor)
         while true {
             let (value, isClosed) = self.inbox.read { (condition($0), $0.isClosed) }
             if let value { return value }

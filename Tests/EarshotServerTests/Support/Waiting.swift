@@ -4,14 +4,19 @@ struct TimedOut: Error, CustomStringConvertible {
     let description: String
 }
 
+/// How many times longer tests wait for a state or a process than usual: a sanitizer makes everything several times as slow.
+enum Patience {
+    static let factor = ProcessInfo.processInfo.environment["EARSHOT_PATIENCE"].flatMap(Double.init) ?? 1
+}
+
 /// Asks again and again until it is so. The usual patience is no claim of a test's: machines that do other things stand still for seconds.
 func eventually(_ what: String, within seconds: Double = 60, _ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(seconds)
+    let end = ContinuousClock.now + .seconds(seconds * Patience.factor)
     while ContinuousClock.now < end {
         if try await condition() { return }
         try await Task.sleep(for: .milliseconds(20))
     }
-    throw TimedOut(description: "waited \(seconds) s for \(what)")
+    throw TimedOut(description: "waited \(seconds * Patience.factor) s for \(what)")
 }
 
 extension Optional {
