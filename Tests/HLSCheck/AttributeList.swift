@@ -7,7 +7,7 @@ package struct AttributeList: Sendable, Equatable {
 
     private(set) var values: [String: Value] = [:]
 
-    /// nil: not by the grammar, or a name twice.
+    /// Returns nil if the text breaks the grammar or repeats a name.
     init?(_ text: Substring) {
         var rest = text.utf8
         while true {
@@ -53,7 +53,7 @@ package struct AttributeList: Sendable, Equatable {
     func integer(_ name: String) -> Int? { self.bare(name).flatMap { Decimal.integer($0[...]) } }
 }
 
-/// Numbers and dates as playlists spell them.
+/// Numbers and dates in the notation of playlists.
 enum Decimal {
     /// decimal-integer: digits only, at most 20.
     static func integer(_ text: Substring) -> Int? {

@@ -1,7 +1,7 @@
-/// Reads a media playlist, and judges it by itself.
+/// Checks one media playlist by itself.
 package func checkMediaPlaylist(_ text: String) -> [Violation] { readMediaPlaylist(text).violations }
 
-/// The playlist, and what is wrong with it.
+/// Returns the playlist and its violations.
 package func readMediaPlaylist(_ text: String) -> (playlist: ParsedPlaylist, violations: [Violation]) {
     let parser = PlaylistParser(text)
     var rules = MediaRules(playlist: parser.playlist, seen: parser.seen)
@@ -9,10 +9,10 @@ package func readMediaPlaylist(_ text: String) -> (playlist: ParsedPlaylist, vio
     return (parser.playlist, parser.violations + rules.violations)
 }
 
-/// The rules that one media playlist keeps without regard to earlier ones.
+/// The rules for one media playlist, regardless of earlier ones.
 private struct MediaRules {
     let playlist: ParsedPlaylist
-    /// How often each tag is there.
+    /// The number of times each tag occurs.
     let seen: [String: Int]
     var violations: [Violation] = []
 
@@ -49,7 +49,7 @@ private struct MediaRules {
         if self.playlist.skippedSegments != nil { needed = max(needed, 9) }
         let version = self.playlist.version
         if version < needed { self.note(.version, "\(version), needs \(needed)") }
-        // A live playlist's version holds though no fraction happens to be listed now.
+        // A live playlist keeps its version even while it lists no fractional duration.
         if version > max(needed, self.seen["EXTINF"] == nil ? 6 : 3) { self.note(.versionHigherThanNeeded, "\(version), needs \(needed)") }
     }
 
@@ -112,7 +112,7 @@ private struct MediaRules {
             let isOpen = segment.uri.isEmpty
             for (index, part) in segment.parts.enumerated() {
                 if part.durationMicros > target { self.note(.partDuration, line: segment.line, "\(part.uri): \(part.durationMicros) µs") }
-                // The last part so far of an open segment may be its last of all.
+                // The newest part of an open segment may turn out to be its last.
                 let isLast = index == segment.parts.count - 1
                 let isExempt = isLast || part.isIndependent || part.isGap || segment.parts[index + 1].isGap
                 if !isExempt, part.durationMicros * 100 < target * 85 {

@@ -1,4 +1,4 @@
-/// Reads a multivariant playlist, and judges it by itself.
+/// Checks one multivariant playlist.
 package func checkMultivariantPlaylist(_ text: String) -> [Violation] {
     var violations: [Violation] = []
     let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" || $0 == "\r" }
@@ -38,7 +38,7 @@ package func checkMultivariantPlaylist(_ text: String) -> [Violation] {
     return violations
 }
 
-/// §4.4.6.2.
+/// Checks the attributes of EXT-X-STREAM-INF (§4.4.6.2).
 private func checkVariant(_ text: Substring, line: Int) -> [Violation] {
     guard let attributes = AttributeList(text) else { return [Violation(.attributeSyntax, line: line, String(text))] }
     var violations: [Violation] = []

@@ -1,4 +1,4 @@
-/// A media playlist as data. What a tag says stands here; whether it may say so is for the rules.
+/// A media playlist as data. It holds what the tags state; the rules judge whether they may.
 package struct ParsedPlaylist: Sendable, Equatable {
     package struct Part: Sendable, Equatable {
         package var uri: String
@@ -14,20 +14,20 @@ package struct ParsedPlaylist: Sendable, Equatable {
         package var durationMicros: Int64
         /// Discontinuity Sequence Number.
         package var discontinuity: Int
-        /// Whether EXT-X-DISCONTINUITY stands before it.
+        /// Whether EXT-X-DISCONTINUITY precedes it.
         package var hasDiscontinuity: Bool
         /// The initialization section that applies to it.
         package var map: String?
-        /// Whether EXT-X-MAP stands before it.
+        /// Whether EXT-X-MAP precedes it.
         package var hasMap: Bool
-        /// Milliseconds since 1970, of its own EXT-X-PROGRAM-DATE-TIME.
+        /// Milliseconds since 1970 from its own EXT-X-PROGRAM-DATE-TIME.
         package var dateMs: Int64?
         package var isGap: Bool
         package var parts: [Part]
-        /// Of its URI, or of the first of its tags while it has none.
+        /// The line of its URI, or of its first tag while it has no URI.
         package var line: Int
 
-        /// Apart from where it stands, and from parts, which may be listed no more.
+        /// Compares all but lines, the place of EXT-X-MAP, and parts, which the playlist may have dropped.
         func isSame(as other: Segment) -> Bool {
             self.sequence == other.sequence && self.uri == other.uri && self.durationMicros == other.durationMicros
                 && self.discontinuity == other.discontinuity && self.map == other.map && self.dateMs == other.dateMs
@@ -62,7 +62,7 @@ package struct ParsedPlaylist: Sendable, Equatable {
     /// Microseconds of all segments here.
     package var segmentMicros: Int64 { self.segments.reduce(0) { $0 + $1.durationMicros } }
     package var openMicros: Int64 { self.open?.parts.reduce(0) { $0 + $1.durationMicros } ?? 0 }
-    /// URIs of all media, initialization sections included, hints not.
+    /// The URIs of all media, including initialization sections but not hints.
     package var uris: [String] {
         var uris: [String] = []
         for segment in self.segments + (self.open.map { [$0] } ?? []) {
@@ -73,7 +73,7 @@ package struct ParsedPlaylist: Sendable, Equatable {
         return uris
     }
 
-    /// This delta update with what it left out taken from an earlier playlist. RFC 8216bis §6.3.7. nil: `earlier` has not all of it.
+    /// This delta update, completed from an earlier playlist (RFC 8216bis §6.3.7). Returns nil if `earlier` lacks a skipped segment.
     package func applied(to earlier: ParsedPlaylist) -> ParsedPlaylist? {
         guard let skipped = self.skippedSegments else { return self }
         let kept = earlier.segments.filter { (self.mediaSequence..<self.mediaSequence + skipped).contains($0.sequence) }
@@ -90,7 +90,7 @@ package struct ParsedPlaylist: Sendable, Equatable {
             segment.discontinuity = discontinuity
             return segment
         }
-        // What was at the live edge then has lost its parts since.
+        // Skipped segments are no longer at the live edge and have lost their parts.
         whole.segments =
             kept.map {
                 var segment = $0
@@ -101,12 +101,12 @@ package struct ParsedPlaylist: Sendable, Equatable {
         return whole
     }
 
-    /// The same without line numbers: for comparing playlists that were written differently.
+    /// This playlist without line numbers, to compare playlists that are written differently.
     package var content: ParsedPlaylist {
         var content = self
         for index in content.segments.indices { content.segments[index].line = 0 }
         content.open?.line = 0
-        // Where the tag stands is the first segment's own business: what applies to it counts.
+        // The place of EXT-X-MAP does not count, only the initialization section that applies.
         for index in content.segments.indices { content.segments[index].hasMap = false }
         content.open?.hasMap = false
         return content

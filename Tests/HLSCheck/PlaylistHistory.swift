@@ -1,13 +1,13 @@
-/// One media playlist's URI, fetched again and again: judges each answer by itself and against all before it.
+/// The answers of one media playlist's URI, fetched repeatedly. Checks each by itself and against all earlier ones.
 ///
-/// A value of its test. Delta updates are completed from the answers before them.
+/// A value owned by its test. Completes delta updates from earlier answers.
 package struct PlaylistHistory: Sendable {
     /// The last answer, complete.
     package private(set) var latest: ParsedPlaylist?
-    /// How late, in milliseconds, a segment or part may be before it counts. nil: times are not judged.
+    /// Milliseconds by which a segment or part may be late; nil: times are not checked.
     private let cadenceSlackMs: Int64?
     private var segments: [Int: ParsedPlaylist.Segment] = [:]
-    /// By Media Sequence Number: as many as were ever seen.
+    /// The parts of each segment by Media Sequence Number, as many as were ever seen.
     private var parts: [Int: [ParsedPlaylist.Part]] = [:]
     private var partsFrom = 0
     private var lastSegmentMs: Int64?
@@ -16,7 +16,7 @@ package struct PlaylistHistory: Sendable {
 
     package init(cadenceSlackMs: Int64? = nil) { self.cadenceSlackMs = cadenceSlackMs }
 
-    /// Checks the next answer. `atMs`: when it came, on any clock.
+    /// Checks the next answer. `atMs`: the time of its arrival, on any clock.
     package mutating func check(_ text: String, atMs: Int64? = nil) -> [Violation] {
         let (playlist, violations) = readMediaPlaylist(text)
         self.violations = violations
@@ -52,7 +52,7 @@ package struct PlaylistHistory: Sendable {
             self.note(.discontinuitySequenceDecreased, "\(old.discontinuitySequence) to \(new.discontinuitySequence)")
         }
         if old.hasEnded, new.content != old.content { self.note(.changedAfterEnd, "") }
-        // The last removal left at least three target durations: what was appended after it only adds.
+        // The last removal must leave at least three target durations; segments appended later only add to them.
         if new.mediaSequence > old.mediaSequence, !new.hasEnded,
             new.segmentMicros < Int64(min(new.targetDuration ?? 0, old.targetDuration ?? 0)) * 3_000_000
         {
@@ -74,7 +74,7 @@ package struct PlaylistHistory: Sendable {
                 self.note(.partChanged, line: segment.line, "\(segment.sequence): \(known) became \(segment.parts)")
             }
         }
-        // A segment that had parts before it was complete still has them all, or none.
+        // A segment keeps the map, discontinuity and date that applied to its parts while it was open.
         if let open = old.open, let ended = new.segments.first(where: { $0.sequence == open.sequence }) {
             if ended.map != open.map || ended.discontinuity != open.discontinuity || ended.dateMs != open.dateMs {
                 self.note(.segmentChanged, line: ended.line, "what applied to the parts of \(open.sequence) does not apply to it")
@@ -88,7 +88,7 @@ package struct PlaylistHistory: Sendable {
                 !seen.contains($0.1.uri)
             })
         else { return }
-        // A hint may be dropped when plans change: at a discontinuity, or for a segment that comes without parts.
+        // A hint may be dropped at a discontinuity, or for a segment without parts.
         let isDirectlyNext =
             new.mediaSequence <= old.lastSequence + 1 && segment.sequence <= old.lastSequence + 2 && !segment.hasDiscontinuity
         let lacksParts = all.contains { $0.sequence > old.lastSequence && $0.sequence < segment.sequence && $0.parts.isEmpty }
@@ -121,7 +121,7 @@ package struct PlaylistHistory: Sendable {
         let all = playlist.segments + (playlist.open.map { [$0] } ?? [])
         for segment in all where !segment.parts.isEmpty { self.parts[segment.sequence] = segment.parts }
         if let first = all.first(where: { !$0.parts.isEmpty }) { self.partsFrom = max(self.partsFrom, first.sequence) }
-        // What is long out of the playlist cannot come back but by a decreasing sequence, which is noted.
+        // A removed segment can return only with a decreasing sequence, which is noted.
         self.segments = self.segments.filter { $0.key >= playlist.mediaSequence }
         self.parts = self.parts.filter { $0.key >= playlist.mediaSequence }
     }

@@ -1,4 +1,4 @@
-/// Reads a media playlist and notes what is not by the grammar. Any text is read to its end.
+/// Reads a media playlist and notes violations of the grammar. It reads any text to its end.
 struct PlaylistParser {
     private(set) var playlist = ParsedPlaylist()
     private(set) var violations: [Violation] = []
@@ -11,12 +11,12 @@ struct PlaylistParser {
     private var discontinuities = 0
     private var line = 0
 
-    /// Tags that belong to a multivariant playlist alone.
+    /// Tags that only a multivariant playlist may have.
     private static let multivariantTags: Set<String> = [
         "EXT-X-MEDIA", "EXT-X-STREAM-INF", "EXT-X-I-FRAME-STREAM-INF", "EXT-X-SESSION-DATA", "EXT-X-SESSION-KEY",
         "EXT-X-CONTENT-STEERING",
     ]
-    /// Tags that may stand once: §4.4.1 to §4.4.3, and §4.4.5.2.
+    /// Tags that may occur once (§4.4.1 to §4.4.3, §4.4.5.2).
     private static let once: Set<String> = [
         "EXTM3U", "EXT-X-VERSION", "EXT-X-TARGETDURATION", "EXT-X-MEDIA-SEQUENCE", "EXT-X-DISCONTINUITY-SEQUENCE", "EXT-X-ENDLIST",
         "EXT-X-PLAYLIST-TYPE", "EXT-X-I-FRAMES-ONLY", "EXT-X-PART-INF", "EXT-X-SERVER-CONTROL", "EXT-X-INDEPENDENT-SEGMENTS",
@@ -119,7 +119,7 @@ struct PlaylistParser {
         }
     }
 
-    /// §4.4.4.9: what applies to a segment stands before its first part.
+    /// Checks that a tag which applies to a segment precedes its first part (§4.4.4.9).
     private mutating func expectBeforeParts(_ name: String) {
         if !self.pending.parts.isEmpty { self.note(.tagSyntax, "\(name) after a part of the same segment") }
     }
@@ -180,7 +180,7 @@ struct PlaylistParser {
     }
 }
 
-/// §4: no control characters but line ends. Those of U+0080…U+009F are 0xC2 and a second byte below 0xA0.
+/// Whether the text has control characters other than line ends (§4). U+0080…U+009F are 0xC2 and a second byte below 0xA0.
 func hasControlCharacter(_ text: String) -> Bool {
     var previous: UInt8 = 0
     for byte in text.utf8 {

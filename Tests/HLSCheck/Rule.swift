@@ -1,21 +1,21 @@
-/// What RFC 8216bis (draft-pantos-hls-rfc8216bis-22) asks of playlists, one name per demand that can be seen in their text.
+/// The rules of RFC 8216bis (draft-pantos-hls-rfc8216bis-22) that can be checked in a playlist's text.
 package enum Rule: String, Sendable, Hashable, CaseIterable {
     // The text.
     case text, firstLine, knownTag, tagSyntax, attributeSyntax, requiredAttribute, repeatedTag, mixedKinds
     case version, versionHigherThanNeeded
-    // Media playlists by themselves.
+    // Single media playlists.
     case targetDuration, segmentDuration, segmentWithoutDuration, danglingTag, sequenceOrder, discontinuitySequenceOrder
     case initializationMap, dateFormat, dateAmbiguous, dateAtDiscontinuity, playlistType, ambiguousURI
     case serverControl, skipBoundary, holdBack, partHoldBack, partHoldBackAdvice
     case partInformation, partDuration, partDurationFloor, partsOfSegment, partOutlived, independentSegment
     case preloadHint, preloadHintAfterEnd, skip, skippedTooMuch
-    // One media playlist as it changes.
+    // Successive versions of one media playlist.
     case targetDurationChanged, headerChanged, sequenceDecreased, discontinuitySequenceDecreased, segmentChanged, partChanged
     case partsRemovedOutOfOrder, hintBroken, removedTooMuch, changedAfterEnd, segmentCadence, partCadence, deltaWithoutBase
     // Multivariant playlists.
     case variant, bandwidth
 
-    /// Where the demand stands.
+    /// The sections of the RFC that state the rule.
     package var section: String {
         switch self {
         case .text: "4"
@@ -59,10 +59,10 @@ package enum Rule: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// A demand that a playlist does not meet, and where.
+/// A rule that a playlist breaks, and the line.
 package struct Violation: Sendable, Equatable, CustomStringConvertible {
     package let rule: Rule
-    /// From 1; nil: the playlist as a whole.
+    /// Counted from 1; nil: the playlist as a whole.
     package let line: Int?
     package let detail: String
 

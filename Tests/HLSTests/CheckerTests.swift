@@ -1,7 +1,7 @@
 import HLSCheck
 import Testing
 
-/// The checker finds what it is told to find: good playlists with one thing wrong in each.
+/// Checks the checker: good playlists with one defect in each.
 @Suite struct CheckerTests {
     private static let good = """
         #EXTM3U
@@ -101,7 +101,7 @@ import Testing
         #expect(checkMediaPlaylist(String(late ?? "")).map(\.rule) == [.partOutlived])
     }
 
-    /// What comes after `good`, and what is wrong with it then.
+    /// A replacement in `good` that makes the next playlist, and the rules which that breaks.
     @Test(
         arguments: [
             ("#EXT-X-PRE", "#EXT-X-PART:DURATION=1.0,URI=\"p4.m4s\"\n#EXT-X-PRE", [.preloadHint]),
@@ -191,7 +191,7 @@ import Testing
         #expect(rule.map { rule in found.contains { $0.rule == rule } } ?? found.isEmpty, "\(found)")
     }
 
-    /// Any text is read to its end.
+    /// The checker reads any text to its end.
     @Test func garbage() {
         var random = Seeded(seed: 3)
         let pieces =
@@ -213,7 +213,7 @@ import Testing
 }
 
 extension String {
-    /// This text with one range of it replaced.
+    /// This text with `range` replaced.
     fileprivate func replacingCharacters(in range: Range<String.Index>, with replacement: String) -> String {
         String(self[..<range.lowerBound]) + replacement + String(self[range.upperBound...])
     }

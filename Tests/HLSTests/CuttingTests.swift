@@ -3,7 +3,7 @@ import HLSCheck
 import NIOCore
 import Testing
 
-/// A muxer's side of the window: frames at times in whole milliseconds, cut into parts as the window says.
+/// The muxer's side of a window: cuts frames, at times in whole milliseconds, into parts as the window directs.
 struct FrameFeeder {
     var pendingMicros: Int64 = 0
     var pendingIsIndependent = false
@@ -33,7 +33,7 @@ struct FrameFeeder {
 }
 
 @Suite struct CuttingTests {
-    /// Frame rate, group length in frames, then the targets and the durations of segments that follow.
+    /// Frame rate and group length in frames, then the resulting targets and segment durations.
     @Test(
         arguments: [
             (30.0, 60, 2, 0.216, [2.0, 2.0]), (29.97, 60, 2, 0.217, [2.002, 2.002]), (25, 50, 2, 0.216, [2.0, 2.0]),
@@ -63,7 +63,7 @@ struct FrameFeeder {
         #expect(segments.count > 5)
     }
 
-    /// Keyframes become rare while playlists are out: the target duration grows, at most to the longest segment, and nothing is cut elsewhere.
+    /// The target duration grows when keyframes become rarer, at most to the longest segment. Until then cuts stay at keyframes.
     @Test func rarerKeyframes() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000))
         try window.begin(format(), nowMs: 0)
@@ -78,7 +78,7 @@ struct FrameFeeder {
         try window.addGroup(parts: 40)
         #expect(window.targetDuration == 8 && window.statistics.targetRaises == 2)
         #expect(checkMediaPlaylist(window.text()).isEmpty)
-        // Never a keyframe again: cut at 12 s, and never longer.
+        // Without any more keyframes, segments are cut at 12 s.
         for _ in 0..<130 { try window.add() }
         #expect(window.targetDuration == 12 && window.statistics.targetRaises == 3)
         #expect(window.statistics.forcedCuts == 2 && !window.isIndependent)
@@ -89,7 +89,7 @@ struct FrameFeeder {
     @Test func knownKeyframeInterval() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(keyframeIntervalMs: 4_000), nowMs: 0)
-        // The publisher is cut off in its first group.
+        // The publisher disconnects during its first group.
         try window.addGroup(parts: 3)
         window.interrupt(nowMs: 0)
         #expect(window.targetDuration == 4)
@@ -102,7 +102,7 @@ struct FrameFeeder {
         }
     }
 
-    /// One frame that stands for seconds becomes a segment of its own; when all do, the part target follows.
+    /// A frame that lasts seconds becomes its own segment. When all frames do, the part target grows.
     @Test func longParts() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000))
         try window.begin(format(), nowMs: 0)
@@ -139,7 +139,7 @@ struct FrameFeeder {
         #expect(readMediaPlaylist(window.text()).playlist.segments.map(\.durationMicros) == [400_000])
     }
 
-    /// Whatever a publisher's clock says, the numbers stay in their bounds.
+    /// Absurd durations from a publisher's clock are clamped and counted.
     @Test func absurdDurations() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(maxSegmentMs: 5_000))
         try window.begin(format(), nowMs: 0)
@@ -156,7 +156,7 @@ struct FrameFeeder {
         #expect(window.startsSegment(pendingMicros: .min))
     }
 
-    /// Frames without duration do not grow a segment without end.
+    /// Frames without duration do not make a segment grow without bound.
     @Test func manyTinyParts() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(), nowMs: 0)
@@ -165,7 +165,7 @@ struct FrameFeeder {
         #expect(counts == 9)
     }
 
-    /// What counts is the media, not the memory it lies in, which may be twice as large.
+    /// The limit counts media bytes, not their storage, which may be twice as large.
     @Test func partsOfAnySizeUpToTheLimit() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(), nowMs: 0)

@@ -3,7 +3,7 @@ import HLSCheck
 import NIOCore
 import Testing
 
-/// The playlist for a player that comes in the middle of a group of pictures.
+/// The first playlist for a player that joins between two keyframes.
 @Suite struct EarlyStartTests {
     private func window(keyframeIntervalMs: Int?, hasVideo: Bool = true) throws -> MediaWindow {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000))
@@ -11,7 +11,7 @@ import Testing
         return window
     }
 
-    /// Whether there is a playlist after asking for an early start.
+    /// Requests an early start and returns whether there is a playlist.
     private func starts(_ window: inout MediaWindow) -> Bool {
         window.startEarly(nowMs: 0)
         return window.isReady
@@ -22,7 +22,7 @@ import Testing
         return readMediaPlaylist(window.text()).playlist.segments.map { Double($0.durationMicros) / 1_000_000 }
     }
 
-    /// What is cached becomes three segments, of which the first starts with the keyframe; the target duration is that of whole groups.
+    /// The cached group becomes three segments, the first with the keyframe. The target duration is that of whole groups.
     @Test func listsTheCachedGroup() throws {
         var window = try self.window(keyframeIntervalMs: 8_000)
         var history = PlaylistHistory()
@@ -35,7 +35,7 @@ import Testing
         let text2 = window.text()
         #expect(history.check(text2).isEmpty)
         #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == false)
-        // Five seconds are left of the group: one more cut in their middle, and the next at the keyframe.
+        // Five seconds of the group remain: one more cut in their middle, and the next at the keyframe.
         for _ in 0..<25 { try window.add() }
         let text3 = window.text()
         #expect(history.check(text3).isEmpty)
@@ -44,13 +44,13 @@ import Testing
         #expect(history.check(text4).isEmpty)
         #expect(self.durations(window) == [1, 1, 1, 2.6, 2.4, 8])
         #expect(window.statistics.forcedCuts == 4 && window.statistics.targetRaises == 0 && window.targetDuration == 9)
-        // With the last segment that starts without a keyframe its effect goes.
+        // The playlist is independent again once the last segment without a keyframe has left.
         for _ in 0..<9 { try window.addGroup(parts: 40) }
         #expect(window.isIndependent)
         #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == true)
     }
 
-    /// Less than players want to see before they show anything is not listed, nor is a keyframe forestalled that is about to come.
+    /// An early start needs enough media for players to show a picture, and waits for a keyframe that is due soon.
     @Test func waitsForEnoughAndForANearKeyframe() throws {
         var window = try self.window(keyframeIntervalMs: 8_000)
         try window.addGroup(parts: 3)
@@ -68,7 +68,7 @@ import Testing
         #expect(near.isReady && near.isIndependent)
     }
 
-    /// Nobody knows how long the group will be: the next segment ends after two seconds, the one behind it at the keyframe.
+    /// Without a known keyframe interval the next segment ends after two seconds, and the one after it at the keyframe.
     @Test func unknownInterval() throws {
         var window = try self.window(keyframeIntervalMs: nil)
         try window.addGroup(parts: 6)
@@ -81,7 +81,7 @@ import Testing
         #expect(checkMediaPlaylist(text9).isEmpty)
     }
 
-    /// Only the first playlist may come early: what is cut at keyframes stays so. Without a keyframe there is nothing to begin with.
+    /// Only the first playlist can start early: segments cut at keyframes stay as they are. An early start needs a keyframe.
     @Test func onlyAtTheBeginning() throws {
         var window = try self.window(keyframeIntervalMs: nil)
         for _ in 0..<10 { try window.add() }
@@ -94,7 +94,7 @@ import Testing
         #expect(self.durations(window).count == listed)
     }
 
-    /// A keyframe that comes at once after the cut still begins the next segment.
+    /// A keyframe right after an early cut still starts the next segment.
     @Test func aKeyframeRightBehindTheCut() throws {
         var window = try self.window(keyframeIntervalMs: nil)
         try window.addGroup(parts: 5)
@@ -110,7 +110,7 @@ import Testing
         #expect(checkMediaPlaylist(text12).isEmpty)
     }
 
-    /// Sound can be cut anywhere.
+    /// Audio can be cut anywhere.
     @Test func soundAlone() throws {
         var window = try self.window(keyframeIntervalMs: nil, hasVideo: false)
         for _ in 0..<6 { try window.add(key: true) }
@@ -121,7 +121,7 @@ import Testing
         #expect(checkMediaPlaylist(text14).isEmpty)
     }
 
-    /// A segment that is known to be complete is listed before the next one has begun.
+    /// `endSegment` lists a complete segment before the next one begins.
     @Test func endsWithItsLastPart() throws {
         var window = try self.window(keyframeIntervalMs: nil)
         try window.addGroup()

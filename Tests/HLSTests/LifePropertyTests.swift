@@ -3,7 +3,7 @@ import HLS
 import Testing
 
 @Suite struct LifePropertyTests {
-    /// How many lives, and from which seed on: EARSHOT_HLS_LIVES and EARSHOT_SEED are for longer runs.
+    /// For longer runs EARSHOT_HLS_LIVES sets the number of lives, and EARSHOT_SEED the first seed.
     private static func setting(_ name: String, _ short: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? short
     }

@@ -2,7 +2,7 @@
 import NIOCore
 import Testing
 
-/// RFC 8216bis §4.4.4.9: parts are at most the part target, and at least 85 % of it but for independent ones and the last.
+/// Parts must not exceed the part target. All but independent ones and the last must reach 85 % of it (RFC 8216bis §4.4.4.9).
 @Suite struct PartRuleTests {
     private static func keeps(_ durations: [Int64], independent: Set<Int> = []) -> Bool {
         var segment = Segment(
@@ -16,7 +16,7 @@ import Testing
     @Test func shortAndLongParts() {
         #expect(Self.keeps([200_000, 170_000, 200_000]) && !Self.keeps([200_000, 169_999, 200_000]))
         #expect(!Self.keeps([200_001, 200_000]) && !Self.keeps([200_000, 200_001]))
-        // The last one may be short, and the one before it not.
+        // The last part may be short, but not the one before it.
         #expect(Self.keeps([200_000, 200_000, 1]) && !Self.keeps([200_000, 1, 200_000]) && !Self.keeps([1, 200_000, 200_000]))
         #expect(Self.keeps([200_000, 1, 200_000], independent: [1]) && !Self.keeps([200_000, 200_001], independent: [1]))
     }
@@ -29,7 +29,7 @@ import Testing
 }
 
 @Suite struct BeforeReadyTests {
-    /// Parts of the first segment are no playlist yet, whatever is asked for.
+    /// No wait is satisfied while the first segment is open: its parts make no playlist yet.
     @Test func nobodyIsAnsweredBeforeThereIsAPlaylist() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(), nowMs: 0)
@@ -44,7 +44,7 @@ import Testing
 }
 
 @Suite struct SegmentDueTests {
-    /// A segment that begins with a keyframe lasts nine tenths of what is set; one without ends before the next keyframe.
+    /// A segment that begins with a keyframe is due after nine tenths of `segmentMs`. Any other ends before the next keyframe.
     @Test func whenAKeyframeStartsASegment() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(segmentMs: 1_000))
         try window.begin(format(), nowMs: 0)

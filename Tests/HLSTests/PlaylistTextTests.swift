@@ -95,7 +95,7 @@ import Testing
         try window.addGroup(parts: 3)
         try window.begin(format("two"), nowMs: 0)
         try window.addGroup()
-        // The same again is no change.
+        // The same format again is no change.
         try window.begin(format("two"), nowMs: 0)
         try window.addGroup()
         try window.add(key: true)
@@ -104,7 +104,7 @@ import Testing
                 "#EXT-X-MAP:URI=\"e-i0.mp4\"", "#EXTINF:2.000000,", "e-s0.m4s", "#EXTINF:0.600000,", "e-s1.m4s", "#EXT-X-DISCONTINUITY",
                 "#EXT-X-MAP:URI=\"e-i1.mp4\"", "#EXTINF:2.000000,", "e-s2.m4s", "#EXTINF:2.000000,", "e-s3.m4s",
             ])
-        // With the segment goes its discontinuity, and is counted.
+        // The discontinuity leaves with its segment, and is counted.
         for _ in 0..<3 { try window.addGroup() }
         try window.add(key: true)
         #expect(window.text().contains("#EXT-X-MEDIA-SEQUENCE:4\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXT-X-MAP:URI=\"e-i1.mp4\"\n"))
@@ -116,12 +116,12 @@ import Testing
         try window.begin(format(), nowMs: 0)
         for _ in 0..<7 { try window.addGroup() }
         try window.add(key: true)
-        // 12.2 s from the end: the segment that ends there goes.
+        // The first segment ends 12.2 s from the end and is skipped.
         let text = window.text(skips: true)
         #expect(text.contains("#EXT-X-VERSION:9\n"))
         #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-DISCONTINUITY-SEQUENCE:0\n#EXT-X-SKIP:SKIPPED-SEGMENTS=1\n#EXTINF"))
         #expect(checkMediaPlaylist(text).isEmpty)
-        // 12.0 s without parts: not farther than the Skip Boundary.
+        // Without parts it ends 12.0 s from the end: not beyond the Skip Boundary.
         #expect(!window.text(lowLatency: false, skips: true).contains("EXT-X-SKIP"))
         let whole = readMediaPlaylist(window.text()).playlist
         #expect(readMediaPlaylist(text).playlist.applied(to: whole)?.content == whole.content)
@@ -162,7 +162,7 @@ import Testing
         #expect(text.contains("CODECS=\"mp4a.40.2\"\nm\n") && checkMultivariantPlaylist(text).isEmpty)
     }
 
-    /// Everyone who asks for the same state holds the same memory, and a query costs a copy but changes nothing else.
+    /// Requests for the same state share one buffer. A query costs a copy but changes only the URIs.
     @Test func sharing() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(), nowMs: 0)

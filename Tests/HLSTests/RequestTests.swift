@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// What is beyond the end of a segment means the start of the next, whether that is known when the request comes or not.
+    /// A part beyond a segment's end means the start of the next, whether the segment ends before or after the request.
     @Test func rollover() throws {
         var window = try self.window()
         let request = try PlaylistRequest.parse(msn: "12", part: "12", skip: nil)
@@ -69,7 +69,7 @@ import Testing
             #expect(!window.isSatisfied(point))
             try window.add()
         }
-        // Segment 12 ends with ten parts: part 12 of it is part 0 of segment 13.
+        // Segment 12 ends with ten parts, so its part 12 means part 0 of segment 13.
         #expect(!window.isSatisfied(point))
         try window.add(key: true)
         #expect(window.isSatisfied(point) && window.answer(request) == .now)
@@ -118,7 +118,7 @@ import Testing
         #expect(empty.answer(plain) == .unavailable && !empty.isReady)
     }
 
-    /// RFC 8216bis, Appendix B: for caches between a low-latency server and its clients.
+    /// Advice for caches between a low-latency server and its clients (RFC 8216bis, Appendix B).
     @Test func caching() throws {
         let window = try self.window()
         let plain = try PlaylistRequest.parse(msn: nil, part: nil, skip: nil)

@@ -27,7 +27,7 @@ import Testing
         #expect(segment.cache.directives == "max-age=24, immutable")
     }
 
-    /// The hinted part comes under the name that was hinted, whichever segment it is in; but not after an interruption.
+    /// The next part has the hinted name, whichever segment it is in, except after an interruption.
     @Test func hints() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(), nowMs: 0)
@@ -55,11 +55,11 @@ import Testing
             nowMs += 200
             try window.add(key: nowMs % 2_000 == 200, nowMs: nowMs)
         }
-        // Five segments have ended at 10 s, and eight seconds may stay.
+        // Five segments ended at 10 s, and the window lists eight seconds.
         #expect(readMediaPlaylist(window.text()).playlist.segments.map(\.sequence) == [1, 2, 3, 4])
         #expect(window.listedCount == 4)
         #expect(window.resource(named: "e-s0.m4s").text != nil)
-        // It was there first at 2.2 s, with 2 s of its own in a playlist of 10.2 s at most, and has left at 10.2 s: kept for 6 s more.
+        // It was listed at 2.2 s, lasts 2 s in a playlist of at most 10.2 s, and left at 10.2 s: kept for 6 s more.
         window.expire(nowMs: 16_199)
         #expect(window.resource(named: "e-s0.m4s").text != nil && window.resource(named: "e-p0.m4s").text != nil)
         window.expire(nowMs: 16_200)
@@ -69,7 +69,7 @@ import Testing
         #expect(window.listedCount == 4 && window.resource(named: "e-s1.m4s").text != nil)
     }
 
-    /// How long caches may keep what never changes: RFC 8216bis §6.2.2.
+    /// The time for which caches may keep immutable resources (RFC 8216bis §6.2.2).
     @Test func howLongCachesKeep() throws {
         func ages(_ windowMs: Int) throws -> [Int?] {
             var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: windowMs, lingerMs: 4_000))
@@ -85,7 +85,7 @@ import Testing
         #expect(try ages(7_200_000) == [7_200, 7_206, 12])
     }
 
-    /// Never more memory than set, whatever comes: then even three target durations may not be had.
+    /// Memory never exceeds `maxBytes`, even if less than three target durations then stay available.
     @Test func memory() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 3_600_000, maxBytes: 1 << 20))
         try window.begin(format(), nowMs: 0)
@@ -107,7 +107,7 @@ import Testing
         #expect(throws: HLSError.ended) { try window.add("more") }
     }
 
-    /// A publisher that only changes its format does not fill the memory either.
+    /// Format changes alone do not fill the memory either.
     @Test func manyFormats() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 12_000, maxBytes: 1 << 20))
         for index in 0..<1_000 {
@@ -119,7 +119,7 @@ import Testing
         #expect(checkMediaPlaylist(window.text()).isEmpty)
     }
 
-    /// A small slice of a large buffer is not kept with all of it.
+    /// A small slice does not keep its large buffer alive.
     @Test func slices() throws {
         var window = try MediaWindow(epoch: "e")
         try window.begin(format(), nowMs: 0)

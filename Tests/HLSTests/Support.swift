@@ -2,7 +2,7 @@ import HLS
 import HLSCheck
 import NIOCore
 
-/// The same numbers for the same seed (SplitMix64).
+/// A seeded generator (SplitMix64).
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
 
@@ -19,7 +19,7 @@ struct Seeded: RandomNumberGenerator {
     mutating func chance(_ probability: Double) -> Bool { Double.random(in: 0..<1, using: &self) < probability }
 }
 
-/// A format with video, or one of sound only.
+/// A format with video, or with audio only.
 func format(_ initialization: String = "init", hasVideo: Bool = true, keyframeIntervalMs: Int? = nil) -> MediaFormat {
     hasVideo
         ? MediaFormat(
@@ -29,7 +29,7 @@ func format(_ initialization: String = "init", hasVideo: Bool = true, keyframeIn
 }
 
 extension MediaWindow {
-    /// Appends one part: a keyframe's, or one after it.
+    /// Appends one part. `key`: whether it starts with a keyframe.
     mutating func add(
         _ text: String = "media", ms: Double = 200, key: Bool = false, dateMs: Int64? = nil, nowMs: Int64 = 0
     ) throws(HLSError) {
@@ -39,7 +39,7 @@ extension MediaWindow {
                 programDateTimeMs: dateMs), nowMs: nowMs)
     }
 
-    /// Appends a group of pictures of ten parts of 200 ms.
+    /// Appends a group of pictures, by default ten parts of 200 ms.
     mutating func addGroup(parts: Int = 10, ms: Double = 200, dateMs: Int64? = nil, nowMs: Int64 = 0) throws(HLSError) {
         for index in 0..<parts { try self.add(ms: ms, key: index == 0, dateMs: index == 0 ? dateMs : nil, nowMs: nowMs) }
     }
@@ -51,7 +51,7 @@ extension MediaWindow {
 }
 
 extension ResourceLookup {
-    /// The bytes found, as text; nil when nothing was.
+    /// The found bytes as text; nil if nothing was found.
     var text: String? {
         guard case .found(let resource) = self else { return nil }
         return resource.pieces.map { String(buffer: $0) }.joined()

@@ -3,16 +3,16 @@ import HLSCheck
 import NIOCore
 import Testing
 
-/// The random life of a window: a publisher with its habits and mishaps, and clients who poll, wait and fetch.
+/// The random life of a window: a publisher that changes, pauses and fails, and clients that poll, wait and fetch.
 ///
-/// Everything that the window says is held against everything that it said before.
+/// Every answer of the window is checked against all earlier ones.
 struct WindowLife {
-    /// How a publisher makes frames.
+    /// The frames that a publisher makes.
     private struct Habits {
         var frameMicros: Int64
         var group: Int
         var hasVideo: Bool
-        /// Frames of uneven length, as from a camera in the dark: parts cannot keep to 85 % of the part target then.
+        /// Whether frames vary in length, as from a camera in the dark. Parts cannot reach 85 % of the part target then.
         var isUneven: Bool
     }
 
@@ -30,23 +30,23 @@ struct WindowLife {
     private var whole = PlaylistHistory()
     private var plain = PlaylistHistory()
     private var deltas = PlaylistHistory()
-    /// Text of everything ever found, by name.
+    /// The text of every resource ever found, by name.
     private var media: [String: String] = [:]
     private var names: [String] = []
-    /// Names in the last playlist that was looked at, and when that was.
+    /// The names in the last checked playlist; `listedMs` is the time of the check.
     private var listed: Set<String> = []
     private var listedMs: Int64 = 0
     private var listedTarget = 0
-    /// Until when names that left the playlist are to be had all the same.
+    /// The time until which names that left the playlist must stay available.
     private var unlisted: [String: Int64] = [:]
     private var hinted: Set<String> = []
     private var waiting: [WaitPoint] = []
-    /// How many raises of a target each playlist has shown.
+    /// The number of target raises that each playlist has shown.
     private var raisesShown: [String: Int] = [:]
     private var checkedVersion = -1
-    /// What went wrong first.
+    /// The first failure.
     private(set) var problem: String?
-    /// What was seen, so that a test can tell that it saw something.
+    /// The events that occurred, so that a test can check its coverage.
     private(set) var seen: Set<String> = []
 
     init(seed: UInt64) throws {
@@ -79,7 +79,7 @@ struct WindowLife {
         for _ in 0..<events where self.problem == nil && !self.window.hasEnded {
             try self.step()
             if self.window.version != self.checkedVersion { self.check() }
-            // Now and then nobody looks for a while.
+            // Now and then no client asks for a while.
             if self.random.chance(0.02) {
                 for _ in 0..<Int.random(in: 0..<40, using: &self.random) where !self.window.hasEnded { try self.step() }
             }
@@ -142,7 +142,7 @@ struct WindowLife {
         let isKey = !self.habits.hasVideo || self.frame % self.habits.group == 0
         self.frame += 1
         self.parts += 1
-        // Milliseconds, as in RTMP.
+        // Times are whole milliseconds, as in RTMP.
         let end = (self.nowMs * 1_000 + micros) / 1_000
         let rounded = max((end - self.nowMs) * 1_000, 1_000)
         try self.feeder.add(
@@ -162,7 +162,7 @@ struct WindowLife {
         if !holds, self.problem == nil { self.problem = what() }
     }
 
-    // MARK: What must hold
+    // MARK: Invariants
 
     private mutating func check() {
         self.checkedVersion = self.window.version
@@ -184,7 +184,7 @@ struct WindowLife {
         if self.habits.isUneven || self.seen.contains("long frame") || self.seen.contains("interruption")
             || self.seen.contains("format change")
         {
-            // Uneven frames make uneven parts; so may another frame rate under the old part target.
+            // Uneven frames make uneven parts, and so may a new frame rate under the old part target.
             allowed.insert(.partDurationFloor)
         }
         if !self.keepsTimes { allowed.insert(.removedTooMuch) }
@@ -223,7 +223,7 @@ struct WindowLife {
     }
 
     private mutating func judge(_ violations: [Violation], _ allowed: Set<Rule>, _ which: String) {
-        // Targets are promised for a playlist's life. What breaks the promise is counted, and shows once.
+        // Targets should not change during a playlist's life. The window counts each raise; a playlist may show it once.
         var allowed = allowed
         if violations.contains(where: { $0.rule == .targetDurationChanged || $0.rule == .headerChanged }) {
             let raises = self.window.statistics.targetRaises
@@ -235,20 +235,20 @@ struct WindowLife {
         self.expect(false, "\(which): \(violation)\n\(text)")
     }
 
-    /// Whether the playlist of now has what `point` waits for: told from its text alone.
+    /// Whether the current playlist has what `point` waits for, judged by its text alone.
     private func playlistHas(_ point: WaitPoint) -> Bool {
         guard let playlist = self.whole.latest else { return false }
         if playlist.hasEnded || playlist.lastSequence > point.sequence { return true }
         guard let part = point.part else { return playlist.lastSequence >= point.sequence }
         if let open = playlist.open, open.sequence == point.sequence { return open.parts.count > part }
         guard playlist.lastSequence == point.sequence else { return false }
-        // Parts of an ended segment are not always listed; who asks for more than it has is asking for the next.
+        // Parts of an ended segment are not always listed. A part beyond its last means the next segment.
         return (playlist.segments.last?.parts.count ?? 0) > part || playlist.open != nil
     }
 
     private mutating func checkWaiting() {
         for point in self.waiting where self.window.isSatisfied(point) != self.playlistHas(point) {
-            // A segment without listed parts has them all the same.
+            // A segment still has parts that it no longer lists.
             if point.sequence == self.whole.latest?.lastSequence, self.whole.latest?.segments.last?.parts.isEmpty == true { continue }
             let text = self.window.text()
             self.expect(false, "\(point): not so\n\(text)")
@@ -299,7 +299,7 @@ struct WindowLife {
             self.expect(self.window.resource(named: hint.uri) == .pending, "\(hint.uri) is hinted and not pending")
             self.hinted.insert(hint.uri)
         }
-        // §6.2.2: three target durations after it was listed last, a part is still to be had.
+        // §6.2.2: a part stays available for three target durations after it was last listed.
         for uri in self.listed.subtracting(listed) { self.unlisted[uri] = self.listedMs + Int64(self.listedTarget) * 3_000 }
         for uri in listed { self.unlisted[uri] = nil }
         self.listed = listed
@@ -313,7 +313,7 @@ struct WindowLife {
                 self.seen.insert("kept")
             }
         }
-        // What is long gone stays so, and its name is not taken again. Of the many names some are asked for.
+        // Expired names stay gone and are never reused. Checks a sample of all names.
         for uri in self.someNames() where !listed.contains(uri) && self.unlisted[uri] == nil {
             switch self.window.resource(named: uri) {
             case .found(let resource):

@@ -3,8 +3,8 @@ import NIOCore
 import Testing
 
 @Suite struct AV1OperatingPointTests {
-    /// AV1 specification §5.5.1, bit by bit: 30 ticks a second, one each picture; operating parameters of 5 bits twice and one more;
-    /// two operating points, the first with a tier, parameters and a display delay; 1280×720.
+    /// A sequence header of 1280×720, written bit by bit from the AV1 specification §5.5.1. It has 30 ticks a second, one per picture, and
+    /// two operating points, the first with a tier, a display delay and operating parameters: twice 5 bits and one more.
     @Test func operatingParametersAreStepped() throws {
         let header = try AV1SequenceHeader(
             ByteBuffer(bytes: [

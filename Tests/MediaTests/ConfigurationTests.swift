@@ -13,7 +13,7 @@ import Testing
         #expect(try AudioFormat.from(tag: hex(message)) == expected, "\(name)")
     }
 
-    /// Every way in which a message can be cut short gives an answer or an error, and never one that the whole would contradict.
+    /// A message cut at any byte yields an error, or a format that agrees with the whole message.
     @Test func truncatedAtEachByte() {
         for (_, message, expected) in Configurations.video {
             let whole = hex(message)
@@ -34,7 +34,8 @@ import Testing
         }
     }
 
-    /// H.264 §7.3.2.1.1.1: a list ends where the next scale is 0, here the first one and the fifth, at its first and its second delta.
+    /// A scaling list ends where the next scale is 0 (H.264 §7.3.2.1.1.1). Here the first list ends at its first delta, the fifth at its
+    /// second.
     @Test func scalingListsMayEndEarly() throws {
         let sps = try AVCSequenceParameterSet(nal: hex("6764001fad844440645a014016e4"))
         #expect(sps.width == 1_280 && sps.height == 720 && sps.profile == 100)
@@ -51,7 +52,7 @@ import Testing
         #expect(sps.profile == 2 && sps.level == 120)
         let main = try HEVCSequenceParameterSet(nal: #require(HEVCConfiguration(hex(Configurations.hvcC360)).sequenceParameterSets.first))
         #expect(main.profile == 1 && main.width == 640)
-        // AAC Scalable has a layer's number where TwinVQ has none; behind it both say that there is SBR at 48 kHz.
+        // AAC Scalable has a layer number, which TwinVQ lacks; after it both announce SBR at 48 kHz.
         for bytes in ["3310aadcb3", "3b1056e598"] {
             let scalable = try AudioSpecificConfig(hex(bytes))
             #expect(scalable.hasSBR && scalable.extensionSampleRate == 48_000 && scalable.coreSampleRate == 24_000)
@@ -103,7 +104,7 @@ import Testing
 }
 
 @Suite struct LyingParameterSetTests {
-    /// Profile 66 up to the picture size, then what the test adds.
+    /// A parameter set of profile 66 up to log2_max_frame_num_minus4; `fill` writes the rest.
     private func sps(_ fill: (inout BitWriter) -> Void) -> ByteBuffer {
         var bits = BitWriter()
         bits.write(0x67, 8)
@@ -194,7 +195,7 @@ import Testing
     }
 }
 
-/// Writes what `BitReader` reads.
+/// Writes bit fields for `BitReader` to read.
 struct BitWriter {
     private var bits: [Bool] = []
 
@@ -209,7 +210,7 @@ struct BitWriter {
         for shift in (0..<count).reversed() { self.bits.append(code >> UInt64(shift) & 1 == 1) }
     }
 
-    /// Padded with zeros.
+    /// The bytes, padded with zeros.
     var bytes: [UInt8] {
         stride(from: 0, to: self.bits.count, by: 8).map { start in
             (start..<(start + 8)).reduce(0) { byte, index in byte << 1 | (index < self.bits.count && self.bits[index] ? 1 : 0) }

@@ -1,6 +1,6 @@
 import Media
 
-/// Sequence headers of real encoders and what they must be read as (widths, heights and rates as ffprobe 5.1.9 shows them).
+/// Sequence headers of real encoders and the formats they describe. Widths, heights and rates are as ffprobe 5.1.9 shows them.
 enum Configurations {
     // ffmpeg 5.1.9, libx264 164, testsrc2, -f flv: the whole first video message.
     static let avc360 = "17000000000142c01effe100196742c01eda0280bfe5c044000003000400000300c83c58ba8001000468ce0fc8"
@@ -113,7 +113,7 @@ enum Configurations {
         ("H.263 frame", "1200008402921e73", VideoFormat(codec: .h263)),
     ]
 
-    // Hand-made vectors are worked out bit by bit from ISO/IEC 14496-3 §1.6.2.1; the HE ones are also what mp4 files carry.
+    // Hand-made vectors follow ISO/IEC 14496-3 §1.6.2.1 bit by bit; mp4 files carry the HE ones too.
     static let audio: [(name: String, message: String, expected: AudioFormat)] = [
         ("AAC 44.1 kHz stereo", aac44Stereo, AudioFormat(codec: .aac, sampleRate: 44_100, channels: 2, profile: "LC")),
         ("AAC 48 kHz mono", aac48Mono, AudioFormat(codec: .aac, sampleRate: 48_000, channels: 1, profile: "LC")),
@@ -129,7 +129,7 @@ enum Configurations {
         ("AAC, explicit rate", "af00 178049d410", AudioFormat(codec: .aac, sampleRate: 37_800, channels: 2, profile: "LC")),
         // 11111 000111 (39) 0011 0001 0…
         ("AAC-ELD by escape", "af00 f8e62000", AudioFormat(codec: .aac, sampleRate: 48_000, channels: 1, profile: "ELD")),
-        // 00010 0011 0000 000, then a program config element: front a single and a pair, back a pair, one LFE
+        // 00010 0011 0000 000, then a program config element: a single and a pair in front, a pair at the back, one LFE
         (
             "AAC, program config 5.1", "af00 118004c80500010880",
             AudioFormat(codec: .aac, sampleRate: 48_000, channels: 6, profile: "LC")
@@ -139,7 +139,7 @@ enum Configurations {
         ("Opus", opusSequenceStart, AudioFormat(codec: .opus, sampleRate: 48_000, channels: 2)),
         ("Opus without OpusHead", "90 4f707573", AudioFormat(codec: .opus, sampleRate: 48_000)),
         ("FLAC", flacSequenceStart, AudioFormat(codec: .flac, sampleRate: 48_000, channels: 2)),
-        // imageio-ffmpeg's ffmpeg 9.0.2, -c:a flac -f flv: the block alone.
+        // imageio-ffmpeg's ffmpeg 9.0.2, -c:a flac -f flv: the STREAMINFO block alone.
         (
             "FLAC, bare STREAMINFO", "90 664c6143 04000400000000000815 0ac440f000000000 00000000000000000000000000000000",
             AudioFormat(codec: .flac, sampleRate: 44_100, channels: 1)

@@ -7,7 +7,7 @@ import Testing
         #expect(try TagInfo.parse(vector.kind, vector.payload) == vector.expected)
     }
 
-    /// A payload that is a slice in the middle of a read buffer is read from its own start.
+    /// Parsing starts at the payload's own start, even in the middle of a read buffer.
     @Test(arguments: Vectors.all) func headerOfSlice(_ vector: TagVector) throws {
         var buffer = ByteBuffer(repeating: 0x17, count: 7)
         buffer.writeImmutableBuffer(vector.payload)
@@ -56,7 +56,7 @@ import Testing
         #expect(!header.isKeyframe && header.isSequenceHeader)
     }
 
-    /// Copied into every ring slot and read on every loop: no references, and small.
+    /// The cache copies ``TagInfo`` into every ring slot and reads it on every loop: it is small and holds no references.
     @Test func tagInfoIsTrivial() {
         #expect(_isPOD(TagInfo.self))
         #expect(MemoryLayout<TagInfo>.size <= 32)
@@ -128,7 +128,7 @@ import Testing
         #expect(unwrapped.map(TimestampUnwrapper.wrap) == wire)
     }
 
-    /// A header's time in the middle is read, and counts for nothing.
+    /// `peek` unwraps the time of a header in mid-stream without changing the state.
     @Test func peek() {
         var unwrapper = TimestampUnwrapper()
         #expect(unwrapper.peek(7) == 7 && unwrapper.last == nil)
@@ -136,7 +136,7 @@ import Testing
         #expect(unwrapper.peek(0) == 0 && unwrapper.unwrap(0x8000_0010) == 0x8000_0010)
     }
 
-    /// What players are sent: metadata and data without a time at 0, everything else as it is.
+    /// Players receive metadata and untimed data at 0, and everything else with its own time.
     @Test func wireTimestamp() throws {
         let metadata = ByteBuffer(bytes: [2, 0, 10] + Array("onMetaData".utf8) + [8, 0, 0, 0, 0, 0, 0, 9])
         let text = ByteBuffer(bytes: [2, 0, 10] + Array("onTextData".utf8) + [5])
@@ -150,7 +150,7 @@ import Testing
         #expect(colours.wireTimestamp == 7)
     }
 
-    /// 200 days at 25 frames a second's worth of steps, with steps of an hour: four wraps.
+    /// 200 days in steps of an hour: four wraps.
     @Test func longRun() {
         var unwrapper = TimestampUnwrapper()
         for hour in 0..<Int64(200 * 24) {

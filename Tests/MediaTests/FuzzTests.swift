@@ -2,7 +2,7 @@ import Media
 import NIOCore
 import Testing
 
-/// Runs everything that reads a message of this kind. No error but `MediaError` can leave it, and nothing may trap.
+/// Runs every parser for this kind of message. They throw only `MediaError` and must not trap.
 @discardableResult
 func visit(_ kind: Frame.Kind, _ payload: ByteBuffer?) -> (video: VideoFormat?, audio: AudioFormat?) {
     guard let payload else { return (nil, nil) }
@@ -61,7 +61,7 @@ func visit(_ kind: Frame.Kind, _ payload: ByteBuffer?) -> (video: VideoFormat?, 
         }
     }
 
-    /// Four runs of their own, so that they use four cores where there are any.
+    /// Four separate test cases, to use up to four cores.
     @Test(arguments: [1, 2, 3, 4]) func mutatedMessages(_ run: UInt64) {
         var random = Random(state: 0x9E37_79B9_7F4A_7C15 &* run)
         for round in 0..<30_000 {
@@ -72,7 +72,7 @@ func visit(_ kind: Frame.Kind, _ payload: ByteBuffer?) -> (video: VideoFormat?, 
         }
     }
 
-    /// The parsers below the tag, without a tag before them to keep nonsense out.
+    /// Calls the parsers below the tag directly, so that no tag parser rejects the input first.
     @Test func mutatedRecords() {
         var random = Random(state: 0xD1B5_4A32_D192_ED03)
         for _ in 0..<10_000 {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A payload from hex text; spaces and line breaks are for the reader.
+/// Bytes from hexadecimal digits; white space is ignored.
 func hex(_ text: String) -> ByteBuffer {
     var buffer = ByteBuffer()
     var high: UInt8?

@@ -2,7 +2,7 @@ import Media
 import NIOCore
 import Testing
 
-/// A message, what its header says, and where it came from.
+/// A message, its parsed header and its origin.
 struct TagVector: Sendable, CustomTestStringConvertible {
     var name: String
     var origin: String

@@ -1,6 +1,6 @@
 import RTMP
 
-/// One vector for each type of the AMF0 specification, after its grammar; those of Py3AMF 0.9.1 are its encoder's bytes.
+/// Vectors for each type of the AMF0 specification, written from its grammar. Those marked Py3AMF are bytes of the Py3AMF 0.9.1 encoder.
 extension AMF0Vector {
     static let specification: [AMF0Vector] = [
         AMF0Vector("AMF0 §2.2 number", "00 3FF8000000000000", [1.5]),

@@ -17,7 +17,7 @@ import Testing
         #expect(try decoder.all() == vector.values)
     }
 
-    /// Cut anywhere, a vector gives an error or no more than the values that stood before the cut.
+    /// A cut vector yields an error or the values before the cut. The last may be incomplete: AMF0 tolerates a missing object end.
     @Test(arguments: AMF0Vector.all) func `a cut vector never traps`(_ vector: AMF0Vector) {
         let whole = vector.buffer
         for length in 0..<whole.readableBytes {

@@ -1,7 +1,7 @@
 import RTMP
 import Testing
 
-/// Values that differ in one thing are different.
+/// Values that differ in one field are unequal.
 @Suite struct AMF3EqualityTests {
     private static let property = AMF3Property(name: "a", value: .integer(1))
 

@@ -1,6 +1,6 @@
 import RTMP
 
-/// Vectors for each type of the AMF3 specification, after its grammar; those of Py3AMF 0.9.1 are its encoder's bytes.
+/// Vectors for each type of the AMF3 specification, written from its grammar. Those marked Py3AMF are bytes of the Py3AMF 0.9.1 encoder.
 extension AMF3Vector {
     static let all: [AMF3Vector] = scalars + containers
 

@@ -17,7 +17,7 @@ import Testing
         #expect(try decoder.all() == vector.values)
     }
 
-    /// AMF3 closes every container, so what a cut leaves is exactly the values before it.
+    /// A cut leaves exactly the values before it, because AMF3 closes every container.
     @Test(arguments: AMF3Vector.all) func `a cut vector never traps`(_ vector: AMF3Vector) {
         let whole = vector.buffer
         for length in 0..<whole.readableBytes {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// AMF3 §1.3.1. Its table ends at 3FFFFFFF, but four bytes carry 29 bits: only the low ones are written.
+    /// AMF3 §1.3.1. Its table ends at 3FFFFFFF, but four bytes carry 29 bits: only the low 29 are written.
     @Test(
         arguments: [
             (0x00, "00"), (0x7F, "7F"), (0x80, "8100"), (0x3FFF, "FF7F"), (0x4000, "818000"), (0x1F_FFFF, "FFFF7F"),

@@ -1,6 +1,6 @@
 import RTMP
 
-/// What foreign peers sent, captured on loopback unless the origin says otherwise.
+/// Values sent by foreign peers, captured on loopback unless the origin says otherwise.
 extension AMF0Vector {
     static let foreign: [AMF0Vector] = [
         ffmpegConnect, ffmpegPublish, ffmpegMetadata, ffmpegPlayConnect, librtmpConnect, librtmpPlay, gstreamerMetadata,

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Mutated vectors through both decoders and back. Seeded: a failure repeats.
+/// Decodes mutated vectors with both decoders and encodes the results again. Seeded, so that a failure repeats.
 @Suite struct AMFFuzzTests {
     /// xorshift64.
     private struct Generator: RandomNumberGenerator {
@@ -47,7 +47,7 @@ import Testing
     }
 }
 
-/// True when `bytes` are AMF0; then their values, written and read again, must be the same values.
+/// Returns whether `bytes` hold AMF0 values. Those must be the same after encoding and decoding.
 @discardableResult
 func amfFuzzAMF0(_ bytes: [UInt8]) -> Bool {
     var decoder = AMF0Decoder(ByteBuffer(bytes: bytes))
@@ -61,7 +61,7 @@ func amfFuzzAMF0(_ bytes: [UInt8]) -> Bool {
     return !values.isEmpty
 }
 
-/// True when `bytes` are AMF3; then their values, written and read again, must be the same values.
+/// Returns whether `bytes` hold AMF3 values. Those must be the same after encoding and decoding.
 @discardableResult
 func amfFuzzAMF3(_ bytes: [UInt8]) -> Bool {
     var decoder = AMF3Decoder(ByteBuffer(bytes: bytes))

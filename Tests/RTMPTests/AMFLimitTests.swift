@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// What a hostile peer can say about sizes, and what it gets.
+/// A hostile peer's depths, counts and lengths, and the error that each causes.
 @Suite struct AMFLimitTests {
     private func repeated(_ hex: String, _ count: Int) -> ByteBuffer {
         var unit = amfBuffer(hex)
@@ -16,7 +16,7 @@ import Testing
     func `10000 containers inside one another are refused`(_ opening: String) {
         let error = amf0Error(repeated(opening, 10_000))
         if opening.hasPrefix("11") {
-            // AMF3 continues with the marker 0x11, a dictionary, whose count is a lie.
+            // AMF3 reads the next marker 0x11 as a dictionary with a false count.
             #expect(error != nil)
         } else if case .tooDeep(32, _)? = error {
         } else {

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Bytes and the AMF0 values they mean.
+/// Bytes and the AMF0 values they encode.
 struct AMF0Vector: Sendable, CustomTestStringConvertible {
     let origin: String
     let hex: String
@@ -23,7 +23,7 @@ struct AMF0Vector: Sendable, CustomTestStringConvertible {
     static let all = specification + foreign
 }
 
-/// Bytes and the AMF3 values they mean.
+/// Bytes and the AMF3 values they encode.
 struct AMF3Vector: Sendable, CustomTestStringConvertible {
     let origin: String
     let hex: String
@@ -42,7 +42,7 @@ struct AMF3Vector: Sendable, CustomTestStringConvertible {
     var buffer: ByteBuffer { amfBuffer(hex) }
 }
 
-/// The bytes of hexadecimal digits; white space is skipped.
+/// Bytes from hexadecimal digits; white space is skipped.
 func amfBuffer(_ hex: String) -> ByteBuffer {
     let digits = hex.compactMap(\.hexDigitValue)
     precondition(digits.count.isMultiple(of: 2), "half a byte in \(hex)")
@@ -51,7 +51,7 @@ func amfBuffer(_ hex: String) -> ByteBuffer {
     return buffer
 }
 
-/// The error that decoding all of `buffer` as AMF0 ends in.
+/// Decodes all of `buffer` as AMF0 and returns the error, if any.
 func amf0Error(_ buffer: ByteBuffer, limits: AMFLimits = .init()) -> AMFError? {
     var decoder = AMF0Decoder(buffer, limits: limits)
     do throws(AMFError) {
@@ -62,7 +62,7 @@ func amf0Error(_ buffer: ByteBuffer, limits: AMFLimits = .init()) -> AMFError? {
     }
 }
 
-/// The error that decoding all of `buffer` as AMF3 ends in.
+/// Decodes all of `buffer` as AMF3 and returns the error, if any.
 func amf3Error(_ buffer: ByteBuffer, limits: AMFLimits = .init()) -> AMFError? {
     var decoder = AMF3Decoder(buffer, limits: limits)
     do throws(AMFError) {

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Aggregate messages by hand (RTMP 1.0 §7.1.6).
+/// Hand-made aggregate messages (RTMP 1.0 §7.1.6).
 @Suite struct AggregateTests {
     private struct Tag {
         var type: UInt8

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// What a server's decoder grants a peer whose publish was not accepted (yet).
+/// The server decoder's limits for a peer until its publish is accepted.
 @Suite struct BeforePublishTests {
     private static func decoder(_ change: (inout Limits) -> Void = { _ in }) -> ChunkDecoder {
         var limits = Limits()
@@ -10,7 +10,7 @@ import Testing
         return ChunkDecoder(limits: limits, maySendMedia: false)
     }
 
-    /// What the decoder makes of the bytes, given in pieces of this size.
+    /// Decodes `bytes`, appended in pieces of this size.
     private static func decode(_ bytes: [UInt8], pieces: Int = .max, by decoder: inout ChunkDecoder) -> Decoded {
         var decoded = Decoded()
         var rest = bytes[...]
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// Publish and the first picture come in one piece: what follows publish is decoded once it was accepted.
+    /// Publish and the first picture arrive in one piece. The picture is decoded after the publish is accepted.
     @Test func `a picture that follows publish passes when it was accepted in between`() throws {
         let picture = pattern(900_000)
         var bytes = ByteBuffer()
@@ -72,7 +72,7 @@ import Testing
         #expect(decoder.heldBytes == 63 * (128 + 128))
     }
 
-    /// Storage is in powers of two, so what is reserved is less than twice what came.
+    /// Storage grows in powers of two, so the capacity is less than twice the bytes received.
     @Test(arguments: [1, 7, 128, 5_000]) func `never twice what came is reserved`(pieces: Int) {
         var chunks = Chunks()
         chunks.control(1, 0x10_0000)
@@ -94,15 +94,15 @@ import Testing
         chunks.control(1, 60_000)
         for id in 0..<4 { chunks.add(0, 3 + id, length: 64 << 10, type: 9, pattern(60_000)) }
         var decoder = Self.decoder()
-        // What has come counts, not what memory makes of it.
+        // The limit counts received bytes; `heldBytes` counts their storage, a power of two each.
         let decoded = Self.decode(chunks.bytes, by: &decoder)
-        // The chunk size alone is whole.
+        // Only Set Chunk Size is complete.
         #expect(decoded.error == nil && decoded.messages.map(\.type.rawValue) == [1])
         #expect(decoder.heldBytes == 4 * (64 << 10) + 5 * 128)
         chunks.add(0, 7, length: 64 << 10, type: 9, pattern(22_000))
         decoder = Self.decoder()
         #expect(Self.decode(chunks.bytes, by: &decoder).error == .tooManyBytesBeforePublish(limit: 256 << 10))
-        // As much passes from a publisher.
+        // A publisher may send as much.
         decoder = Self.decoder()
         decoder.publishAccepted()
         #expect(Self.decode(chunks.bytes, by: &decoder).error == nil)

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Chunk streams of foreign peers against the list of messages that another implementation read in them.
+/// Decodes chunk streams of foreign peers and compares the messages with those that another implementation read.
 @Suite struct CaptureTests {
     static let names = [
         "ffmpeg-publish", "ffmpeg-publish-extended", "ffmpeg-play", "librtmp-publish", "librtmp-publish-extended", "gstreamer-publish",
@@ -27,7 +27,7 @@ import Testing
         #expect(lines == (try Capture.text(name + ".messages")).split(separator: "\n").map(String.init))
         #expect(Decoded(bytes, splitAt: Array(0..<bytes.count)) == whole)
 
-        // The whole capture in two, at each byte of its beginning; then the rest in random pieces.
+        // Splits the capture in two at each of its first 150 bytes, then all of it into random pieces.
         for place in 0..<min(150, bytes.count) { #expect(Decoded(bytes, splitAt: [place]) == whole, "split at \(place)") }
         var generator = Seeded(UInt64(bytes.count))
         for _ in 0..<12 {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// Each place between two bytes, with what follows read only as far as a few messages on: linear in the capture's length.
+    /// Splits at every byte, but reads only 200 bytes beyond each split: linear in the capture's length.
     @Test(arguments: names) func `a split at any byte loses nothing`(name: String) throws {
         let bytes = try Capture.chunks(name)
         let whole = Decoded(bytes).messages
@@ -93,7 +93,7 @@ import Testing
             #expect(!session.isPublishing(1))
         } else {
             #expect(outputs.contains { if case .play(streamID: 1, _) = $0 { true } else { false } })
-            // gstreamer just hangs up.
+            // gstreamer disconnects without stopping.
             #expect(outputs.contains(.stop(streamID: 1)) == !name.hasPrefix("gstreamer"))
         }
     }
@@ -114,7 +114,7 @@ import Testing
         #expect(outputs.contains { if case .connected = $0 { true } else { false } })
         #expect(outputs.contains(.streamCreated(streamID: 1)))
         #expect(outputs.contains(.playStarted(streamID: 1)))
-        // 2,500,000 or so is announced; nginx asks for it back.
+        // nginx sends Set Peer Bandwidth; the client answers with a window.
         #expect(outputs.contains { if case .send(let message) = $0 { message.type == .windowAcknowledgementSize } else { false } })
         #expect(outputs.filter { if case .media = $0 { true } else { false } }.count == 189)
     }

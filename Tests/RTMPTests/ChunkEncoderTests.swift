@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// The encoder against the layout by hand, and through our own decoder.
+/// Compares the encoder with hand-written layouts, and decodes its output with our own decoder.
 @Suite struct ChunkEncoderTests {
     private func encode(_ message: Message, id: UInt32, size: Int) -> [UInt8] {
         var out = ByteBuffer()

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Chunk headers by hand (RTMP 1.0 §5.3.1, examples of §5.3.2), read whole and split at every byte.
+/// Hand-made chunk headers (RTMP 1.0 §5.3.1, examples of §5.3.2), read whole and split at every byte.
 @Suite struct ChunkHeaderTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let name: String
@@ -45,7 +45,7 @@ import Testing
             $0.add(1, 5, time: 5, length: 2, type: 8, [2, 3])
             $0.add(2, 5, time: 3, [4, 5])
         },
-        // §5.3.1.2.4: after fmt 0 the delta is that timestamp.
+        // §5.3.1.2.4: fmt 3 after fmt 0 uses that timestamp as its delta.
         Case("fmt 3 opens a message after fmt 0", [Message(8, time: 40, [1]), Message(8, time: 80, [2]), Message(8, time: 120, [3])]) {
             $0.message(4, type: 8, time: 40, [1])
             $0.add(3, 4, [2])
@@ -69,7 +69,7 @@ import Testing
             $0.add(3, 4, pattern(128, from: 9))
             $0.add(3, 4, pattern(2, from: 137))
         },
-        // librtmp opens chunk stream 2 so.
+        // librtmp opens chunk stream 2 this way.
         Case("fmt 1 opens a chunk stream", [Message(4, time: 3, stream: 0, [0, 3])]) { $0.add(1, 2, time: 3, length: 2, type: 4, [0, 3]) },
         Case("the message stream id is little-endian", [Message(9, stream: 0x0102_0304, [])]) {
             $0.add(0, 4, length: 0, type: 9, stream: 0x0102_0304)

@@ -182,7 +182,7 @@ import Testing
     }
 }
 
-/// What a decoder holds, read from its stored properties.
+/// The memory that a decoder holds, read from its stored properties.
 struct HeldMemory {
     /// Payload bytes of unfinished messages.
     var partialBytes = 0

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: edges) func `continuation chunks are read with and without the extended timestamp`(time: UInt32) {
-        // Starts unlike any timestamp here, so that its absence shows.
+        // No timestamp here starts with 0xA5, so a missing one shows.
         let payload = [0xA5] + pattern(299)
         for repeats in [true, false] where repeats || time >= 0xFF_FFFF {
             let extended = repeats && time >= 0xFF_FFFF ? time : nil
@@ -52,7 +52,7 @@ import Testing
             chunks.add(2, 4, time: delta, [4])
             let times = [7, 7 + delta, 7 + 2 * delta, 7 + 3 * delta]
             let expected = zip(times, [UInt8](arrayLiteral: 1, 2, 0xA5, 4)).map { Message(8, time: $0, [$1]) }
-            // A lone byte that might begin a timestamp waits for what follows; 0xA5 cannot.
+            // The decoder waits after a lone byte that may start a timestamp; 0xA5 cannot start one.
             expectDecoded(chunks.bytes, Decoded(expected), "repeats \(repeats)")
         }
     }

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// The client's machine fed by hand: what a server may say, in and out of turn.
+/// Feeds the client session by hand with server messages, in and out of turn.
 @Suite struct ClientSessionTests {
     private func outputs(_ session: inout ClientSession) -> [ClientSessionOutput] {
         var all: [ClientSessionOutput] = []

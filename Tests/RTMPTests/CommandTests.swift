@@ -27,7 +27,7 @@ import Testing
         #expect(try Command(Message(20, hex(bytes)), limits: AMFLimits()) == command)
         #expect(command.message(streamID: 3, amf3: true) == Message(17, stream: 3, [0] + hex(bytes)))
         #expect(try Command(Message(17, [0] + hex(bytes)), limits: AMFLimits()) == command)
-        // Some clients leave the zero byte out.
+        // Some clients omit the zero byte.
         #expect(try Command(Message(17, hex(bytes)), limits: AMFLimits()) == command)
     }
 
@@ -46,7 +46,7 @@ import Testing
         #expect(try Command(Message(20, []), limits: AMFLimits()) == Command(""))
         #expect(try Command(Message(20, hex("02000161")), limits: AMFLimits()) == Command("a"))
         #expect(try Command(Message(20, hex("02000161 003ff0000000000000")), limits: AMFLimits()) == Command("a", transaction: 1))
-        // A name of another type is no name.
+        // A name that is not a string counts as missing.
         #expect(try Command(Message(20, hex("05 05")), limits: AMFLimits()) == Command(""))
     }
 

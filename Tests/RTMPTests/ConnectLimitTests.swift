@@ -1,7 +1,7 @@
 import RTMP
 import Testing
 
-/// What is kept of a `connect`, to the byte.
+/// The exact limits on the properties of `connect` that a session keeps.
 @Suite struct ConnectLimitTests {
     private func request(_ properties: [AMF0Property]) throws -> ConnectRequest {
         var server = Server()

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Protocol and user control messages, one table both ways (RTMP 1.0 §5.4, §7.1.7).
+/// Protocol and user control messages, encoded and decoded from one table (RTMP 1.0 §5.4, §7.1.7).
 @Suite struct ControlMessageTests {
     private static let table: [(control: ControlMessage, type: UInt8, body: [UInt8])] = [
         (.setChunkSize(128), 1, [0, 0, 0, 0x80]),
@@ -27,12 +27,12 @@ import Testing
     @Test(arguments: table) func `the layout is the same both ways`(control: ControlMessage, type: UInt8, body: [UInt8]) throws {
         #expect(control.message == Message(type, stream: 0, body))
         #expect(try ControlMessage(Message(type, stream: 0, body)) == control)
-        // What follows the layout is ignored, and so are stream and time.
+        // Bytes after the layout, the message stream and the timestamp are ignored.
         #expect(try ControlMessage(Message(type, time: 9, stream: 5, body + (type == 4 ? [] : [9, 9]))) == control)
     }
 
     @Test(arguments: table) func `one byte too few is refused by name`(control: ControlMessage, type: UInt8, body: [UInt8]) {
-        // The limit type may be left out of Set Peer Bandwidth.
+        // Set Peer Bandwidth may omit the limit type.
         let least = type == 6 ? 4 : body.count
         for length in 0..<least {
             #expect(throws: RTMPError.shortControlMessage(type: type, length: length)) {

@@ -1,7 +1,8 @@
 @testable import RTMP
 import Testing
 
-/// Where a digest lies in C1 and S1: the sum of four bytes modulo 728 behind these bytes, which are the 9th to 12th or the 773rd to 776th.
+/// The position of the digest in C1 and S1. It follows four offset bytes (the 9th to 12th, or the 773rd to 776th) after as many bytes as
+/// their sum modulo 728.
 @Suite struct DigestPositionTests {
     @Test(
         arguments: [

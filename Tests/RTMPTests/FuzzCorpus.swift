@@ -1,7 +1,7 @@
 import NIOCore
 import RTMP
 
-/// Sessions by hand that reach what no capture does.
+/// Hand-made sessions that reach code no capture reaches.
 enum FuzzCorpus {
     private static func chunks(_ messages: [Message]) -> [UInt8] {
         var out = ByteBuffer()
@@ -87,7 +87,7 @@ enum FuzzCorpus {
         return chunks.bytes
     }()
 
-    /// What a server says to a client that connects, publishes and plays.
+    /// The messages of a server to a client that connects, publishes and plays.
     static let answers = chunks([
         ControlMessage.windowAcknowledgementSize(60).message, ControlMessage.setPeerBandwidth(60, .dynamic).message,
         Command("_result", transaction: 1, object: ["fmsVer": "x"], arguments: [["code": "NetConnection.Connect.Success"]]).message(

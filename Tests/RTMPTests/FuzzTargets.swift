@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Flips, cuts, repeats and rewrites bytes; lengths and counts by preference.
+/// Flips, cuts, repeats and rewrites bytes. Prefers edge values of lengths and counts.
 struct Mutator {
     var generator: Seeded
     private static let edges: [UInt8] = [0x00, 0x01, 0x02, 0x7F, 0x80, 0xFE, 0xFF, 0x03, 0x08, 0x0A, 0x11, 0x16, 0x40, 0xC0, 0xC4, 0x04]
@@ -40,9 +40,9 @@ struct Mutator {
     }
 }
 
-/// Holds the decoder to its limits after every read.
+/// Checks the decoder's limits after every read.
 private func check(_ decoder: ChunkDecoder, _ limits: Limits, readBytes: Int) {
-    // A header is at most 18 bytes; everything else is taken out of the input at once.
+    // A header is at most 18 bytes; the decoder consumes everything else at once.
     #expect(decoder.waitingBytes < 18)
     #expect(decoder.receivedBytes <= UInt64(readBytes))
 }
@@ -50,12 +50,12 @@ private func check(_ decoder: ChunkDecoder, _ limits: Limits, readBytes: Int) {
 private func checkHeld(_ decoder: ChunkDecoder, _ limits: Limits, readBytes: Int) {
     let held = HeldMemory(decoder)
     #expect(held.partialBytes <= min(limits.partialBytes, readBytes))
-    // Each unfinished message reserves 16 KiB at most before its bytes come; storage grows to powers of two.
+    // Each unfinished message reserves at most 16 KiB before its bytes arrive; storage grows in powers of two.
     #expect(held.capacity <= limits.partialMessages * (16 << 10) + 2 * limits.partialBytes)
     #expect(held.streams <= limits.chunkStreams)
 }
 
-/// Feeds both parts to a decoder and hands each message on, until one or the other throws.
+/// Feeds `bytes` to a decoder in two parts and passes each message to `receive`. Returns the first error of either.
 private func feed(
     _ bytes: [UInt8], splitAt place: Int, limits: Limits, _ receive: (Message, UInt64) throws(RTMPError) -> Void
 ) -> RTMPError? {
@@ -76,7 +76,7 @@ private func feed(
     return nil
 }
 
-/// Messages that came out, aggregates opened. The split must not show.
+/// Returns the number of decoded messages, including those inside aggregates. The split must make no difference.
 func fuzzChunks(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Int {
     var messages: [Message] = []
     var inner = 0
@@ -97,7 +97,7 @@ func fuzzChunks(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Int {
     return messages.count + inner
 }
 
-/// True when the handshake ended well.
+/// Returns whether the handshake completed.
 func fuzzServerHandshake(_ bytes: [UInt8], _ place: Int) -> Bool {
     var server = ServerHandshake()
     var sent = 0
@@ -121,7 +121,7 @@ func fuzzServerHandshake(_ bytes: [UInt8], _ place: Int) -> Bool {
     return server.isDone
 }
 
-/// True when the handshake ended well.
+/// Returns whether the handshake completed.
 func fuzzClientHandshake(_ bytes: [UInt8], _ place: Int, random: [UInt8]) -> Bool {
     var client = ClientHandshake(kind: .digest(scheme: 0))
     _ = client.start { Array(random.prefix($0)) }
@@ -140,7 +140,7 @@ func fuzzClientHandshake(_ bytes: [UInt8], _ place: Int, random: [UInt8]) -> Boo
     return client.isDone
 }
 
-/// True when the bytes are a command; then it, written and read again, must be the same.
+/// Returns whether the bytes are a command. It must be the same after encoding and decoding.
 func fuzzCommand(_ bytes: [UInt8], amf3: Bool) -> Bool {
     do throws(RTMPError) {
         let command = try Command(Message(amf3 ? 17 : 20, bytes), limits: AMFLimits())
@@ -157,7 +157,7 @@ func fuzzCommand(_ bytes: [UInt8], amf3: Bool) -> Bool {
     }
 }
 
-/// True when the session got as far as connected.
+/// Returns whether the session connected.
 func fuzzServerSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Bool {
     var session = ServerSession(limits: limits)
     var accept = bytes.count
@@ -171,7 +171,7 @@ func fuzzServerSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> 
             switch output {
             case .connect: session.acceptConnect()
             case .publish(let id, _):
-                // Accepted, refused, or left undecided; then ended again now and then.
+                // Accepts, refuses or leaves undecided; now and then ends the publish afterwards.
                 if accept % 3 == 0 { session.rejectPublish(id, Status("x", "x")) }
                 if accept % 3 == 1 { session.acceptPublish(id) }
                 if accept % 7 == 1 { session.publishEnded(id, Status("x", "x")) }
@@ -185,14 +185,14 @@ func fuzzServerSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> 
             default: break
             }
         }
-        // One message is answered with a bounded number of others: two per open message stream at most.
+        // One message causes at most two outputs per open message stream, and 16 more.
         #expect(outputs <= 2 * limits.messageStreams + 16)
     }
     if case .handshakeDigestMismatch? = error { Issue.record("\(bytes)") }
     return session.isConnected
 }
 
-/// True when the session saw `connect` answered.
+/// Returns whether the session saw `connect` accepted.
 func fuzzClientSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Bool {
     var session = ClientSession(limits: limits)
     session.connect(app: "live", tcUrl: "rtmp://h/live")

@@ -2,8 +2,8 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Seeded mutations of captures and hand-made sessions through every decoder and machine: nothing traps, nothing is held beyond the
-/// limits, and an end is a typed error. Crashers found once are kept in ``saved``.
+/// Feeds seeded mutations of captures and hand-made sessions to every decoder and session. Nothing traps or exceeds the limits, and every
+/// failure is a typed error. ``saved`` keeps the inputs that once failed.
 @Suite struct FuzzTests {
     private static let limits: Limits = {
         var limits = Limits()
@@ -16,11 +16,11 @@ import Testing
         try CaptureTests.names.map { Array(try Capture.bytes($0 + ".bin").prefix(Capture.handshakeLength + 40)) }
     }
 
-    /// The beginnings of the captured chunk streams, where the commands are, and sessions by hand.
+    /// The beginnings of the captured chunk streams, where the commands are, and the hand-made sessions.
     private static func sessions() throws -> [[UInt8]] {
         let captured = try CaptureTests.names.flatMap { name in
             let bytes = try Capture.chunks(name)
-            // Cut between the messages: enough for connect to the first media.
+            // 700 bytes reach about from connect to the first media.
             return [Array(bytes.prefix(700)), Array(bytes.prefix(250))]
         }
         return captured + [FuzzCorpus.commands, FuzzCorpus.control, FuzzCorpus.headers, FuzzCorpus.aggregate]
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// What once trapped, overran or hung, as chunk streams.
+    /// Chunk streams that once trapped, overran a limit or hung.
     private static let saved: [(what: String, bytes: [UInt8])] = [
         // An id at the end of the range made the next createStream's ids repeat.
         ("publish on message stream 2^32 - 1, then createStream", FuzzCorpus.lastStreamID)

@@ -2,11 +2,11 @@ import NIOCore
 import RTMP
 import Testing
 
-/// The two sides against each other and against what foreign peers sent.
+/// Runs both sides against each other and against captures of foreign peers.
 @Suite struct HandshakeTests {
     private static let noise = pattern(1536)
 
-    /// What one side did with the bytes it was fed; what follows the handshake is in `rest`.
+    /// The reaction of one side to its input. `rest` holds the bytes after the handshake.
     private struct Outcome: Equatable {
         var sent: [UInt8] = []
         var isDone = false
@@ -163,7 +163,7 @@ import Testing
             #expect(self.serve(bytes, splitAt: [place]) == expected, "split at \(place)")
         }
         #expect(self.serve(bytes, splitAt: Array(0..<bytes.count)) == expected)
-        // ffmpeg and rtmpdump -W send digests, the others zeros where the version stands.
+        // ffmpeg and rtmpdump -W send digests; the others send zeros as the version.
         let isSimple = Array(expected.sent[1537...]) == Array(bytes[1..<1537])
         #expect(isSimple == !(name.hasPrefix("ffmpeg") || name.hasSuffix("digest")))
     }
@@ -187,7 +187,7 @@ import Testing
         let sent = try Capture.bytes(name + ".sent")
         let bytes = try Capture.bytes(name + ".bin")
         var client = ClientHandshake(kind: kind)
-        // The server verified this C1, digest and all.
+        // The server accepted this C1. nginx found its digest, if any; ffmpeg-listen answers simple whatever is offered.
         #expect(Array(client.start { Array(random.prefix($0)) }.readableBytesView) == Array(sent[..<1537]))
         for splits in [[], Array(0..<3080).filter { $0 < bytes.count }] + stride(from: 0, to: 3073, by: 37).map({ [$0] }) {
             var copy = client

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RTMP
 
-/// The limits that README and the settings promise.
+/// The limits that docs/operations.md and the settings promise.
 @Suite struct LimitTests {
     @Test func defaults() {
         let limits = Limits()
@@ -15,7 +15,7 @@ import Testing
         #expect(limits.amf.totalValues == 16_384 && limits.amf.stringBytes == 262_144)
     }
 
-    /// The tag header of media comes on top; control messages and commands have none.
+    /// Media limits exclude the tag header, which adds 64 bytes; control messages and commands have none.
     @Test func byType() {
         let limits = Limits()
         #expect(limits.messageBytes(.audio) == 1_048_640)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// 2.5 MB before an acknowledgement, chunks of 60,000 bytes: what peers are told at connect.
+    /// Both sides announce chunks of 60,000 bytes at connect. ``ServerConnectTests`` checks the window of 2.5 MB.
     @Test func windows() {
         #expect(ServerSession.outgoingChunkSize == 60_000 && ClientSession.outgoingChunkSize == 60_000)
     }

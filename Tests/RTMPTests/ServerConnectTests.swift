@@ -55,7 +55,7 @@ import Testing
         #expect(request.app == app)
     }
 
-    /// AMF0 §2.14: some encoders write every text as a long string.
+    /// Some encoders write every string as a long string (AMF0 §2.14).
     @Test func `long strings are texts`() throws {
         var payload = ByteBuffer()
         func long(_ text: String) {
@@ -245,7 +245,7 @@ import Testing
         #expect(try set(1_000_000, .dynamic) == [])
         #expect(try set(1_000_000, .hard) == [.control(.windowAcknowledgementSize(1_000_000))])
         #expect(try set(1_000_000, .soft) == [])
-        // Back to where we began: unlike what we announced last.
+        // The initial window again, which differs from the last one announced.
         #expect(try set(2_500_000, .soft) == [.control(.windowAcknowledgementSize(2_500_000))])
     }
 

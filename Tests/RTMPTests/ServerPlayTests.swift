@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// Playing, with every notice a player is given.
+/// Playing, with every notice that a player receives.
 @Suite struct ServerPlayTests {
     private func play(_ name: String, _ rest: [AMF0Value] = []) -> Command { Command("play", arguments: [.string(name)] + rest) }
 
@@ -24,7 +24,7 @@ import Testing
         var server = try Server.connected()
         _ = try server.send(self.play("cam", [-2000, -1, reset]), on: 1)
         #expect(told(server.after { $0.acceptPlay(1) }) == ["onStatus NetStream.Play.Start status 1"])
-        // The next one on the same message stream says nothing of it.
+        // The next play on this message stream omits the reset flag.
         _ = try server.send(self.play("cam"), on: 1)
         #expect(
             told(server.after { $0.acceptPlay(1) }) == ["onStatus NetStream.Play.Reset status 1", "onStatus NetStream.Play.Start status 1"])
@@ -55,7 +55,7 @@ import Testing
         var server = try Server.playing()
         #expect(
             try server.send(self.play("other"), on: 1) == [.stop(streamID: 1), .play(streamID: 1, try address("live", "other"))])
-        // While it is decided, too.
+        // A third play also replaces one that is still undecided.
         #expect(try server.send(self.play("third"), on: 1) == [.stop(streamID: 1), .play(streamID: 1, try address("live", "third"))])
         #expect(server.after { $0.acceptPlay(1) }.count == 3)
     }

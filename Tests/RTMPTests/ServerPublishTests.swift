@@ -74,7 +74,7 @@ import Testing
         #expect(!server.session.isPublishing(1))
         #expect(server.after { $0.acceptPublish(1) } == [])
         #expect(try server.receive(self.audio) == [])
-        // Another name on the same message stream may do.
+        // The same message stream may try another name.
         #expect(try server.send(self.publish("cam2"), on: 1) == [.publish(streamID: 1, try address("live", "cam2"))])
     }
 

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// A server session with what it put out, so that a test states an input and compares the whole answer.
+/// A server session and its outputs: a test sends an input and compares the whole answer.
 struct Server {
     var session: ServerSession
 
@@ -10,7 +10,7 @@ struct Server {
         self.session = ServerSession(limits: limits)
     }
 
-    /// Connected to `app`, with message stream 1 open.
+    /// A server connected to `app`, with message stream 1 open.
     static func connected(_ app: String = "live", objectEncoding: Double? = nil, limits: Limits = Limits()) throws -> Server {
         var server = Server(limits: limits)
         var object: [AMF0Property] = [AMF0Property(name: "app", value: .string(app))]
@@ -52,7 +52,7 @@ struct Server {
         return self.outputs()
     }
 
-    /// What `change` makes the session put out.
+    /// The outputs that `change` causes.
     mutating func after(_ change: (inout ServerSession) -> Void) -> [ServerSessionOutput] {
         change(&self.session)
         return self.outputs()
@@ -66,7 +66,7 @@ extension ServerSessionOutput {
         .send(Command("_result", transaction: transaction, arguments: [value]).message(streamID: 0, amf3: amf3))
     }
 
-    /// The status code and level of an `onStatus`, `_error` or the like, "name code level stream".
+    /// An `onStatus`, `_error` or similar command as "name code level stream".
     var told: String? {
         guard case .send(let message) = self, message.type == .commandAMF0 || message.type == .commandAMF3,
             let command = try? Command(message, limits: AMFLimits()), let status = command.arguments.first.flatMap(Status.init)

@@ -50,7 +50,7 @@ import Testing
         #expect(!error.description.isEmpty)
     }
 
-    /// What a reader does not see, by kind: zero width, soft hyphen, bidi controls, BOM, separators, fillers, selectors, tags.
+    /// Invisible characters by kind: zero width, soft hyphen, bidi controls, BOM, separators, fillers, selectors, tags.
     @Test(
         arguments: [
             0x200B, 0x200C, 0x200D, 0x2060, 0x00AD, 0x200E, 0x200F, 0x061C, 0x202A, 0x202E, 0x2066, 0x2069, 0xFEFF, 0x2028, 0x2029, 0x85,
@@ -63,7 +63,7 @@ import Testing
             #expect(throws: StreamAddressError.controlCharacter(code)) { try StreamAddress(app: "live", name: name) }
             #expect(throws: StreamAddressError.controlCharacter(code)) { try StreamAddress(app: name, name: "cam") }
         }
-        // A query is for whoever it is meant for.
+        // A query may contain any character.
         #expect(try StreamAddress(app: "live", name: "cam?a=\(character)").name == "cam")
     }
 

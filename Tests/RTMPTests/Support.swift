@@ -26,12 +26,12 @@ func hex(_ text: String) -> [UInt8] {
     return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }
 
-/// Bytes that repeat only after a while, so that a piece out of place shows.
+/// Bytes with a long period, so that a misplaced piece shows.
 func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: ($0 + start) &* 31 &+ ($0 + start) >> 8) }
 }
 
-/// A recording under Vectors; its README says where each comes from.
+/// The recordings under Vectors. The README there names the origin of each.
 enum Capture {
     static let handshakeLength = 1 + 2 * 1536
 
@@ -40,7 +40,7 @@ enum Capture {
         return try [UInt8](Data(contentsOf: folder.appendingPathComponent(file)))
     }
 
-    /// The chunk stream: what follows the handshake.
+    /// The chunk stream that follows the handshake.
     static func chunks(_ name: String) throws -> [UInt8] {
         try Array(self.bytes(name + ".bin").dropFirst(self.handshakeLength))
     }
@@ -50,7 +50,7 @@ enum Capture {
     }
 }
 
-/// What a decoder made of some bytes: the messages, and the error that ended it, if one did.
+/// The messages that a decoder read, and the error that ended it, if any.
 struct Decoded: Equatable {
     var messages: [Message] = []
     var error: RTMPError?
@@ -115,7 +115,8 @@ struct Chunks {
         (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> UInt32(8 * $0)) }
     }
 
-    /// One chunk: what the format carries of time, length, type and stream; the extended timestamp when time needs it.
+    /// Adds one chunk with those of time, length, type and stream that its format carries. Formats 0 to 2 get an extended timestamp if
+    /// `time` needs one.
     mutating func add(
         _ format: UInt8, _ id: Int, time: UInt32 = 0, length: Int = 0, type: UInt8 = 9, stream: UInt32 = 1, form: Form = .shortest,
         extended: UInt32? = nil, _ payload: [UInt8] = []
@@ -129,7 +130,7 @@ struct Chunks {
         self.bytes += payload
     }
 
-    /// A whole message in one fmt 0 chunk.
+    /// Adds a whole message in one fmt 0 chunk.
     mutating func message(_ id: Int, type: UInt8, time: UInt32 = 0, stream: UInt32 = 1, _ payload: [UInt8]) {
         self.add(0, id, time: time, length: payload.count, type: type, stream: stream, payload)
     }

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// One end of a connection in memory: handshake, chunks, session; bytes in, bytes out.
+/// The server end of an in-memory connection: handshake, chunks and session.
 private struct ServerEnd {
     var handshake = ServerHandshake()
     var decoder = ChunkDecoder()
@@ -122,7 +122,7 @@ private struct Pair {
         self.client = ClientEnd(kind, &self.generator)
     }
 
-    /// Carries pieces of random size either way until both are silent.
+    /// Moves pieces of random size in both directions until neither side has bytes to send.
     mutating func settle() throws {
         while !self.client.outgoing.isEmpty || !self.server.outgoing.isEmpty {
             let size = 1 + Int(self.generator.next() % [3, 50, 700, 5000][Int(self.generator.next() % 4)])
@@ -154,7 +154,7 @@ private struct Pair {
     }
 }
 
-/// Both of our machines, joined through handshake, encoder and decoder.
+/// Connects our server and client sessions through handshake, encoder and decoder.
 @Suite struct TwoSessionsTests {
     private static let kinds: [ClientHandshake.Kind] = [.simple, .digest(scheme: 0), .digest(scheme: 1)]
 

@@ -1,17 +1,17 @@
 import Foundation
 
-/// What is heard in a run of samples, 1.0 at full scale.
+/// Measures runs of audio samples, with 1.0 at full scale.
 package enum Signal {
-    /// dBFS of the sine at a frequency: 0 for one at full scale. By one bin of a Fourier transform under Hann's window: what is more than
-    /// a few hertz away (twice the rate by the count) does not count.
+    /// The level of the sine at a frequency in dBFS: 0 at full scale. It is one bin of a Fourier transform under a Hann window, which
+    /// ignores frequencies more than a few hertz away (twice the sample rate divided by the count).
     package static func level(_ samples: [Float], frequency: Double, sampleRate: Double = 48_000) -> Double {
         guard samples.count > 1 else { return -.infinity }
         let turn = 2 * Double.pi * frequency / sampleRate
         let window = 2 * Double.pi / Double(samples.count)
-        // Goertzel's recursion.
+        // Goertzel recursion.
         let factor = 2 * cos(turn)
         var (one, two) = (0.0, 0.0)
-        // Hann's cosine by recursion, too.
+        // The Hann window's cosine, also by recursion.
         let (turnCosine, turnSine) = (cos(window), sin(window))
         var (cosine, sine) = (1.0, 0.0)
         samples.withUnsafeBufferPointer { samples in
@@ -22,11 +22,11 @@ package enum Signal {
             }
         }
         let power = max(0, one * one + two * two - factor * one * two)
-        // Half of the sine's amplitude falls on the bin, and half of that goes through the window.
+        // Half of the sine's amplitude falls on the bin, and the window passes half of that.
         return 20 * log10(max(1e-15, power.squareRoot() * 4 / Double(samples.count)))
     }
 
-    /// dBFS of the root mean square: −3 for a sine at full scale.
+    /// The root mean square in dBFS: −3 for a sine at full scale.
     package static func rms(_ samples: some Sequence<Float>) -> Double {
         var (sum, count) = (0.0, 0)
         for sample in samples {
@@ -36,7 +36,7 @@ package enum Signal {
         return 10 * log10(max(1e-30, sum / Double(max(1, count))))
     }
 
-    /// Samples of the longest run in which nothing reaches `threshold`.
+    /// The length in samples of the longest run that stays below `threshold`.
     package static func longestSilence(_ samples: [Float], below threshold: Float = 1e-4) -> Int {
         var (longest, current) = (0, 0)
         samples.withUnsafeBufferPointer { samples in
@@ -48,7 +48,7 @@ package enum Signal {
         return longest
     }
 
-    /// Where samples reach `threshold` after at least `apart` samples in which none did; each time the first.
+    /// The indices at which a sample reaches `threshold` after at least `apart` samples below it.
     package static func clicks(_ samples: [Float], threshold: Float = 0.25, apart: Int = 480) -> [Int] {
         var clicks: [Int] = []
         var last = -apart
@@ -61,7 +61,7 @@ package enum Signal {
         return clicks
     }
 
-    /// Where neighbouring samples differ by more than `step`: a splice in something that has no such steps.
+    /// The indices at which neighbouring samples differ by more than `step`: splices, if the original has no such steps.
     package static func jumps(_ samples: [Float], over step: Float) -> [Int] {
         samples.withUnsafeBufferPointer { samples in
             guard samples.count > 1 else { return [] }
@@ -69,25 +69,25 @@ package enum Signal {
         }
     }
 
-    /// How alike a window is to another run, at the lag that fits best.
+    /// The similarity of a window to another run, at the lag that fits best.
     package struct Match: Sendable, Equatable {
-        /// Of the window, in samples.
+        /// The start of the window, in samples.
         package var start: Int
-        /// Samples by which the other run is behind.
+        /// The delay of the other run, in samples.
         package var lag: Int
-        /// Normalised cross-correlation, −1…1. 1: the same but for a factor.
+        /// Normalised cross-correlation, −1…1; 1 means equal up to a factor.
         package var value: Double
     }
 
-    /// Each window of `original` compared with `heard`, each with the lag that fits best out of `lags`. Windows below `silence` (dBFS) are
-    /// left out: there is nothing in them to be alike.
+    /// Compares each window of `original` with `heard` at the best lag of `lags`. Skips windows below `silence` (dBFS), which have nothing
+    /// to compare.
     package static func matches(
         _ original: [Float], in heard: [Float], window: Int, lags: ClosedRange<Int>, silence: Double = -60
     ) -> [Match] {
         guard window > 0 else { return [] }
         return stride(from: 0, through: original.count - window, by: window).compactMap { start in
             guard self.rms(original[start..<(start + window)]) > silence else { return nil }
-            // Every eighth lag by every eighth sample first: most of a voice is below 1 kHz.
+            // First tries every eighth lag with every eighth sample: most of a voice is below 1 kHz.
             let range = start..<(start + window)
             let coarse = self.best(original, heard, range, Array(stride(from: lags.lowerBound, through: lags.upperBound, by: 8)), 8)
             let near = max(lags.lowerBound, coarse.lag - 8)...max(lags.lowerBound, min(lags.upperBound, coarse.lag + 8))
