@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 extension FuzzTarget {
-    /// AMF0: what was read can be written and read again, and limits hold.
+    /// Decodes AMF0. The values survive encoding and decoding, and limits hold.
     static let amf0 = FuzzTarget("amf0", maxLength: 2_048) { input in
         guard let values = readAMF0(ByteBuffer(bytes: input.rest), AMFLimits()) else { return }
         var written = ByteBuffer()
@@ -15,7 +15,7 @@ extension FuzzTarget {
         expect(few.allSatisfy { $0.depth <= tight.depth }, "too deep")
     }
 
-    /// AMF3: the same.
+    /// Decodes AMF3. The values survive encoding and decoding, and tight limits do not change them.
     static let amf3 = FuzzTarget("amf3", maxLength: 2_048) { input in
         guard let values = readAMF3(ByteBuffer(bytes: input.rest), AMFLimits()) else { return }
         var written = ByteBuffer()
@@ -59,9 +59,9 @@ extension AMF0Value {
         }
     }
 
-    /// Itself and all that it holds, AMF3 not opened.
+    /// The number of values in it, including itself but not those inside AMF3.
     fileprivate var count: Int { self.inner.reduce(1) { $0 + $1.count } }
-    /// Containers inside one another.
+    /// The nesting depth of its containers.
     fileprivate var depth: Int {
         switch self {
         case .object, .ecmaArray, .typedObject, .strictArray: 1 + (self.inner.map(\.depth).max() ?? 0)

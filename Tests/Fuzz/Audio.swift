@@ -3,7 +3,7 @@ import Media
 import NIOCore
 
 extension FuzzTarget {
-    /// A talker's audio to samples as the mixer takes them, or a stream's to AAC.
+    /// Decodes a talker's audio to samples for the mixer, or transcodes a stream's to AAC.
     static let audio = FuzzTarget("audio", maxLength: 4_096, allocationMiB: 64, timeoutSeconds: 20) { input in
         var input = input
         var run = AudioRun(transcodes: input.byte() & 1 == 1)
@@ -62,7 +62,7 @@ private struct AudioRun {
         }
     }
 
-    /// Times rise, and nothing is empty.
+    /// Checks that times rise and no sample is empty.
     private static func check(_ samples: [Sample]) {
         for sample in samples { expect(sample.payload.readableBytes > 0 && sample.kind == .audio, "an empty run") }
         for (sample, next) in zip(samples, samples.dropFirst()) { expect(sample.dts < next.dts, "times do not rise") }

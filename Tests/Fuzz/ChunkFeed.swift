@@ -1,9 +1,9 @@
 import NIOCore
 import RTMP
 
-/// A peer's bytes on their way through a chunk decoder, which is held to its memory after each piece.
+/// Feeds a peer's bytes to a chunk decoder and checks its memory after each piece.
 enum ChunkFeed {
-    /// A connection's limits, with those that inputs of a few kilobytes would not reach made smaller.
+    /// A connection's limits, lowered where inputs of a few kilobytes would not reach them.
     static let limits: Limits = {
         var limits = Limits()
         limits.partialBytes = 2 << 10
@@ -15,7 +15,7 @@ enum ChunkFeed {
         return limits
     }()
 
-    /// Hands each message on, until it or the decoder throws.
+    /// Passes each message to `receive` until that or the decoder throws. Returns the error.
     static func read(
         _ bytes: [UInt8], _ cuts: Cuts, maySendMedia: Bool,
         _ receive: (Message, inout ChunkDecoder) throws(RTMPError) -> Void
@@ -29,7 +29,7 @@ enum ChunkFeed {
                 expect(!"\(error)".isEmpty, "an error without words")
                 return error
             }
-            // A header has 18 bytes at most; whatever else there is has been taken in.
+            // A header is at most 18 bytes; the decoder has consumed everything else.
             expect(decoder.waitingBytes < 18, "\(decoder.waitingBytes) bytes wait")
             Self.check(decoder)
         }
@@ -37,11 +37,11 @@ enum ChunkFeed {
         return nil
     }
 
-    /// Memory follows what has come, never what was announced.
+    /// Checks that memory follows the bytes received, never the lengths announced.
     private static func check(_ decoder: ChunkDecoder) {
         let firstPieces = Self.limits.partialMessages * (16 << 10)
         let received = Int(decoder.receivedBytes)
-        // Four times what has come, to the next power of two; and what is remembered of a chunk stream for each header of 8 bytes.
+        // Four times the bytes received, rounded up to a power of two, and a chunk stream's state for each header of 8 bytes.
         expect(decoder.heldBytes <= firstPieces + 8 * received + 128 * (received / 8), "holds \(decoder.heldBytes) of \(received) bytes")
     }
 }

@@ -4,8 +4,8 @@ import RTMP
 @testable import Upstream
 
 extension FuzzTarget {
-    /// What a server sends to a link: librtmp is given the chunks that the guard lets pass, and reads the same messages as the server's own
-    /// decoder. librtmp reserves what a header announces, as much as the guard allows.
+    /// A server's bytes to a link. librtmp gets the chunks that the guard passes, and must read the same messages as our decoder. It
+    /// allocates the length that a header announces, up to the guard's limit.
     static let chunkGuard = FuzzTarget("chunk-guard", maxLength: 4_096, allocationMiB: 18) { input in
         var input = input
         let cuts = Cuts(input.byte())
@@ -26,14 +26,14 @@ private struct LinkRun {
             try self.read(bytes, cuts)
         } catch {
             guard case .protocolViolation(let words) = error else { fatalError("\(error)") }
-            // librtmp was given what it cannot read: the guard's account of the chunk streams is another than librtmp's.
+            // If librtmp cannot read what the guard passed, their states of the chunk streams differ.
             expect(!words.contains("librtmp"), words)
             self.error = error
         }
     }
 
     private mutating func read(_ bytes: [UInt8], _ cuts: Cuts) throws(UpstreamError) {
-        // No socket: what is fed must be enough.
+        // Without a socket, librtmp can read only the bytes fed to it.
         var link = try LibRTMP.make(-1, url: UpstreamURL(parsing: "rtmp://host/app/name"), publishes: false, timeoutMs: 1_000)
         var chunks = ChunkGuard(limits: Wire.limits)
         var input = ByteBuffer()
@@ -50,7 +50,7 @@ private struct LinkRun {
         }
     }
 
-    /// Only up to an Abort, which librtmp does not know.
+    /// Compares the messages with those of our decoder, up to an Abort, which librtmp does not know.
     func compare(_ bytes: [UInt8]) {
         var decoder = ChunkDecoder(limits: Wire.limits)
         decoder.append(ByteBuffer(bytes: bytes))

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 extension FuzzTarget {
-    /// Chunks into messages: the same ones however the bytes come, and the same again when they are written and read.
+    /// Decodes chunks into messages. Cuts make no difference, and the messages survive encoding and decoding.
     static let chunks = FuzzTarget("chunks", maxLength: 4_096) { input in
         var input = input
         let form = input.byte()
@@ -27,7 +27,7 @@ private struct ChunkRun: Equatable {
         self.messages = messages
     }
 
-    /// An aggregate's parts lie within it.
+    /// Checks that an aggregate's parts lie within it.
     private static func open(_ message: Message) {
         guard message.type == .aggregate else { return }
         var parts = Aggregate(message)
@@ -43,7 +43,7 @@ private struct ChunkRun: Equatable {
         expect(total <= message.payload.readableBytes, "parts of \(total) bytes in \(message.payload.readableBytes)")
     }
 
-    /// What was read can be written and read again. Not control messages that change how the others are read.
+    /// Checks that messages survive encoding and decoding. Skips control messages that change how others are read.
     func checkWriting(chunkSize: Int, chunkStream: UInt32) {
         let messages = self.messages.filter { $0.type != .setChunkSize && $0.type != .abort }
         var bytes = ByteBuffer()

@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 extension FuzzTarget {
-    /// What a server says to a link of ours that connects, publishes and plays.
+    /// A server's messages to our link, which connects, publishes and plays.
     static let clientSession = FuzzTarget("client-session", maxLength: 4_096) { input in
         var input = input
         let cuts = Cuts(input.byte())
@@ -12,7 +12,7 @@ extension FuzzTarget {
 }
 
 private struct ClientRun: Equatable {
-    /// What the session wanted done, but for acknowledgements, which go by the pieces that came.
+    /// The session's outputs except acknowledgements, which depend on the cuts.
     private var outputs: [ClientSessionOutput] = []
     private var error: RTMPError?
 
@@ -31,7 +31,7 @@ private struct ClientRun: Equatable {
             while let output = session.nextOutput() {
                 count += 1
                 if case .send(let sent) = output {
-                    // Nobody makes a client say more than a few words.
+                    // No server message makes a client send more than a few bytes.
                     expect(sent.payload.readableBytes <= 64, "an answer of \(sent.payload.readableBytes) bytes")
                     guard sent.type != .acknowledgement else { continue }
                 }

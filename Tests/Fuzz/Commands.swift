@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 extension FuzzTarget {
-    /// Command and control messages as sessions read them: written and read again they are the same.
+    /// Command and control messages as sessions read them. They survive encoding and decoding.
     static let command = FuzzTarget("command", maxLength: 2_048) { input in
         var input = input
         let type = MessageType(rawValue: input.byte())
@@ -31,7 +31,7 @@ private func checkCommand(_ message: Message) {
 private func checkControl(_ message: Message) {
     do throws(RTMPError) {
         guard let control = try ControlMessage(message) else { return }
-        // Of an event that is not known only the number is kept.
+        // Of an unknown event only the number is kept.
         if case .userControl(.other) = control { return }
         let again = try ControlMessage(control.message)
         expect(again == control, "\(control), then \(String(describing: again))")

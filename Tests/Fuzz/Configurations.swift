@@ -2,7 +2,7 @@ import Media
 import NIOCore
 
 extension FuzzTarget {
-    /// Codec configurations and what is in them, without a tag's header before them that keeps nonsense out.
+    /// Codec configurations and their contents. No tag header precedes them, whose parser would reject the input first.
     static let configurations = FuzzTarget("configurations", maxLength: 1_024) { input in
         var input = input
         let choice = input.byte()
@@ -40,13 +40,13 @@ extension FuzzTarget {
     }
 }
 
-/// Somebody multiplies them.
+/// Checks that callers can multiply the sides without overflow.
 private func checkSize(_ width: Int, _ height: Int) {
     expect((0...1 << 24).contains(width) && (0...1 << 24).contains(height), "\(width) × \(height) pixels")
 }
 
 private func checkParameterSets(_ bytes: [UInt8], _ codec: VideoCodec) {
     guard let units = ParameterSets.units(in: ByteBuffer(bytes: bytes), of: codec) else { return }
-    // Each has a length of four bytes at most, where it had two.
+    // Each set has a length prefix of at most four bytes instead of two.
     expect(units.readableBytes <= 3 * bytes.count, "\(units.readableBytes) bytes of parameter sets in \(bytes.count)")
 }

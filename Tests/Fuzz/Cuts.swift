@@ -1,13 +1,13 @@
 import NIOCore
 
-/// Where the network cuts a run of bytes. A plain value.
+/// The places at which the network cuts a run of bytes. A plain value.
 struct Cuts: Sendable {
     private let seed: UInt8
 
-    /// In one piece.
+    /// Leaves the bytes in one piece.
     static let none = Cuts(0)
 
-    /// 0: nowhere. 1: everywhere. Otherwise somewhere, the same for the same seed.
+    /// Cuts nowhere for 0, at every byte for 1, and otherwise at random places that the seed determines.
     init(_ seed: UInt8) { self.seed = seed }
 
     func pieces(of bytes: [UInt8]) -> [ByteBuffer] {

@@ -8,14 +8,14 @@ import Darwin
 
 /// The command line: `earshot-fuzz TARGET [libFuzzer's options, corpora and inputs]`, or `earshot-fuzz list`.
 ///
-/// libFuzzer's only thread.
+/// Runs on libFuzzer's only thread.
 enum FuzzProgram {
     typealias Words = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
     private nonisolated(unsafe) static var chosen: FuzzTarget?
-    /// What libFuzzer was given to read its options from.
+    /// The arguments that libFuzzer reads its options from.
     private nonisolated(unsafe) static var words: Words?
-    /// libFuzzer starts itself again to merge, with its own options alone.
+    /// The variable that names the target. To merge, libFuzzer starts itself again with its own options only.
     private static let variable = "EARSHOT_FUZZ_TARGET"
 
     static func choose(_ count: UnsafeMutablePointer<CInt>, _ given: UnsafeMutablePointer<Words?>) {
@@ -28,7 +28,7 @@ enum FuzzProgram {
             exit(name == "list" ? 0 : 2)
         }
         Self.chosen = target
-        // Before the caller's, which so can say otherwise.
+        // Precede the caller's options, which override them.
         words.insert(
             contentsOf: [
                 "-max_len=\(target.maxLength)", "-malloc_limit_mb=\(target.allocationMiB)", "-timeout=\(target.timeoutSeconds)",
@@ -67,7 +67,7 @@ func receiveInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     FuzzProgram.receive(bytes, count)
 }
 
-/// libFuzzer's driver, which is C: only pointers and integers go in and out, which Swift passes as C does.
+/// libFuzzer's C driver. Its parameters are only pointers and integers, which Swift passes as C does.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
     _ count: UnsafeMutablePointer<CInt>, _ words: UnsafeMutablePointer<FuzzProgram.Words?>,

@@ -1,13 +1,13 @@
-/// One decoder and what is true of it whatever a peer sends. A plain value.
+/// One decoder, and the properties it keeps for any input. A plain value.
 struct FuzzTarget: Sendable {
     let name: String
-    /// Bytes of one input.
+    /// The limit of one input, in bytes.
     let maxLength: Int
-    /// MiB of one allocation. It is small where nothing may be reserved for a length that was only announced.
+    /// The limit of one allocation, in MiB. It is small where nothing may be reserved for an announced length.
     let allocationMiB: Int
-    /// Of one input; a hundred times what the slowest takes.
+    /// The timeout of one input: a hundred times that of the slowest.
     let timeoutSeconds: Int
-    /// Reads one input, and ends the process with words where something is not true.
+    /// Reads one input, and ends the process with a message if a property does not hold.
     let run: @Sendable (FuzzInput) -> Void
 
     init(
@@ -26,19 +26,19 @@ struct FuzzTarget: Sendable {
     ]
 }
 
-/// Ends the process, which libFuzzer takes for a crash and keeps the input of.
+/// Ends the process unless `isTrue`. libFuzzer treats that as a crash and keeps the input.
 func expect(_ isTrue: Bool, _ words: @autoclosure () -> String) {
     if !isTrue { fatalError(words()) }
 }
 
-/// Whether they are equal, or look alike and have a number of a peer's in them that is none (NaN), which equals nothing.
+/// Whether the values are equal, or print the same and hold a peer's NaN, which equals nothing.
 func areSame<Value: Equatable>(_ one: Value, _ other: Value) -> Bool {
     if one == other { return true }
     let text = "\(one)"
     return text.contains("nan") && text == "\(other)"
 }
 
-/// One input: the first bytes choose what a target does, the rest is what the peer sends.
+/// One input. Its first bytes choose what the target does; the rest are the peer's bytes.
 struct FuzzInput: Sendable {
     private let bytes: [UInt8]
     private var next = 0
@@ -58,14 +58,14 @@ struct FuzzInput: Sendable {
         return UInt16(high) << 8 | UInt16(self.byte())
     }
 
-    /// As many as there are, at most.
+    /// The next `count` bytes, or fewer at the end.
     mutating func take(_ count: Int) -> [UInt8] {
         let end = min(self.bytes.count, self.next + count)
         defer { self.next = end }
         return Array(self.bytes[self.next..<end])
     }
 
-    /// Everything that was not taken.
+    /// The bytes not yet read.
     var rest: [UInt8] { Array(self.bytes[self.next...]) }
     var isEmpty: Bool { self.next >= self.bytes.count }
 }

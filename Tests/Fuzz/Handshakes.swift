@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 extension FuzzTarget {
-    /// Both sides' handshakes, simple and with digests: the same answers however the bytes come.
+    /// The handshakes of both sides, simple and with digests. Cuts make no difference to the answers.
     static let handshake = FuzzTarget("handshake", maxLength: 3_100) { input in
         var input = input
         let form = input.byte()
@@ -24,7 +24,7 @@ extension FuzzTarget {
 
 private struct HandshakeRun: Equatable {
     var sent = ByteBuffer()
-    /// Bytes behind the handshake.
+    /// The number of bytes after the handshake.
     var left = 0
     var isDone = false
     var error: RTMPError?
@@ -67,7 +67,7 @@ private struct HandshakeRun: Equatable {
                 self.left += piece.readableBytes
             } catch {
                 self.error = error
-                // An answer that was due with the bytes that were wrong is not sent when these come in one piece.
+                // In one piece, wrong bytes suppress the answer to the bytes before them, so the answer is not compared.
                 self.sent.moveWriterIndex(to: min(self.sent.writerIndex, start))
                 return
             }

@@ -1,7 +1,7 @@
 import Talk
 
 extension FuzzTarget {
-    /// A talker's runs at any time of any clock, into the buffer that plays them: what comes out is sound.
+    /// Pushes a talker's runs, with any timestamps at any time, into the jitter buffer. It yields whole blocks and keeps its bounds.
     static let jitter = FuzzTarget("jitter", maxLength: 256, timeoutSeconds: 10) { input in
         var input = input
         var buffer = JitterBuffer()
@@ -24,13 +24,13 @@ extension FuzzTarget {
             let block = buffer.pull(nowUs: nowUs)
             expect(block.samples.count == TalkFormat.blockSamples, "a block of \(block.samples.count) samples")
             let counters = buffer.counters
-            // A minute at the most is kept.
+            // The buffer keeps at most a minute.
             expect((0...61_000).contains(counters.depthMs) && counters.targetMs.isFinite, "\(counters)")
         }
     }
 }
 
-/// Samples of a run; loud ones and such as are none.
+/// The samples of a run: normal, very loud, infinite or NaN.
 private func samples(_ choice: UInt8) -> [Float] {
     let sample: Float = [0.5, 1e30, .infinity, .nan][Int(choice >> 4 & 3)]
     return Array(repeating: sample, count: [0, 1, 960, 1_024][Int(choice >> 6)])

@@ -1,7 +1,7 @@
 import Media
 import NIOCore
 
-/// A publisher's messages as one input holds them.
+/// The messages of a publisher in one input.
 ///
 /// ```
 /// | flags 8 | milliseconds after the one before SI16 | length UI16 | payload |   repeated
@@ -18,7 +18,7 @@ struct MediaRecords: Sequence, IteratorProtocol {
 
     init(_ input: FuzzInput) { self.input = input }
 
-    /// The next message that a publisher could send: those with broken headers never get here.
+    /// The next message with a valid header. Skips others, which never get this far.
     mutating func next() -> Record? {
         while !self.input.isEmpty {
             let flags = self.input.byte()

@@ -3,7 +3,7 @@ import Media
 import NIOCore
 
 extension FuzzTarget {
-    /// A stream into HLS's and the recorder's containers: every piece is whole.
+    /// Muxes a stream into the containers of HLS and the recorder. Every piece is complete.
     static let muxer = FuzzTarget("muxer", maxLength: 8_192, allocationMiB: 16, timeoutSeconds: 10) { input in
         var input = input
         var run = MuxerRun(format: input.byte() & 1 == 0 ? .fmp4 : .mpegTS)
@@ -63,7 +63,7 @@ private struct MuxerRun {
             expect(!muxer.mimeType.isEmpty, "no type")
             self.muxer = muxer
         } catch {
-            // libav has its own opinion of headers.
+            // libav may reject headers that we accept.
             guard case .library = error else { fatalError("\(error)") }
         }
         return self.muxer

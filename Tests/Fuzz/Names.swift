@@ -2,7 +2,7 @@ import RTMP
 import Talk
 
 extension FuzzTarget {
-    /// An app and a name, a line each, as `connect` and `publish` carry them.
+    /// An app and a name, one line each, as `connect` and `publish` carry them.
     static let names = FuzzTarget("names", maxLength: 512) { input in
         let text = String(decoding: input.rest, as: UTF8.self)
         let lines = text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -21,12 +21,12 @@ private func checkStreamAddress(_ app: String, _ name: String) {
         let components = address.path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
         expect(!components.contains(".."), "a way up")
         expect(components == address.path.split(separator: "/").map(String.init), "a slash that is no character of its own")
-        // As another client would split it.
+        // Splits the address as another client would.
         let query = address.query.isEmpty ? "" : "?\(address.query)"
         do throws(StreamAddressError) {
             expect(try StreamAddress(app: address.app, name: address.name + query) == address, "read again, another address")
         } catch .queryTooLong {
-            // The "&" between two queries.
+            // The "&" between two queries may exceed the limit.
         } catch {
             fatalError("read again: \(error)")
         }

@@ -2,8 +2,8 @@ import HLS
 import NIOCore
 
 extension FuzzTarget {
-    /// A request for a playlist and one for media, as their URIs have them: `_HLS_msn`, `_HLS_part`, `_HLS_skip` and a name, a line each; an
-    /// empty line is a directive that is not there.
+    /// A request for a playlist and one for media. The lines are `_HLS_msn`, `_HLS_part`, `_HLS_skip` and a name as in their URIs; an empty
+    /// line omits the directive.
     static let playlist = FuzzTarget("playlist", maxLength: 256) { input in
         var input = input
         let window = Windows.all[Int(input.byte()) % Windows.all.count]
@@ -15,7 +15,7 @@ extension FuzzTarget {
 }
 
 private enum Windows {
-    /// Before its first playlist, with one, without parts, interrupted, ended.
+    /// Windows before their first playlist, with one, without parts, interrupted, and ended.
     static let all: [MediaWindow] = {
         var windows: [MediaWindow] = []
         do throws(HLSError) {
@@ -57,7 +57,7 @@ private func read(_ msn: String?, _ part: String?, _ skip: String?) -> PlaylistR
     }
 }
 
-/// As RFC 8216bis §4.2 has it; another reading of it than the code's own.
+/// Parses a decimal-integer (RFC 8216bis §4.2) independently of the code under test.
 private func number(_ text: String?) -> Int? {
     guard let text else { return nil }
     var value: UInt64 = 0
@@ -83,7 +83,7 @@ private func check(_ request: PlaylistRequest, _ window: MediaWindow) {
     }
 }
 
-/// Whoever waits is answered when the stream goes on, or ends.
+/// Checks that a waiting request is answered when the stream goes on, and when it ends.
 private func checkWait(_ point: WaitPoint, _ window: MediaWindow) {
     var window = window
     let start = window

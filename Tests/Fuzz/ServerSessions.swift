@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 extension FuzzTarget {
-    /// A whole connection of a client that may be anybody: chunks, commands, and a server that accepts some of what is asked.
+    /// A whole connection of any client: chunks, commands, and a server that accepts some requests.
     static let serverSession = FuzzTarget("server-session", maxLength: 4_096) { input in
         var input = input
         let choices = input.byte()
@@ -13,7 +13,7 @@ extension FuzzTarget {
 }
 
 private struct ServerRun: Equatable {
-    /// What the session wanted done, but for acknowledgements, which go by the pieces that came.
+    /// The session's outputs except acknowledgements, which depend on the cuts.
     private var outputs: [ServerSessionOutput] = []
     private var error: RTMPError?
 
@@ -25,7 +25,7 @@ private struct ServerRun: Equatable {
         self.outputs = run.outputs
     }
 
-    /// A session and whoever decides.
+    /// A session, and the decisions on its requests.
     private struct Driven {
         var session = ServerSession(limits: ChunkFeed.limits)
         var outputs: [ServerSessionOutput] = []
@@ -47,7 +47,7 @@ private struct ServerRun: Equatable {
                 self.outputs.append(output)
                 self.perform(output, &decoder)
             }
-            // A message may end every stream: two outputs each.
+            // A message may end every message stream, with two outputs each.
             expect(count <= 2 * ChunkFeed.limits.messageStreams + 16, "\(count) outputs of one message")
         }
 

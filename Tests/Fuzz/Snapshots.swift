@@ -3,7 +3,7 @@ import Media
 import NIOCore
 
 extension FuzzTarget {
-    /// Keyframes to JPEG pictures, each with the sequence header before it.
+    /// Makes JPEG pictures of keyframes, each with the sequence header before it.
     static let snapshot = FuzzTarget("snapshot", maxLength: 8_192, allocationMiB: 256, timeoutSeconds: 60) { input in
         var header: Frame?
         var pictures = 0

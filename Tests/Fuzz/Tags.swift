@@ -2,7 +2,7 @@ import Media
 import NIOCore
 
 extension FuzzTarget {
-    /// A media message as it is read on its way from publisher to viewers: its tag's header, its tracks, its slot in the cache.
+    /// A media message as the relay reads it between publisher and viewers: its tag header, tracks and cache slot.
     static let tags = FuzzTarget("tags", maxLength: 1_024) { input in
         var input = input
         let kind: Frame.Kind = [.audio, .video, .data][Int(input.byte()) % 3]
@@ -16,11 +16,11 @@ extension FuzzTarget {
     }
 }
 
-/// Bytes that are read the same wherever they lie in a buffer, and nothing around them.
+/// Checks that bytes parse the same wherever they lie in a buffer, without reading beyond them.
 enum Anywhere {
     static func read<Result: Equatable>(_ bytes: [UInt8], _ read: (ByteBuffer) throws(MediaError) -> Result) {
         let alone = self.outcome(ByteBuffer(bytes: bytes), read)
-        // What lies around them would be read as more of them.
+        // A parser that reads beyond the slice would take these bytes for more input.
         var around = ByteBuffer(repeating: 0xFF, count: 5)
         around.writeBytes(bytes)
         around.writeRepeatingByte(0x01, count: 70)
@@ -50,7 +50,7 @@ private struct TagRun: Equatable {
     var tag: TagInfo
     var tracks: [MediaTrack] = []
     var slot: HeaderSlot?
-    /// The tag can be relayed, and its tracks cannot be read.
+    /// The error if the tag can be relayed but its tracks cannot be read.
     var error: MediaError?
 
     init(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) {

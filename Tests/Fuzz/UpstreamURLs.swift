@@ -1,7 +1,7 @@
 @testable import Upstream
 
 extension FuzzTarget {
-    /// The address of a link, as a room's owner or a server that redirects writes it.
+    /// The URL of a link, as a room's owner or a redirecting server writes it.
     static let upstreamURL = FuzzTarget("upstream-url", maxLength: 512) { input in
         let text = String(decoding: input.rest, as: UTF8.self)
         _ = UpstreamURL.origin(of: text)
@@ -14,7 +14,7 @@ extension FuzzTarget {
             return
         }
         expect((1...65_535).contains(url.port) && !url.app.isEmpty && !url.stream.isEmpty, "port, app and stream")
-        // Options of librtmp's own begin behind a space.
+        // librtmp reads options of its own after a space.
         expect(!"\(url.tcUrl)/\(url.stream)".utf8.contains { $0 <= 0x20 || $0 >= 0x7F }, "a space or a control character")
         do throws(UpstreamError) {
             expect(try UpstreamURL(parsing: "\(url.origin)/\(url.app)/\(url.stream)") == url, "written and read, another address")

@@ -1,2 +1,2 @@
-// The linker may take libFuzzer's own main instead, which does the same.
+// The linker may use libFuzzer's own main instead, which does the same.
 FuzzProgram.run()
