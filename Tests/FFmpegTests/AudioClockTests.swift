@@ -2,7 +2,7 @@ import FFmpeg
 import Testing
 
 @Suite struct AudioClockTests {
-    /// AAC at 44.1 kHz: 23.22 ms a run, stamped 23, 46, 70, 93 …
+    /// Rounded timestamps become exact: at 44.1 kHz AAC runs last 23.22 ms and are stamped 23, 46, 70, 93 …
     @Test(arguments: [8_000, 11_025, 22_050, 44_100, 48_000])
     func roundedTimesBecomeExact(rate: Int) {
         var clock = AudioClock(sampleRate: rate)
@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    /// Stamped by arrival: up to 20 ms late, never early.
+    /// Timestamps by arrival are up to 20 ms late and never early.
     @Test func jitterIsLevelled() {
         var clock = AudioClock(sampleRate: 48_000)
         for index in 0..<Int64(10_000) {
@@ -28,7 +28,7 @@ import Testing
         #expect(clock.time(ms: 521, samples: 1_024) == 25_024)
     }
 
-    /// A publisher whose clock runs slow against its samples, then one that steps back: never a step back, and always rising.
+    /// Times always rise, even if a publisher's clock runs slow against its samples and then steps back.
     @Test func theCountSlowsDownToTheTimestamps() {
         var clock = AudioClock(sampleRate: 48_000)
         var last: Int64 = -1
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Numbers that no stream reaches do not trap.
+    /// Times and counts that no stream reaches do not trap.
     @Test(arguments: [Int64.max, Int64.min + 1, 1 << 42, -(1 << 42)]) func hugeTimes(ms: Int64) {
         var clock = AudioClock(sampleRate: 768_000)
         _ = clock.time(ms: 0, samples: 0)

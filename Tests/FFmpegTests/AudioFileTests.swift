@@ -46,7 +46,7 @@ import Testing
         AudioTests.expectTone(plane, rate: Double(form.rate), noise: 0.02)
     }
 
-    /// A pipe: nothing can be skipped or asked for its size.
+    /// Reads a pipe, which cannot seek and has no size.
     @Test func pipe() async throws {
         let scratch = try Scratch()
         let (file, pipe) = (scratch.path("in.wav"), scratch.path("pipe"))
@@ -93,7 +93,7 @@ import Testing
         #expect(throws: FFmpegError.self) { try Self.read(AudioFileReader(scratch.path("list.m3u8"))) }
     }
 
-    /// What is damaged is left out.
+    /// The reader skips damaged audio.
     @Test func damage() async throws {
         let scratch = try Scratch()
         try await Self.make(Self.forms[2], scratch.path("a.mp3"), seconds: 10)
@@ -112,7 +112,7 @@ import Testing
         let writer = try WAVWriter(path, channels: 2)
         for start in stride(from: 0, to: 144_000, by: 1_000) {
             try writer.write(PCM(sampleRate: 48_000, planes: planes.map { Array($0[start..<(start + 1_000)]) }))
-            // A reader of a file that is not finished reads what is there.
+            // An unfinished file can be read up to its end.
             if start == 96_000 { #expect(try Self.read(AudioFileReader(path)).reduce(0) { $0 + $1.count } == 97_000) }
         }
         try writer.finish()
@@ -126,7 +126,7 @@ import Testing
             let heard = runs.flatMap { $0.planes[index] }
             #expect(heard.count == plane.count && zip(heard, plane).allSatisfy { abs($0 - $1) < 1e-4 })
         }
-        // As others read it.
+        // Other readers agree.
         let probed = try await Tool.must(["ffprobe", "-v", "warning", "-show_entries", "format=duration", "-of", "csv=p=0", path])
         #expect(Double(probed.lines.first ?? "") == 3 && probed.errors.isEmpty, "\(probed.errors)")
     }

@@ -11,7 +11,7 @@ import Testing
         var rate: Int
         var channels = 1
         var arguments: [String]
-        /// Of the signal's power, what is not the tone's.
+        /// The share of the signal's power that may differ from the tone.
         var noise = 0.02
         var testDescription: String { self.name }
     }
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// The middle second's level, and how much of it is the tone.
+    /// Checks the level of the middle second, and the tone's share of it.
     static func expectTone(_ samples: [Float], rate: Double = 48_000, noise: Double, location: SourceLocation = #_sourceLocation) {
         guard samples.count > Int(rate * 2) else {
             Issue.record("\(samples.count) samples", sourceLocation: location)
@@ -70,12 +70,12 @@ import Testing
         }
         let middle = samples[Int(rate)..<Int(rate * 2)]
         let (mut, tone) = (middle.reduce(0.0) { $0 + Double($1) * Double($1) } / rate, Self.power(middle, 440, rate))
-        // 0.125 is a sine's power at half of full scale; 1 dB either way.
+        // A sine at half of full scale has a power of 0.125; the bounds are 1 dB either way.
         #expect(mut > 0.099 && mut < 0.157, "power \(mut)", sourceLocation: location)
         #expect(tone > mut * (1 - noise), "\(tone) of \(mut)", sourceLocation: location)
     }
 
-    /// Of a sine in the samples, in the same measure as the mean square.
+    /// The power of a sine in the samples, on the scale of the mean square.
     static func power(_ samples: ArraySlice<Float>, _ frequency: Double, _ rate: Double) -> Double {
         var (real, imaginary) = (0.0, 0.0)
         for (index, sample) in samples.enumerated() {
@@ -102,7 +102,7 @@ import Testing
         let decoder = try AudioDecoder(encoder.track)
         var plane = try runs.flatMap { try decoder.decode($0.payload).flatMap { $0.planes[0] } }
         plane.removeFirst(encoder.priming)
-        // In phase with what was put in, too: sample by sample.
+        // The output is in phase with the input, sample by sample.
         let error = zip(plane, tone).dropFirst(4_800).prefix(48_000).map { Double(($0 - $1) * ($0 - $1)) }.reduce(0, +) / 48_000
         #expect(error < 0.001, "\(error)")
         #expect(throws: FFmpegError.self) { try encoder.encode(PCM(silence: 10, sampleRate: 44_100, channels: 1)) }
@@ -126,7 +126,7 @@ import Testing
         for (index, sample) in samples.enumerated() {
             #expect(abs(sample.dts - first.dts - Int64(index) * 64 / 3) <= 1, "\(index)")
         }
-        // And what a player hears of it.
+        // A player hears the tone too.
         let muxer = try FragmentMuxer(tracks: [transcoder.track], originMs: first.dts)
         let pieces = try Pieces(muxer, samples)
         let scratch = try Scratch()
@@ -135,7 +135,7 @@ import Testing
         Self.expectTone(raw.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }, noise: source.noise)
     }
 
-    /// Two seconds that never came are silence, ten are a step, and damage is counted.
+    /// Two missing seconds become silence, ten become a step in time, and damage is counted.
     @Test func whatIsMissingIsSilence() async throws {
         let clip = try await Self.clip(Self.sources[6])
         let transcoder = try AudioTranscoder(clip.track(.audio))
@@ -160,7 +160,7 @@ import Testing
         #expect(damaged.damaged == 10)
     }
 
-    /// Garbage into every decoder: errors, and no crash.
+    /// Garbage causes errors in every decoder, but no crash.
     @Test(.seeded, arguments: sources) func garbage(_ source: Source) async throws {
         let decoder = try AudioDecoder(try await Self.clip(source, seconds: 1).track(.audio))
         var random = TestRandom()

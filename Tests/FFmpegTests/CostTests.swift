@@ -3,7 +3,7 @@ import Foundation
 import Media
 import Testing
 
-/// The stream that `Benchmarks/budget.sh` counts the cost of, in another container: what is counted there is right here.
+/// Muxes the stream whose cost `Benchmarks/budget.sh` counts, into each container, and checks the output.
 @Suite struct CostTests {
     private static let clip = Task {
         try await Clip([
@@ -12,7 +12,7 @@ import Testing
         ])
     }
 
-    /// Ten seconds of 720p30 in parts of 200 ms, every picture and sound of them.
+    /// Ten seconds of 720p30 in parts of 200 ms hold every sample.
     @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func tenSeconds(_ format: FragmentMuxer.Format) async throws {
         let clip = try await Self.clip.value
         let samples = clip.samples

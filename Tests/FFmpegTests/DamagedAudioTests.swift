@@ -4,9 +4,9 @@ import Media
 import NIOCore
 import Testing
 
-/// Coded audio that decodes to what is no sound.
+/// Coded audio that decodes to samples that are not sound.
 @Suite struct DamagedAudioTests {
-    /// A block of Nellymoser, then damaged ones of which the decoder makes samples that libav's AAC encoder never finishes. Found by fuzzing.
+    /// A block of Nellymoser, then damaged ones. libav's AAC encoder hangs on the samples decoded from them. Found by fuzzing.
     private static let messages = [
         """
         Zmac9OrBmmPPPefegw5CSDYnZLZVsQWXgHpGZBtlW9iFFR4ezszMzAAAFwBBZom12ctwFmOsudZeezHGSIdtPcg=

@@ -14,7 +14,7 @@ import Testing
         let file = try FragmentFile(path: scratch.path("rec.mp4"), initialization: pieces.initialization, sync: policy)
         for (index, fragment) in pieces.fragments.enumerated() { try file.append(fragment.bytes, nowMs: Int64(index) * 300) }
         #expect(file.fragments == 6 && file.bytes == Int64(pieces.whole.readableBytes))
-        // Before it is closed.
+        // All bytes are there before the file is closed.
         #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == Data(pieces.whole.readableBytesView))
         try file.close()
         #expect(throws: FFmpegError.file(operation: "write", path: file.path, errno: EBADF)) {
@@ -37,8 +37,8 @@ import Testing
         #expect("\(FFmpegError.file(operation: "write", path: "/a", errno: ENOSPC))" == "write /a: No space left on device")
     }
 
-    /// What a process of its own does, which is killed while it writes: it appends fragments as fast as it can, and tells after each how
-    /// many it has appended. Only runs where the variables are set.
+    /// Runs in a child process that is killed while it writes. Appends fragments as fast as it can, and records the sample count of each
+    /// afterwards. Runs only if the variables are set.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_FRAGMENT_WRITER"] != nil, "the child process of another test"))
     func writer() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -63,11 +63,11 @@ import Testing
                 try muxer.write(sample)
             }
         }
-        // However late it is killed, it is not done before.
+        // The process must still run when it is killed, however late that is.
         Thread.sleep(forTimeInterval: 300)
     }
 
-    /// What a process of its own does, to which the system allows files of 64 KiB only: a write that gets in by half, and then more.
+    /// Runs in a child process whose files are limited to 64 KiB. A write stops half-way, and later writes succeed.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"] != nil, "the child process of another test"))
     func limitedWriter() throws {
         let path = try #require(ProcessInfo.processInfo.environment["EARSHOT_LIMITED_WRITER"])
@@ -80,7 +80,7 @@ import Testing
             #expect(file.bytes == 31_000 && file.fragments == 1)
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 31_000)
         }
-        // When there is room again.
+        // Writing goes on once there is room again.
         try file.append(ByteBuffer(repeating: 3, count: 10_000), nowMs: 2)
         try file.close()
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).suffix(10_001) == Data([1] + [UInt8](repeating: 3, count: 10_000)))
@@ -89,14 +89,14 @@ import Testing
     @Test func aHalfWrittenFragmentIsTakenAway() async throws {
         let scratch = try Scratch()
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-        // Blocks of 1,024 bytes in bash; the signal that comes with the limit must not end the process.
+        // bash counts blocks of 1,024 bytes. The limit's signal (SIGXFSZ) must not end the process.
         let command = "trap '' XFSZ; ulimit -f 64; exec \"$0\" --testing-library swift-testing --filter FragmentFileTests/limitedWriter"
         let outcome = try await Tool.must(["EARSHOT_LIMITED_WRITER=\(scratch.path("rec.mp4"))", "bash", "-c", command, program])
         #expect(outcome.text.contains("1 test") || outcome.errors.contains("1 test"), "\(outcome)")
         #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("rec.mp4"))).count == 41_000)
     }
 
-    /// `EARSHOT_KILLS` writers (50) are killed at moments of chance.
+    /// Kills `EARSHOT_KILLS` writers (default 50) at random moments.
     @Test(.seeded) func aKilledWriterLosesAtMostTheLastFragment() async throws {
         let clip = try await Clip.avc.value
         let scratch = try Scratch()
@@ -108,7 +108,7 @@ import Testing
             _ = FileManager.default.createFile(atPath: path + ".count", contents: nil)
             let status = try await Self.killWriter(path, clip.path, after: UInt32.random(in: 0...60_000, using: &random))
             if status == -SIGKILL { killed += 1 }
-            // What the writer had been told is there; and then the last fragment, whole or not.
+            // Every recorded fragment is there. One more may follow, whole or not.
             let told = try Data(contentsOf: URL(fileURLWithPath: path + ".count")).map(Int.init)
             let packets = try await Probe.packets(path, warnings: false)
             #expect(packets.count >= told.reduce(0, +), "\(packets.count) packets of \(told)")
@@ -122,7 +122,7 @@ import Testing
         print("\(cut) of \(killed) files ended in half a fragment")
     }
 
-    /// Runs this very program with the writer as its only test, and kills it `after` microseconds from its first fragment.
+    /// Runs this program with the writer as its only test, and kills it `after` microseconds after its first fragment.
     private static func killWriter(_ path: String, _ source: String, after microseconds: UInt32) async throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

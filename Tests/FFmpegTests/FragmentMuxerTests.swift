@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 
 @Suite struct FragmentMuxerTests {
-    /// Every packet, byte for byte and in time, as the publisher sent it.
+    /// Fragments hold every packet with the publisher's bytes and times.
     @Test(arguments: [Int64(200), 1_000, 100_000]) func fragmentsHoldThePushedPackets(partMs: Int64) async throws {
         let clip = try await Clip.avc.value
         let pieces = try Pieces(FragmentMuxer(tracks: clip.tracks), clip.samples, partMs: partMs)
@@ -56,14 +56,14 @@ import Testing
             #expect(got.map(\.hash) == pushed.map(\.hash))
             #expect(got.map(\.isKeyframe) == pushed.map(\.isKeyframe))
             guard got.count == pushed.count, !got.isEmpty else { continue }
-            // Audio is exact to the sample, which the pushed milliseconds are not.
+            // Audio times are exact to the sample; pushed ones are whole milliseconds.
             for (got, pushed) in zip(got, pushed) {
                 #expect(abs(got.pts - pushed.pts) < (kind == "video" ? 0.000_02 : 0.001), "\(got) \(pushed)")
                 #expect(abs(got.dts - pushed.dts) < (kind == "video" ? 0.000_02 : 0.001), "\(got) \(pushed)")
             }
-            // No gap and no overlap, over fragments' ends too.
+            // There is no gap and no overlap, also between fragments.
             for (sample, next) in zip(got, got.dropFirst()) {
-                // ffprobe 5.1 does not tell the durations of packets that it read to find out the codec; the file has them.
+                // ffprobe 5.1 omits the durations of packets that it read to find the codec; the file has them.
                 if sample.duration == 0 { continue }
                 #expect(abs(sample.dts + sample.duration - next.dts) < gap, "\(sample) \(next)")
             }
@@ -83,7 +83,7 @@ import Testing
         for (index, fragment) in pieces.fragments.enumerated() {
             #expect(Self.boxes(fragment.bytes) == ["moof", "mdat"])
             #expect(fragment.sequenceNumber == UInt32(41 + index))
-            // moof, then mfhd: its number is the sixth word.
+            // The sequence number in mfhd, which follows the moof header, is the sixth word.
             #expect(fragment.bytes.getInteger(at: fragment.bytes.readerIndex + 20, as: UInt32.self) == UInt32(41 + index))
         }
         for (fragment, next) in zip(pieces.fragments, pieces.fragments.dropFirst()) {
@@ -105,7 +105,7 @@ import Testing
         return bytes.readableBytes == 0 ? types : types + ["\(bytes.readableBytes) bytes"]
     }
 
-    /// A muxer made anew in the middle goes on where the first one stopped.
+    /// A second muxer in mid-stream continues where the first one stopped.
     @Test func aSecondMuxerGoesOn() async throws {
         let clip = try await Clip.avc.value
         let half = try #require(clip.samples.firstIndex { $0.kind == .video && $0.isKeyframe && $0.dts >= 3_000 })
@@ -114,11 +114,11 @@ import Testing
         let second = try FragmentMuxer(tracks: clip.tracks, firstSequenceNumber: first.nextSequenceNumber)
         #expect(second.initialization == first.initialization)
         pieces.fragments += try Pieces(second, Array(clip.samples[half...])).fragments
-        // A new clock for audio starts at a whole millisecond.
+        // The second muxer's audio clock starts at a whole millisecond.
         try await Self.expectSame(pieces, clip, gap: 0.001)
     }
 
-    /// Decode times are those of the stream's timeline less the origin: 30 hours in, and with gaps.
+    /// Decode times are the stream's times minus the origin, 30 hours into the stream and across gaps.
     @Test func timesAreTheStreams() async throws {
         let clip = try await Clip.avc.value
         let origin: Int64 = 108_000_000
@@ -142,7 +142,7 @@ import Testing
         }
         #expect(got.count == pushed.count && muxer.adjustedTimestamps == 0)
         #expect(pieces.fragments.first?.startMs == origin)
-        // The gap stays between fragments: no sample lasts two hours.
+        // The gap lies between fragments: no sample lasts two hours.
         #expect(got.allSatisfy { $0.duration < 0.1 })
     }
 
@@ -156,7 +156,7 @@ import Testing
         for fragment in pieces.fragments {
             #expect(fragment.bytes.readableBytes % 188 == 0)
             let packets = fragment.bytes.readableBytesView
-            // A payload starts, and its PID is PAT's, and then PMT's (the second table is SDT, which some muxers put between).
+            // The first three packets include PAT and PMT; some muxers put SDT between them.
             let pids = [0, 1, 2].map {
                 Int(packets[packets.startIndex + $0 * 188 + 1] & 0x1F) << 8 | Int(packets[packets.startIndex + $0 * 188 + 2])
             }
@@ -173,7 +173,7 @@ import Testing
             let letter = kind == "video" ? "v" : "a"
             #expect(try await Tool.decodedHashes(scratch.path("out.ts"), letter) == Tool.decodedHashes(clip.path, letter))
         }
-        // One piece by itself is all that a player needs.
+        // A single piece plays on its own.
         try Data(pieces.fragments[3].bytes.readableBytesView).write(to: URL(fileURLWithPath: scratch.path("one.ts")))
         #expect(try await Tool.decodedHashes(scratch.path("one.ts")).count == 25)
     }

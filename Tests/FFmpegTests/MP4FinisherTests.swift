@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 
 @Suite struct MP4FinisherTests {
-    /// A recording of the clip in fragments of `partMs`, whole but for the last `cut` bytes.
+    /// Records the clip in fragments of `partMs`, without the last `cut` bytes.
     private static func record(_ clip: Clip, to path: String, partMs: Int64 = 1_000, originMs: Int64 = 0, cut: Int = 0) throws -> Pieces {
         let pieces = try Pieces(FragmentMuxer(tracks: clip.tracks, originMs: originMs), clip.samples, partMs: partMs)
         let bytes = pieces.whole
@@ -34,13 +34,13 @@ import Testing
             let letter = kind == "video" ? "v" : "a"
             #expect(try await Tool.decodedHashes(out, letter) == Tool.decodedHashes(clip.path, letter))
         }
-        // Seeking lands on a keyframe's picture.
+        // Seeking finds a picture of the clip.
         let sought = try await Tool.ffmpeg(["-ss", "4", "-i", out, "-map", "0:v", "-frames:v", "1", "-f", "framehash", "-hash", "md5", "-"])
         let hash = sought.lines.last?.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) }
         #expect(try await hash.map(Tool.decodedHashes(clip.path).contains) == true)
     }
 
-    /// Wherever the file ends, only the fragment that is not whole is lost.
+    /// Only the incomplete fragment is lost, wherever the file ends.
     @Test(arguments: [1, 9, 400, 20_000, 27_000]) func aCutFragmentIsAllThatIsLost(cut: Int) async throws {
         let clip = try await Clip.avc.value
         let scratch = try Scratch()
@@ -70,7 +70,7 @@ import Testing
         #expect(try await Tool.decodedHashes(scratch.path("done.mp4"), "a") == Tool.decodedHashes(clip.path, "a"))
     }
 
-    /// Offsets beyond 4 GiB; takes 9 GiB of disk, so it runs on request (`EARSHOT_LARGE=1`, and in `make soak`).
+    /// Offsets beyond 4 GiB. Needs 9 GiB of disk, so it runs only on request (`EARSHOT_LARGE=1`, as `make soak` sets).
     @Test(
         .enabled(if: ProcessInfo.processInfo.environment["EARSHOT_LARGE"] != nil, "9 GiB of disk: set EARSHOT_LARGE=1, as `make soak` does")
     ) func largeFiles() async throws {
@@ -78,7 +78,7 @@ import Testing
         let scratch = try Scratch()
         let muxer = try FragmentMuxer(tracks: clip.tracks)
         let file = try FragmentFile(path: scratch.path("rec.mp4"), initialization: muxer.initialization, sync: .never)
-        // Real pictures, and behind each a unit of filler data (H.264 §7.3.2.7), which decoders pass over.
+        // Real pictures, each followed by a filler data unit (H.264 §7.3.2.7), which decoders skip.
         var filler = ByteBuffer(integer: UInt32(7 << 20))
         filler.writeBytes([0x0C])
         filler.writeRepeatingByte(0xFF, count: (7 << 20) - 2)
@@ -126,7 +126,7 @@ import Testing
         #expect(throws: FFmpegError.file(operation: "create", path: nowhere + ".tmp", errno: ENOENT)) {
             try MP4Finisher.finish(source, to: nowhere)
         }
-        // Only the beginning: no fragment is whole.
+        // Only the beginning of the file, without a complete fragment.
         try Data(pieces.whole.readableBytesView.prefix(2_000)).write(to: URL(fileURLWithPath: none))
         #expect(throws: FFmpegError.media(.mismatch(expected: "a movie box and a whole fragment in \(none)", found: "none"))) {
             try MP4Finisher.finish(none, to: scratch.path("done.mp4"))

@@ -4,7 +4,7 @@ import Media
 import NIOCore
 import Testing
 
-/// What a broken or hostile publisher sends, into the muxers.
+/// Feeds the muxers samples of a broken or hostile publisher.
 @Suite struct MuxerHostileTests {
     private static func video(_ dts: Int64, pts: Int64? = nil, key: Bool = false, bytes: Int = 40) -> Sample {
         var payload = ByteBuffer(integer: UInt32(max(1, bytes - 4)))
@@ -18,7 +18,7 @@ import Testing
         try FragmentMuxer(tracks: try await Clip.avc.value.tracks, format: format, originMs: originMs, maxPendingBytes: limit)
     }
 
-    /// What ffprobe reads of a piece.
+    /// The packets that ffprobe reads in the fragments.
     private static func packets(_ muxer: FragmentMuxer, _ fragments: [Fragment]) async throws -> [ProbedPacket] {
         let scratch = try Scratch()
         var bytes = muxer.initialization
@@ -49,7 +49,7 @@ import Testing
         try muxer.write(Self.video(10_000_040))
         let fragment = try #require(try muxer.flush())
         #expect(fragment.samples == 2 && fragment.durationMs == 80)
-        // Between fragments hours may pass; back is for a new muxer.
+        // Time may jump ahead by hours between fragments; a jump back needs a new muxer.
         try muxer.write(Self.video(17_200_000, key: true))
         #expect(try muxer.flush()?.startMs == 17_200_000)
         #expect(throws: FFmpegError.timestampJump(kind: .video, fromMs: 17_200_000, toMs: 5)) { try muxer.write(Self.video(5)) }
@@ -87,7 +87,7 @@ import Testing
         #expect(muxer.pendingBytes == 8 << 20)
     }
 
-    /// Units whose lengths lie cannot be taken apart for MPEG-TS: they are lost, and the others are not.
+    /// MPEG-TS must split samples into units. Those with false unit lengths are lost, and only those.
     @Test func brokenUnitsInTransportStreams() async throws {
         let clip = try await Clip.avc.value
         let muxer = try await Self.muxer(.mpegTS)
@@ -106,7 +106,7 @@ import Testing
         #expect(refused > 0 && refused == muxer.lostSamples && fragment.bytes.readableBytes > 10_000)
     }
 
-    /// Any samples at any time: what comes out is always whole.
+    /// Random samples at random times always yield complete fragments.
     @Test(.seeded, arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func fuzz(_ format: FragmentMuxer.Format) async throws {
         var random = TestRandom()
         for _ in 0..<30 {

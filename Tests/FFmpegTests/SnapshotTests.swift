@@ -16,7 +16,7 @@ import Testing
     static let anamorphic = Task { try await Clip(Self.source + ["-vf", "setsar=4/3"] + Self.x264) }
     static let plain = Task { try await Clip(Self.source + Self.x264) }
 
-    /// The second keyframe, as a picture, against ffmpeg's decoding of the same.
+    /// Compares the picture of the second keyframe with ffmpeg's decoding.
     private static func compare(_ clip: Clip, width: Int?, size expected: (Int, Int)) async throws {
         let header = try #require(clip.frames.first { $0.kind == .video && $0.isSequenceHeader })
         let key = try #require(clip.frames.filter(\.isKeyframe).dropFirst().first)
@@ -31,7 +31,7 @@ import Testing
         let shape = try await Tool.must(
             ["ffprobe", "-v", "warning", "-show_entries", "stream=width,height,codec_name,color_range", "-of", "csv=p=0", picture])
         #expect(shape.text == "mjpeg,\(expected.0),\(expected.1),pc\n")
-        // In RGB, where range and matrix have been taken account of; by way of 4:2:0, which is all that a JPEG of ours holds.
+        // Compares in RGB, which accounts for range and matrix, by way of 4:2:0, the format of our JPEGs.
         let compared = try await Tool.must([
             "ffmpeg", "-v", "info", "-i", picture, "-i", path, "-lavfi",
             "[0:v]setpts=0,setsar=1,format=gbrp[a];[1:v]select='eq(n,25)',setpts=0,scale=\(expected.0):\(expected.1):flags=bicubic+accurate_rnd,setsar=1,"
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// Cut short and damaged keyframes: an error, or a picture, and no crash.
+    /// Truncated and damaged keyframes yield an error or a picture, but no crash.
     @Test func damaged() async throws {
         let clip = try await Self.plain.value
         let header = try #require(clip.frames.first { $0.kind == .video && $0.isSequenceHeader })
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// A header that says 16,384 × 16,384 pixels is refused before anything is decoded.
+    /// A header of 16,384 × 16,384 pixels is refused before anything is decoded.
     @Test func aHugePictureIsRefused() throws {
         // Baseline SPS: 1,024 × 1,024 macroblocks.
         let header = try Frame(

@@ -4,13 +4,13 @@ import Media
 import NIOCore
 import Testing
 
-/// What talk needs of codecs: mixes as AAC and Opus for players, and talkers that send anything.
+/// The codecs of talk: mixes as AAC and Opus for players, and talkers that send anything.
 @Suite struct TalkCodecTests {
     static func tone(_ count: Int, rate: Double = 48_000) -> [Float] {
         (0..<count).map { Float(0.5 * sin(2 * Double.pi * 440 * Double($0) / rate)) }
     }
 
-    /// A mix's ticks of 1,024 samples, encoded.
+    /// Encodes a mix's ticks of 1,024 samples.
     static func encoded(_ encoder: AudioEncoder, ticks: Int = 141) throws -> [AudioEncoder.Run] {
         let tone = Self.tone(ticks * 1_024)
         var runs: [AudioEncoder.Run] = []
@@ -34,7 +34,7 @@ import Testing
         AudioTests.expectTone(plane, noise: 0.02)
         #expect(throws: FFmpegError.self) { try AudioEncoder(codec: .opus, sampleRate: 44_100, channels: 1, bitRate: 32_000) }
         #expect(throws: FFmpegError.self) { try encoder.encode(PCM(silence: 10, sampleRate: 48_000, channels: 2)) }
-        // Two channels are interleaved for libopus.
+        // libopus takes two channels interleaved; they must stay apart.
         let stereo = try AudioEncoder(codec: .opus, channels: 2, bitRate: 64_000)
         let both = try stereo.encode(PCM(sampleRate: 48_000, planes: [Self.tone(96_000), Array(repeating: 0, count: 96_000)]))
         let reader = try AudioDecoder(stereo.track)
@@ -43,7 +43,7 @@ import Testing
         #expect(level(0) > 100 * level(1))
     }
 
-    /// The messages of a mix, as a player that knows nothing else takes them.
+    /// A player can decode a mix from its messages alone.
     @Test(arguments: AudioEncoder.Codec.allCases) func messages(_ codec: AudioEncoder.Codec) async throws {
         let encoder = try AudioEncoder(codec: codec, channels: 1, bitRate: 48_000)
         let header = try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage)
@@ -64,7 +64,7 @@ import Testing
         AudioTests.expectTone(raw.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }, noise: 0.02)
     }
 
-    /// AAC at all its rates, mono and stereo, to 48 kHz mono.
+    /// Decodes and resamples AAC at all its rates, mono and stereo, to 48 kHz mono.
     @Test(arguments: [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000], [1, 2])
     func aacAtAnyRate(_ rate: Int, _ channels: Int) throws {
         let encoder = try AudioEncoder(sampleRate: rate, channels: channels, bitRate: 128_000)
@@ -78,7 +78,7 @@ import Testing
         AudioTests.expectTone(plane, noise: 0.02)
     }
 
-    /// FLV's lowest rate: Nellymoser with the bits of 5.5 kHz plays at half the speed of the 11 kHz that it was encoded at.
+    /// FLV's lowest rate. Nellymoser encoded at 11 kHz but marked as 5.5 kHz plays at half speed.
     @Test func fiveKilohertz() async throws {
         let tone = "aevalsrc=0.5*sin(2*PI*880*t):c=mono:s=11025:d=3"
         let clip = try await Clip(["-f", "lavfi", "-i", tone, "-c:a", "nellymoser"])
@@ -98,7 +98,7 @@ import Testing
         AudioTests.expectTone(plane, noise: 0.2)
     }
 
-    /// HE-AAC said in the header, a core of 24 kHz: comes out at 48 kHz, with the pitch that it has.
+    /// HE-AAC in the header with a core of 24 kHz decodes to 48 kHz at the original pitch.
     @Test func headerOfHighEfficiencyAAC() throws {
         let encoder = try AudioEncoder(sampleRate: 24_000, channels: 1, bitRate: 64_000)
         // Object type 5, index 6 (24 kHz), 1 channel, extension index 3 (48 kHz), core object type 2.
@@ -111,17 +111,17 @@ import Testing
         AudioTests.expectTone(pcm.flatMap { $0.planes[0] }, noise: 0.02)
     }
 
-    /// A FLAC header may say 1 Hz: 48,000 samples for each that comes.
+    /// The resampler refuses absurd rates. A FLAC header may state 1 Hz: 48,000 samples out for each one in.
     @Test(arguments: [1, 100, 3_999, 768_001]) func absurdRates(_ rate: Int) throws {
         let resampler = Resampler(sampleRate: 48_000, channels: 1)
         #expect(throws: FFmpegError.unsupported("resampling from \(rate) Hz")) {
             try resampler.convert(PCM(silence: 65_535, sampleRate: rate, channels: 1))
         }
-        // The next run may be sound again.
+        // The next run may have a valid rate again.
         #expect(try resampler.convert(PCM(silence: 4_000, sampleRate: 4_000, channels: 1)).count > 40_000)
     }
 
-    /// A talker that sends another header than its audio needs, none, or nothing but noise.
+    /// A talker sends the wrong header for its audio, none, or only noise.
     @Test(.seeded) func wrongOrMissingHeaders() throws {
         let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
         let runs = try Self.encoded(encoder, ticks: 20)
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    /// Makes a decoder of a header, if that goes, and gives it audio that is another's. Errors are what is to come of it, or sound.
+    /// Makes a decoder from a header, if possible, and feeds it audio of another header. Expects errors or sound.
     private func feed(_ header: [UInt8], _ runs: [AudioEncoder.Run]) {
         let decoder: AudioDecoder
         do {
@@ -156,7 +156,7 @@ import Testing
                     #expect(mono.channels == 1 && mono.count < 1 << 20)
                 }
             } catch {
-                // Any error will do: what must not be is a crash, or sound without end.
+                // Any error is allowed, but no crash and no endless sound.
                 #expect(!"\(error)".isEmpty)
             }
         }

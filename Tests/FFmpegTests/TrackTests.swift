@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 
 @Suite struct TrackTests {
-    /// What ffmpeg 5.1.9's encoders send as sequence headers (see Media's Configurations for their origin), and what they must be read as.
+    /// Sequence headers of ffmpeg 5.1.9's encoders, and the tracks they describe. `Configurations` in MediaTests names their origin.
     static let headers: [(name: String, kind: Frame.Kind, message: String, codecs: String, numbers: [Int])] = [
         (
             "AVC", .video, "17000000000142c01effe100196742c01eda0280bfe5c044000003000400000300c83c58ba8001000468ce0fc8", "avc1.42c01e",
@@ -38,7 +38,7 @@ import Testing
             "FLAC", .audio, "90 664c6143 664c614300000022120012000000c70005110bb802f000002580d9b81de011fef694f3e1d33694c8ae61", "fLaC",
             [48_000, 2]
         ),
-        // MPEG-1 layer III, 48 kHz, which FLV's bits (44.1 kHz) cannot say.
+        // MPEG-1 layer III at 48 kHz, which FLV's rate bits (44.1 kHz) cannot express.
         ("MP3", .audio, "2f fffb9464000000", "mp4a.6B", [48_000, 2]),
         ("MP3, MPEG-2 mono", .audio, "26 fff384c400000000", "mp4a.69", [24_000, 1]),
         ("G.711 A-law", .audio, "72 d5", "", [8_000, 1]),
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Cut anywhere and with any byte turned over: an error, or a track that a muxer can be asked for, and never a crash.
+    /// A header cut anywhere, or with bits of any byte flipped, yields an error or a track that a muxer accepts or refuses, but no crash.
     @Test(arguments: headers.indices) func damagedHeader(_ index: Int) throws {
         let header = Self.headers[index]
         let whole = Array(Self.bytes(header.message).readableBytesView)
@@ -124,15 +124,15 @@ import Testing
         let key = try Frame(kind: .video, timestamp: 1_000, payload: Self.bytes("1701000043 000002ae06"))
         let sample = try #require(Sample(key))
         #expect(sample.dts == 1_000 && sample.pts == 1_067 && sample.isKeyframe && sample.payload == Self.bytes("000002ae06"))
-        // End of sequence, sequence headers, empty and command messages, another track.
+        // An end of sequence, sequence headers, an empty message, a command, and another track hold no sample.
         for message in ["1702000000", "1700000000 01", "1701000000", "5700", "", "96 01 68766331 03 000010 aabb"] {
             #expect(try Sample(Frame(kind: .video, timestamp: 0, payload: Self.bytes(message))) == nil, "\(message)")
         }
         #expect(try Sample(Frame(kind: .data, timestamp: 0, payload: Self.bytes("02000a6f6e4d65746144617461"))) == nil)
-        // Of a message of many tracks the first, alone.
+        // A message of many tracks yields only the first.
         let many = try Frame(kind: .video, timestamp: 0, payload: Self.bytes("96 11 61766331 00 000006 000000 aabbcc 01 000004 000000 dd"))
         #expect(Sample(many)?.payload == Self.bytes("aabbcc"))
-        // A payload that is a slice of a read buffer.
+        // The payload may be a slice of a read buffer.
         var buffer = ByteBuffer(repeating: 0x55, count: 9)
         buffer.writeImmutableBuffer(key.payload)
         buffer.writeInteger(UInt64.max)

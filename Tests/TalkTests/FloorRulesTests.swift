@@ -3,9 +3,9 @@ import Testing
 
 private let ann = participant("ann"), ben = participant("ben"), cat = participant("cat"), dan = participant("dan")
 
-/// The floor's rules as a table: state × input → events and state, on a clock that is set.
+/// The floor's rules as a table of state × input → events and state, on a simulated clock.
 @Suite struct FloorRulesTests {
-    /// What is done to a floor, when, and what follows.
+    /// An input to a floor, its time, and the resulting events.
     struct Step: Sendable {
         var atMs: Int64
         var input: FloorInput
@@ -43,7 +43,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             steps: [
                 Step(0, .requested(ann, .guest), "granted ann free"), Step(1, .requested(ben, .guest), "queued ben asked #1"),
                 Step(2, .requested(cat, .host), "queued cat asked #1"), Step(3, .requested(dan, .coHost), "queued dan asked #2"),
-                // Made a co-host while it waits: behind those who came before.
+                // ben becomes a co-host while waiting, and queues behind earlier co-hosts.
                 Step(4, .requested(ben, .coHost), "queued ben asked #3"),
                 Step(9, .released(ann), "released ann asked 9", "granted cat turn"),
             ], holders: [cat], queue: [dan, ben], deadlineMs: 2_009),
@@ -52,7 +52,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             steps: [Step(0, .published(ann, .host), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1")]
                 + stride(from: 1_000, to: 30_000, by: 1_000).map { Step($0, .heard(ann)) } + [
                     Step(29_999, .tick), Step(30_000, .tick, "revoked ann maxHold 30000", "granted ben turn"),
-                    // Who spoke too long has to ask: its packets are no request.
+                    // A talker that exceeded the longest hold must ask again: its packets are no request.
                     Step(30_001, .heard(ann)), Step(30_002, .released(ben), "released ben asked 2"), Step(30_003, .heard(ann)),
                     Step(30_004, .requested(ann, .host), "granted ann free"),
                 ], holders: [ann], deadlineMs: 32_004),
@@ -61,9 +61,9 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             steps: [
                 Step(0, .published(ann, .guest), "granted ann free"), Step(1, .published(ben, .guest), "queued ben asked #1"),
                 Step(1_500, .heard(ann)), Step(3_499, .tick), Step(3_500, .tick, "released ann idle 3500", "granted ben turn"),
-                // It still publishes: its next packet is a request, and only that one.
+                // It still publishes, so its next packet is a request, and only that one.
                 Step(3_600, .heard(ann), "queued ann asked #1"), Step(3_700, .heard(ann)), Step(4_000, .heard(ben)),
-                // Late ticks act as of now.
+                // Late ticks act at the current time.
                 Step(9_000, .tick, "released ben idle 5500", "granted ann turn"),
             ], holders: [ann], deadlineMs: 11_000),
         Case(
@@ -180,17 +180,17 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         #expect(rules.standing(of: cat) == .none && rules.holds(ann) && !rules.holds(ben))
     }
 
-    /// A server that could not hear anybody takes the floor from nobody for that; what came before and comes after still counts.
+    /// A server stall does not count as a holder's silence. Time before and after it still counts.
     @Test func aStallIsNobodysSilence() {
         var rules = FloorRules(settings: FloorSettings(mode: .ptt))
         _ = rules.apply(.published(ann, .guest), nowMs: 0)
         rules.stoodStill(ms: 9_000)
         #expect(rules.nextDeadlineMs == 11_000)
-        // Made up for at a time that has passed: it is heard no earlier than it counts already.
+        // A packet made up for at a past time does not move the last heard time back.
         _ = rules.apply(.heard(ann), nowMs: 500)
         #expect(rules.apply(.tick, nowMs: 10_999).isEmpty && rules.holds(ann))
         #expect(rules.apply(.tick, nowMs: 11_000).map(\.line) == ["released ann idle 11000"])
-        // Holding is holding, whoever stands still.
+        // A stall does not extend the longest hold.
         _ = rules.apply(.published(ben, .guest), nowMs: 20_000)
         rules.stoodStill(ms: 40_000)
         #expect(rules.nextDeadlineMs == 50_000)
@@ -207,7 +207,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         #expect(rules.apply(.tick, nowMs: .min).isEmpty)
     }
 
-    /// Random lives, in which nothing that must be is ever broken.
+    /// Random lives of a floor, in which every invariant holds.
     @Test(arguments: 0..<8 as Range<UInt64>) func lives(_ seed: UInt64) {
         var random = Seeded(seed: seed)
         let names = (0..<9).map { participant("p\($0)") }
@@ -217,7 +217,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             life.nowMs = Int64.random(in: -1_000_000...1_000_000, using: &random)
             for step in 0..<250 {
                 life.nowMs += random.chance(0.02) ? Int64.random(in: 0...40_000, using: &random) : Int64.random(in: 0...700, using: &random)
-                // Sometimes exactly when it matters.
+                // Sometimes the time is exactly the deadline.
                 if let deadline = life.rules.nextDeadlineMs, random.chance(0.1) { life.nowMs = max(life.nowMs, deadline) }
                 let input = Self.input(names, &random)
                 if let wrong = life.apply(input) {
@@ -229,7 +229,7 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
             #expect(life.open.isEmpty && life.waiting.isEmpty)
             seen.formUnion(life.seen)
         }
-        // Each of these happens in every hundred lives many times over.
+        // Each of these occurs many times in every hundred lives.
         for what in [
             "granted turn", "granted free", "revoked maxHold", "released idle", "revoked preempted", "denied muted", "queued asked",
         ] {

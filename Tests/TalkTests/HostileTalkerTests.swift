@@ -2,9 +2,9 @@ import SignalCheck
 import Talk
 import Testing
 
-/// Talkers and networks at their worst.
+/// Hostile talkers and bad networks.
 @Suite struct HostileTalkerTests {
-    /// Three seconds in which nothing comes, and then all of it at once.
+    /// Nothing arrives for three seconds, and then all of it at once.
     @Test(arguments: [0.0, 0.4]) func aBurstAfterAStallIsCut(_ spread: Double) {
         var line = Line(seconds: 20)
         for index in line.runs.indices where (5_000_000..<8_000_000).contains(line.runs[index].arrivalUs) {
@@ -13,12 +13,12 @@ import Testing
         }
         line.play(Voice.clicks(every: 12_000, from: 0))
         let counters = line.buffer.counters
-        // The first 60 ms are made up, then there is silence.
+        // The first 60 ms are concealed, then there is silence.
         #expect(line.kinds[Int(5.2 * 46.875)..<Int(7.9 * 46.875)].allSatisfy { $0 == .silent })
         #expect(counters.dropped > 48_000 * 2 && counters.dropped < 48_000 * 3, "\(counters)")
         #expect(line.delays[Int(8.9 * 46.875)...].allSatisfy { $0 <= 120 })
         #expect(line.delays.allSatisfy { $0 <= 3_100 } && line.depths.allSatisfy { $0 <= 1_000 })
-        // What was said after it is there, at most 200 ms late.
+        // Everything after the stall is there, at most 200 ms late.
         let clicks = Signal.clicks(line.output, threshold: 0.3)
         for click in stride(from: 9 * 48_000, to: 20 * 48_000, by: 12_000) {
             let sent = line.sent(click)
@@ -33,7 +33,7 @@ import Testing
         #expect(line.delays.allSatisfy { $0 <= 250 }, "\(line.delays.max() ?? 0)")
         #expect(line.depths.allSatisfy { $0 <= 300 }, "\(line.depths.max() ?? 0)")
         if speed == 2 { #expect(counters.dropped > 48_000 * 50 && counters.dropped < 48_000 * 65, "\(counters)") }
-        // About as much is heard as can be.
+        // Nearly all of the time is audible.
         let heard = 60 - Double(Signal.longestSilence(line.output)) / 48_000
         #expect(heard > 59, "\(heard)")
         #expect(counters.played + counters.dropped >= Int64(60 * speed * 48_000) * 95 / 100, "\(counters)")
@@ -44,14 +44,14 @@ import Testing
         for index in line.runs.indices where line.runs[index].arrivalUs >= 6_000_000 { line.runs[index].timestampMs += by }
         line.play(Voice.tone(700))
         let counters = line.buffer.counters
-        // Not even a gap.
+        // There is no gap either.
         #expect(counters.resyncs == 1 && counters.dropped == 0 && counters.underruns == 1, "\(counters)")
         #expect(Signal.longestSilence(line.output(1, 11)) < 96)
         #expect(Signal.jumps(line.output(1, 11), over: 0.06).isEmpty)
         #expect(line.delays[200...].allSatisfy { $0 <= 75 })
     }
 
-    /// A talker that leaves 500 ms out, in its stamps and on the line.
+    /// A talker skips 500 ms, in its timestamps and on the line.
     @Test func aGapIsAGap() {
         var line = Line(seconds: 12)
         line.runs.removeAll { (6_000_000..<6_500_000).contains($0.arrivalUs) }
@@ -63,7 +63,7 @@ import Testing
         #expect(Signal.jumps(line.output, over: 0.06).isEmpty)
     }
 
-    /// One run that never came: a decoder's error, for example.
+    /// One run is missing, for example after a decoder error.
     @Test(arguments: [960, 1_024, 3_072]) func aLostRunIsConcealed(_ run: Int) {
         var line = Line(seconds: 6, run: run)
         line.runs.remove(at: line.runs.count / 2)
@@ -75,7 +75,7 @@ import Testing
         #expect(line.kinds[100..<200].contains(.concealed))
     }
 
-    /// The origin says the opposite of what it is: no number, too loud, too long, empty, times at the end of all numbers.
+    /// Hostile runs: NaN, infinite, too loud, too long or empty samples, and times at the ends of the integer range.
     @Test func whateverComesIsBounded() {
         var random = Seeded(seed: 11)
         var buffer = JitterBuffer()
@@ -93,7 +93,7 @@ import Testing
             }
             #expect(buffer.counters.depthMs <= 1_000)
         }
-        // And then it works again.
+        // Afterwards the buffer works again.
         let start = TalkFormat.microseconds(tick: 4_000)
         var kinds: [TalkBlock.Kind] = []
         for step in 0..<1_500 as Range<Int64> {
@@ -105,7 +105,7 @@ import Testing
         #expect(buffer.counters.delayMs < 100)
     }
 
-    /// Runs in clumps of 100 ms, as mobile networks and TCP deliver them.
+    /// Runs arrive in bursts of 100 ms, as mobile networks and TCP deliver them.
     @Test func clumps() {
         var line = Line(seconds: 30)
         for index in line.runs.indices { line.runs[index].arrivalUs = (line.runs[index].arrivalUs + 99_999) / 100_000 * 100_000 }
@@ -118,7 +118,7 @@ import Testing
         #expect(line.buffer.counters.underruns <= 4, "\(line.buffer.counters)")
     }
 
-    /// Clumps of 250 ms: more than may be waited for. Most of it is heard all the same.
+    /// Bursts of 250 ms exceed the longest delay. Most of the audio is still played.
     @Test func clumpsBeyondTheBound() {
         var line = Line(seconds: 30)
         for index in line.runs.indices { line.runs[index].arrivalUs = (line.runs[index].arrivalUs + 249_999) / 250_000 * 250_000 }
@@ -129,7 +129,7 @@ import Testing
         #expect(Signal.jumps(line.output, over: 0.06).isEmpty)
     }
 
-    /// A microphone that is switched off, and stamps that stand still meanwhile: nothing of what comes then is late.
+    /// A microphone is switched off and timestamps stand still meanwhile. Runs after the pause do not count as late.
     @Test func aPauseWithoutStamps() {
         var line = Line(seconds: 12)
         for index in line.runs.indices {
@@ -143,7 +143,7 @@ import Testing
         #expect(Signal.clicks(line.output, threshold: 0.3, apart: 960).count >= 44)
     }
 
-    /// Talkers that come and go and come again with another clock: no step in what is heard, and it goes on.
+    /// Talkers leave and rejoin with another clock. The mix goes on without a step.
     @Test(arguments: 1...4 as ClosedRange<UInt64>) func churn(_ seed: UInt64) {
         var random = Seeded(seed: seed)
         var (mixer, buffers, starts) = (Mixer(), [ParticipantID: JitterBuffer](), [ParticipantID: Int64]())
@@ -154,7 +154,7 @@ import Testing
             for talker in 0..<4 {
                 let id = participant("t\(talker)")
                 if random.chance(0.01) {
-                    // Gone, come, or come again at once.
+                    // The talker leaves, rejoins at once, or joins.
                     let isThere = buffers[id] != nil
                     if isThere, random.chance(0.5) {
                         buffers[id] = nil
@@ -177,7 +177,7 @@ import Testing
         #expect(Signal.rms(heard) > -40)
     }
 
-    /// Stamps by the wall clock of a busy sender: 15 ms here and there.
+    /// Timestamps from the wall clock of a busy sender are off by up to 15 ms.
     @Test func stampsThatJitter() {
         var line = Line(seconds: 30)
         var random = Seeded(seed: 5)
@@ -187,15 +187,15 @@ import Testing
         #expect(line.kinds[(47 * 5)..<(47 * 29)].allSatisfy { $0 == .played })
     }
 
-    /// An hour with a clock that is half a percent off, and 20 ms of jitter.
+    /// An hour with a talker's clock half a percent off and 20 ms of jitter.
     @Test(arguments: [0.995, 1.005]) func anHourOfDrift(_ speed: Double) {
         var line = Line(seconds: 3_600 * speed, speed: speed, jitterMs: 20)
         line.keepsOutput = false
-        // A square wave: loud all the time, and quickly made.
+        // A square wave is always loud and cheap to make.
         line.play { $0 & 64 == 0 ? 0.1 : -0.1 }
         let counters = line.buffer.counters
         #expect(counters.dropped == 0 && counters.underruns <= 2 && counters.lost == 0 && counters.resyncs == 0, "\(counters)")
-        // All of it but the first ten seconds, in which the buffer learns.
+        // Skips the first ten seconds, in which the buffer adapts.
         let delays = line.delays.dropFirst(470)
         #expect(delays.count > 165_000 && delays.allSatisfy { (20...110).contains($0) }, "\(delays.min() ?? 0)…\(delays.max() ?? 0)")
         #expect(abs(counters.corrected - 3_600 * 240) < 20_000, "\(counters.corrected)")

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Talk
 
-/// Against the formula itself: a sinc under Blackman's window, its 16 taps the nearest samples.
+/// Compares the interpolator with its formula: a sinc under a Blackman window over the 16 nearest samples.
 @Suite struct InterpolatorTests {
     @Test(arguments: [1_008, 1_023, 1_024, 1_025, 1_040]) func everyTapCounts(_ span: Int) {
         let count = span + 2 * Interpolator.reach
-        // No two samples alike.
+        // No two samples are equal.
         let input = (0..<count).map { Float(sin(Double($0 * $0) * 0.37) * 0.8) }
         var output = [Float](repeating: 9, count: TalkFormat.blockSamples)
         output.withUnsafeMutableBufferPointer { output in input.withUnsafeBufferPointer { Interpolator.fill(output, from: $0) } }

@@ -9,17 +9,17 @@ import Testing
         var line = Line(seconds: 20, run: run)
         let tone = Voice.tone(440)
         line.play(tone)
-        // A tone has no pause to be shortened: it takes a while.
+        // The delay shrinks slowly, because a tone has no pause to shorten.
         #expect(line.delays[47...].allSatisfy { $0 < 85 })
         let late = line.delays[(47 * 14)..<(47 * 19)]
         #expect(late.allSatisfy { $0 <= 40 && $0 >= 20 }, "\(late.max() ?? 0)")
         let counters = line.buffer.counters
         #expect(counters.runs == Int64(line.runs.count))
         #expect(counters.lost == 0 && counters.dropped == 0 && counters.underruns == 1 && counters.resyncs == 0, "\(counters)")
-        // Nothing made up but at the end.
+        // Nothing is concealed except at the end.
         let ending = line.kinds.lastIndex(of: .played) ?? 0
         #expect(line.kinds[5..<ending].allSatisfy { $0 == .played } && line.kinds.suffix(10).allSatisfy { $0 == .silent })
-        // At rest it is the very samples.
+        // Once settled, the output is exactly the input.
         let heard = line.output(16, 18)
         let lag = (0..<20_000).first(where: { lag in (0..<500).allSatisfy { tone(16 * 48_000 - lag + $0) == heard[$0] } })
         guard let lag else {
@@ -46,7 +46,7 @@ import Testing
         #expect(counters.dropped == 0 && counters.underruns == 1 && counters.concealed < 3_000 && counters.lost == 0, "\(counters)")
         #expect(abs(counters.corrected - 60 * 240) < 3_000, "\(counters.corrected)")
         #expect(line.delays[100..<2_700].allSatisfy { (15...95).contains($0) }, "\(line.delays.max() ?? 0)")
-        // A tone of another pitch by half a percent, and nothing else.
+        // The output is only the tone, half a percent off in pitch.
         for second in stride(from: 22.0, to: 58, by: 5) {
             let heard = line.output(second, second + 1)
             let level = Signal.level(heard, frequency: 1_000 * speed)
@@ -58,21 +58,21 @@ import Testing
         }
     }
 
-    /// Clicks on a clean line, from the first second on: what the buffer adds, to which come the coders' own 43 ms.
+    /// The delay that the buffer adds on a clean line, measured by clicks after the first second. The codecs add another 43 ms.
     @Test func delayOfACleanLine() {
         var line = Line(seconds: 60)
         line.play(Voice.clicks(every: 4_800, from: 48_000))
         let clicks = Signal.clicks(line.output, threshold: 0.3)
-        // The last is near the end, where what is made up repeats it.
+        // The last click is near the end, where concealment repeats it.
         #expect((590...592).contains(clicks.count), "\(clicks.count)")
         let delays = clicks.prefix(590).enumerated().map { (Double($1) - line.sent(48_000 + $0 * 4_800)) / 48 }
         #expect(delays.percentile(0.5) <= 40 && delays.percentile(0.99) <= 70, "\(delays.percentile(0.5)) \(delays.percentile(0.99))")
         #expect(line.buffer.counters.jitterMs < 1)
-        // There are pauses: after 4 s it is as near as it can be.
+        // The clicks leave pauses, so the delay is minimal after 4 s.
         #expect(delays[30...].allSatisfy { $0 <= 35 }, "\(delays[30...].max() ?? 0)")
     }
 
-    /// One run that is 150 ms late: the delay grows by then at once, without a loss, and comes back after half a minute.
+    /// One run is 150 ms late. The delay grows by that much at once, without a loss, and shrinks again within half a minute.
     @Test func lateAudioIsWaitedFor() {
         var line = Line(seconds: 60)
         let late = line.runs.firstIndex { $0.arrivalUs >= 10_000_000 } ?? 0
@@ -82,14 +82,14 @@ import Testing
         let (counters, delays) = (line.buffer.counters, line.delays)
         #expect(counters.dropped == 0 && counters.underruns == 2 && counters.lost == 0, "\(counters)")
         #expect(Signal.clicks(line.output, threshold: 0.3, apart: 960).count >= 590)
-        // 470 is 10.03 s.
+        // Tick 470 is at 10.03 s.
         #expect(delays[480..<700].allSatisfy { (150...200).contains($0) }, "\(delays[480]) \(delays[699])")
         #expect(delays[2_400..<2_780].allSatisfy { $0 <= 40 }, "\(delays[2_400])")
     }
 
     private static let voice = Voice.spoken(seconds: 20, seed: 9)
 
-    /// Something like a voice, over a line with jitter and a clock that drifts: each half second of it is there, as it was.
+    /// A signal like a voice over a line with jitter and clock drift. Each half second matches the original.
     @Test(arguments: [(0.0, 1.0), (20, 1), (40, 1.001)]) func aVoiceStaysItself(_ jitterMs: Double, _ speed: Double) {
         var line = Line(seconds: 20, speed: speed, jitterMs: jitterMs, seed: 3)
         let voice = Self.voice
@@ -99,14 +99,14 @@ import Testing
         #expect(matches.count >= 34)
         let values = matches.map(\.value)
         if speed == 1 {
-            // In the first seconds the delay shrinks, in pauses; the words around them are nearer to one another then.
+            // In the first seconds the delay shrinks in pauses, which moves the speech around them closer together.
             #expect(values.dropFirst(10).allSatisfy { $0 >= 0.98 } && values.filter { $0 < 0.9 }.count <= 2, "\(values)")
         } else {
             #expect(values.percentile(0.5) > 0.95, "\(values)")
         }
     }
 
-    /// What is made up goes on for 60 ms at most with a tone, 20 ms with noise, and only fades.
+    /// Concealment lasts at most 60 ms for a tone and 20 ms for noise, and only fades.
     @Test(arguments: [true, false]) func whatIsMadeUpFades(_ isTone: Bool) {
         var random = Seeded(seed: 4)
         let noise = (0..<97_000).map { _ in Float.random(in: -0.3...0.3, using: &random) }
@@ -122,7 +122,7 @@ import Testing
         if isTone { #expect(Signal.jumps(line.output, over: 0.02).isEmpty) }
     }
 
-    /// A room of four for ten minutes, each with a clock and a network of its own: nothing runs dry.
+    /// A room of four talkers for ten minutes, each with its own clock and network. No buffer underruns.
     @Test func tenMinutesOfARoom() throws {
         var lines = (0..<4).map { talker -> Line in
             var line = Line(
@@ -156,9 +156,9 @@ import Testing
     }
 }
 
-/// A server that stood still: all that was said meanwhile comes at once.
+/// A server stalls, and all audio of the stall arrives at once.
 @Suite struct JitterBufferStallTests {
-    /// A second of ticks is made up for as if they were on time: no figure is negative, nothing counts as lost.
+    /// Missed ticks run after the stall as if on time. No figure is negative and nothing counts as lost.
     @Test(arguments: [0.3, 0.9]) func ticksAreMadeUpFor(_ stall: Double) {
         var buffer = JitterBuffer()
         var next = 0
@@ -166,7 +166,7 @@ import Testing
         let stalled = 5_000_000..<Int64(5_000_000 + stall * 1_000_000)
         for tick in 0..<(47 * 15) as Range<Int64> {
             let dueUs = TalkFormat.microseconds(tick: tick)
-            // Ticks that were due in the stall run at its end, when what came meanwhile is there.
+            // Ticks due in the stall run at its end, when its audio has arrived.
             let realUs = stalled.contains(dueUs) ? stalled.upperBound : dueUs
             while Int64(next) * 64_000 / 3 + 7_000 <= realUs {
                 let cameUs = Int64(next) * 64_000 / 3 + 7_000
@@ -185,7 +185,7 @@ import Testing
             counters.played + Int64(counters.depthMs * 48) + counters.corrected >= Int64(next) * 1_024 - 4_800, "\(counters) of \(next)")
     }
 
-    /// What was not decoded is dropped, not lost, and what follows goes on from there.
+    /// Audio that was left undecoded counts as dropped, not lost, and playing continues after it.
     @Test func whatIsLeftOutIsDropped() {
         var buffer = JitterBuffer()
         for run in 0..<47 as Range<Int64> {
@@ -199,7 +199,7 @@ import Testing
         #expect(after.lost == before.lost && after.dropped - before.dropped >= 33 * 1_024, "\(after)")
     }
 
-    /// For a recording half a minute is kept, and played from the ticks that are made up for.
+    /// A recording keeps half a minute, and plays it in the missed ticks that run after the stall.
     @Test func aRecordingKeepsALongStall() {
         var buffer = JitterBuffer()
         buffer.keep(ms: 31_000)

@@ -2,9 +2,9 @@ import SignalCheck
 import Talk
 import Testing
 
-/// Many channels for a long time, by a clock of the test's own.
+/// Many rooms for a long time, on a simulated clock.
 @Suite struct ManyRoomsTests {
-    /// Eight rooms of four talkers each, ten minutes: no buffer runs dry once it has found its depth, and every mix has all its voices.
+    /// Eight rooms of four talkers for ten minutes. No buffer underruns once it has settled, and every mix has all its voices.
     @Test func tenMinutesWithoutAGap() {
         let ticks = 10 * 60 * 48_000 / 1_024
         for room in 0..<8 {
@@ -21,12 +21,12 @@ import Testing
                     inputs.append(.init(id: talkers[index].id, block: talkers[index].buffer.pull(nowUs: nowUs)))
                 }
                 mixer.take(inputs)
-                // Ten seconds to learn.
+                // The buffers settle within ten seconds.
                 if tick == 470 { settled = talkers.reduce(0) { $0 + $1.buffer.counters.underruns } }
                 if tick > 470, inputs.contains(where: { $0.block.kind != .played }) { quietTicks += 1 }
                 if tick % 97 == 0, tick > 470 {
                     let peak = mixer.mix(without: talkers[0].id).samples.reduce(Float(0)) { max($0, abs($1)) }
-                    // The three others' constant voices.
+                    // The sum of the three other constant voices.
                     #expect(abs(peak - 0.21) < 0.01, "room \(room), tick \(tick): \(peak)")
                 }
             }
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// A talker whose voice is a constant: each run arrives up to 8 ms after it was recorded.
+    /// A talker with a constant voice. Each run arrives up to 8 ms after it was recorded.
     private struct Talker {
         let id: ParticipantID
         let run: [Float]

@@ -5,7 +5,7 @@ import Testing
 @Suite struct MixerTests {
     static let tones: [(id: String, frequency: Double)] = [("a", 440), ("b", 700), ("c", 1_130)]
 
-    /// Blocks of a signal, one for each tick.
+    /// The blocks of a signal, one per tick.
     static func blocks(_ ticks: Int, _ signal: (Int) -> Float) -> [TalkBlock] {
         (0..<ticks).map { tick in TalkBlock(samples: (0..<1_024).map { signal(tick * 1_024 + $0) }) }
     }
@@ -28,7 +28,7 @@ import Testing
                 #expect(!output.isSilent && output.samples.count == 1_024)
                 heard[id, default: []] += output.samples
             }
-            // One who is not there hears everyone, exactly.
+            // An absent participant hears exactly the full mix.
             let other = mixer.mix(without: try ParticipantID("nobody")).samples
             #expect(other == Array(heard["", default: []].suffix(1_024)))
         }
@@ -60,13 +60,13 @@ import Testing
         #expect(Signal.jumps(heard, over: 0.03).isEmpty)
         let level = { (tick: Int) in Signal.rms(heard[(tick * 1_024)..<((tick + 1) * 1_024)]) }
         #expect(abs(level(4) - level(1) - 6.02) < 0.3 && abs(level(8) - level(1) + 6.02) < 0.3)
-        // A gain beyond all measure is brought into it, one that is no number is none.
+        // A huge gain is clamped, and NaN counts as 0.
         mixer.take([Mixer.Input(id: id, block: block[0], gain: 1e9), Mixer.Input(id: try ParticipantID("b"), block: block[1], gain: .nan)])
         let mixed1 = mixer.mix()
         #expect(mixed1.samples.allSatisfy { abs($0) <= 1 })
     }
 
-    /// A gain is reached with the block's last sample, evenly.
+    /// A gain changes linearly and is reached at the block's last sample.
     @Test func gainsSlideSampleBySample() throws {
         var mixer = Mixer()
         let id = try ParticipantID("a")
@@ -86,7 +86,7 @@ import Testing
     @Test func oneWhoVanishesDoesNotClick() throws {
         var mixer = Mixer()
         let id = try ParticipantID("a")
-        // Ends at its highest.
+        // The block ends at its peak.
         let block = TalkBlock(samples: (0..<1_024).map { Float($0) / 1_023 * 0.4 })
         mixer.take([Mixer.Input(id: id, block: block)])
         var heard = mixer.mix().samples
@@ -104,7 +104,7 @@ import Testing
         let (full, other) = (mixer.mix(), mixer.mix(without: try ParticipantID("a")))
         #expect(full.isSilent && other.isSilent)
         #expect(try !mixer.contributes(ParticipantID("a")))
-        // Blocks of the wrong length are made right; the same talker twice counts once.
+        // Blocks of the wrong length are padded or cut; a repeated talker counts once.
         let short = TalkBlock(samples: Array(repeating: 0.1, count: 3)), long = TalkBlock(samples: Array(repeating: 0.1, count: 3_000))
         #expect(short.samples.count == 1_024 && long.samples.count == 1_024)
         mixer.take([Mixer.Input(id: try ParticipantID("c"), block: long), Mixer.Input(id: try ParticipantID("c"), block: long)])
@@ -122,7 +122,7 @@ import Testing
         }
         let level = { (tick: Int) in Signal.rms(heard[(tick * 1_024)..<((tick + 3) * 1_024)]) }
         #expect(abs(level(30) - level(10) + 18) < 0.3 && abs(level(90) - level(10)) < 0.1)
-        // 40 ms down, 300 ms up, without a step.
+        // Ducking fades down in 40 ms and up in 300 ms, without a step.
         #expect(abs(level(23) - level(30)) < 0.3 && level(56) < level(10) - 2 && level(66) > level(10) - 0.3)
         #expect(Signal.jumps(heard, over: 0.03).isEmpty)
     }
@@ -168,7 +168,7 @@ import Testing
             let distortion = Signal.level(rest, frequency: frequency * harmonic) - level
             #expect(distortion < -40, "\(harmonic): \(distortion)")
         }
-        // Louder stays louder.
+        // Loud input stays loud.
         #expect(output.map(abs).max() ?? 0 > 0.5)
     }
 
@@ -204,10 +204,10 @@ import Testing
         var meter = LevelMeter()
         let loud = TalkBlock(samples: Array(repeating: 0.1, count: 1_024))
         let soft = TalkBlock(samples: Array(repeating: 0.004, count: 1_024))
-        // A tap is no speech; the second block in a row is.
+        // One loud block is not speech; a second in a row is.
         #expect([loud, .silence, loud].map { meter.add($0) } == [false, false, false] && !meter.isSpeaking)
         #expect([loud].map { meter.add($0) } == [true] && meter.isSpeaking)
-        // Between the thresholds it stays as it is.
+        // Between the thresholds the state does not change.
         #expect((0..<100).allSatisfy { _ in !meter.add(soft) } && meter.isSpeaking)
         #expect((0..<19).allSatisfy { _ in !meter.add(.silence) } && meter.isSpeaking)
         #expect([TalkBlock.silence].map { meter.add($0) } == [true] && !meter.isSpeaking)

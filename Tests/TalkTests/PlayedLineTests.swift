@@ -3,7 +3,7 @@ import Testing
 @testable import Talk
 
 @Suite struct PlayedLineTests {
-    /// A tick takes as many samples as it has room for, and what was played last stays behind it.
+    /// A tick accepts samples up to its room, and the last played samples stay as its past.
     @Test func aTickIsFilledAndTaken() {
         var line = PlayedLine()
         #expect(line.left == 1_024)

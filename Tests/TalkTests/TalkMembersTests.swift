@@ -16,12 +16,12 @@ private let ann = participant("ann"), ben = participant("ben")
         }
         #expect(members.talkers.map(\.id) == (0..<8).map { participant("t\($0)") })
         #expect(refused == Array(repeating: .talkersFull(max: 8), count: 22) && "\(refused[0])" == "all 8 talkers are there")
-        // One goes, one comes.
+        // One talker leaves and another joins.
         let left1 = members.left(session: members.talkers[3].session)
         #expect(left1)
         #expect(try members.admitTalker(ann, identity: "a", role: .host, nowMs: 1).replaces == nil)
         #expect(throws: TalkRefusal.talkersFull(max: 8)) { try members.admitTalker(ben, identity: "b", role: .host, nowMs: 1) }
-        // More may talk now.
+        // A higher limit admits one more.
         members.limits = TalkLimits(talkers: 9)
         #expect(try members.admitTalker(ben, identity: "b", role: .host, nowMs: 1).replaces == nil)
     }
@@ -37,7 +37,7 @@ private let ann = participant("ann"), ben = participant("ben")
         #expect(!left3 && members.listenerCount == 1)
     }
 
-    /// Names that came and went go before anything that somebody has set, whatever that is.
+    /// Names without settings are evicted before a name with any setting.
     @Test(arguments: 0..<4) func whatIsSetOutlivesNamesThatCameAndWent(_ which: Int) throws {
         var members = TalkMembers(limits: TalkLimits(talkers: 1))
         switch which {
@@ -60,7 +60,7 @@ private let ann = participant("ann"), ben = participant("ben")
         }
     }
 
-    /// The thirty-first beginning within thirty seconds is refused.
+    /// The thirty-first start within thirty seconds is refused.
     @Test func beginningsAreCounted() throws {
         var members = TalkMembers()
         for nowMs in 0..<30 as Range<Int64> {
@@ -82,7 +82,7 @@ private let ann = participant("ann"), ben = participant("ben")
         #expect(second.replaces == first.session && second.session != first.session)
         #expect(members.talkers[0].role == .guest && members.talkers[0].session == first.session)
         members.began(session: second.session, role: .coHost, nowMs: 300)
-        // The first one's end comes late and means nothing.
+        // The late end of the first session has no effect.
         let left4 = members.left(session: first.session)
         #expect(!left4 && members.talkers.count == 1)
         #expect(members.talkers[0].sinceMs == 100 && members.talkers[0].role == .coHost && members.talkers[0].session == second.session)
@@ -101,7 +101,8 @@ private let ann = participant("ann"), ben = participant("ben")
         #expect(left5 && members.talkers.isEmpty)
     }
 
-    /// Let in here and refused elsewhere: it took nobody's place, changed no role and counts for nothing. Whichever of two ends first.
+    /// A talker that is admitted here but refused elsewhere replaces nobody, changes no role and does not count as a start, whichever of
+    /// two sessions ends first.
     @Test func takeoversThatNeverBegin() throws {
         var members = TalkMembers()
         let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 0)
@@ -113,7 +114,7 @@ private let ann = participant("ann"), ben = participant("ben")
             #expect(!left && members.isThere(ann))
         }
         let second = try members.admitTalker(ann, identity: "phone", role: .host, nowMs: 41)
-        // The one on air ends before the next one begins.
+        // The session on air ends before the next one begins.
         let leftFirst = members.left(session: first.session)
         #expect(!leftFirst && members.isThere(ann))
         let third = try members.admitTalker(ann, identity: "phone", role: .coHost, nowMs: 42)
@@ -157,7 +158,7 @@ private let ann = participant("ann"), ben = participant("ben")
         _ = try members.admitTalker(ben, identity: "b", role: .guest, nowMs: 0)
     }
 
-    /// Settings of thousands are not kept; those of who is there are.
+    /// Settings of absent names are bounded; those of present talkers are kept.
     @Test func memoryIsBounded() throws {
         var members = TalkMembers()
         _ = try members.admitTalker(ann, identity: "a", role: .guest, nowMs: 0)

@@ -2,14 +2,14 @@ import FFmpeg
 import Foundation
 import Media
 
-/// A FLV file that ffmpeg made, and its messages.
+/// An FLV file made by ffmpeg, and its messages.
 struct Clip: Sendable {
     var path: String
     var frames: [Frame]
-    /// Keeps the file.
+    /// Keeps the file from being removed.
     private let scratch: Scratch
 
-    /// `arguments` say what is encoded, and how.
+    /// Makes the file. `arguments`: ffmpeg's inputs and codecs.
     init(_ arguments: [String]) async throws {
         self.scratch = try Scratch()
         self.path = self.scratch.path("clip.flv")
@@ -22,7 +22,7 @@ struct Clip: Sendable {
     private static let x264 = ["-c:v", "libx264", "-preset", "veryfast", "-g", "25", "-bf", "2", "-sc_threshold", "0", "-threads", "1"]
     private static let aac = ["-c:a", "aac", "-b:a", "96k", "-ac", "2"]
 
-    /// 6 s of 25 pictures a second with B-frames and a keyframe a second, and a tone.
+    /// 6 s of video at 25 pictures a second, with B-frames and a keyframe every second, and a tone.
     static let avc = Task { try await Clip(Self.video + Self.tone + Self.x264 + Self.aac) }
     static let videoOnly = Task { try await Clip(Self.video + Self.x264) }
     static let audioOnly = Task { try await Clip(Self.tone + Self.aac) }

@@ -3,11 +3,11 @@ import Foundation
 import Media
 import NIOCore
 
-/// Messages of Enhanced RTMP, made of an MP4 file: ffmpeg 5.1 writes no such FLV.
+/// Enhanced RTMP messages made from an MP4 file, because ffmpeg 5.1 writes no such FLV.
 struct EnhancedClip: Sendable {
     var path: String
     var frames: [Frame]
-    /// As they are pushed: on a timeline that starts at 0, in whole milliseconds.
+    /// The packets as pushed: on a timeline that starts at 0, in whole milliseconds.
     var packets: [ProbedPacket]
     private let scratch: Scratch
 
@@ -46,7 +46,7 @@ struct EnhancedClip: Sendable {
         try Frame(kind: kind, timestamp: time, payload: ByteBuffer(bytes: bytes))
     }
 
-    /// What Enhanced RTMP sends in place of a box.
+    /// The codec header that Enhanced RTMP sends instead of a box.
     private static func header(_ box: String, _ record: [UInt8]) -> [UInt8] {
         switch box {
         // Version, channels, pre-skip, rate, gain, family: big-endian in the box, little-endian in the header.

@@ -8,7 +8,7 @@ struct ProbedPacket: Hashable, CustomStringConvertible {
     var dts: Double
     var duration: Double
     var isKeyframe: Bool
-    /// Bytes from the file's start; nil where the format has no such thing.
+    /// The offset in the file in bytes; nil if the format has none.
     var position: Int?
     /// Bytes.
     var size: Int?
@@ -18,7 +18,7 @@ struct ProbedPacket: Hashable, CustomStringConvertible {
 }
 
 enum Probe {
-    /// All packets, in file order. Whatever ffprobe warns of is an error.
+    /// Returns all packets in file order. Warnings of ffprobe count as errors unless `warnings` is false.
     static func packets(_ path: String, warnings: Bool = true) async throws -> [ProbedPacket] {
         let outcome = try await Tool.must([
             "ffprobe", "-v", "warning", "-show_packets", "-show_data_hash", "md5", "-show_entries",

@@ -3,7 +3,7 @@ import Foundation
 import Media
 import NIOCore
 
-/// What a consumer of a stream does with a muxer: a piece for each keyframe, or for each run of `partMs`.
+/// A consumer of a muxer: flushes a piece at each keyframe, or after `partMs`.
 struct Pieces {
     var initialization: ByteBuffer
     var fragments: [Fragment] = []

@@ -1,6 +1,6 @@
 import Foundation
 
-/// ffmpeg and ffprobe as child processes; they see nothing of this process but a file for their output.
+/// Runs ffmpeg and ffprobe as child processes. They share only files for their output with this process.
 enum Tool {
     struct Failed: Error, CustomStringConvertible {
         var description: String
@@ -14,7 +14,7 @@ enum Tool {
         var lines: [String] { self.text.split(separator: "\n").map(String.init) }
     }
 
-    /// Runs to the end; killed after `seconds`.
+    /// Runs a command to its end, and kills it after `seconds`.
     static func run(_ arguments: [String], seconds: Double = 180) async throws -> Outcome {
         let files = try Scratch()
         let (out, err) = (files.path("out"), files.path("err"))
@@ -40,7 +40,7 @@ enum Tool {
             errors: String(decoding: try read(err), as: UTF8.self))
     }
 
-    /// Runs what must succeed.
+    /// Runs a command, and throws ``Failed`` unless it succeeds.
     @discardableResult
     static func must(_ arguments: [String]) async throws -> Outcome {
         let outcome = try await Self.run(arguments)
@@ -52,7 +52,7 @@ enum Tool {
         try await Self.must(["ffmpeg", "-v", "error", "-nostdin", "-y"] + arguments)
     }
 
-    /// A hash of each decoded frame, of the first stream of a kind ("v", "a"), in presentation order.
+    /// Returns the hash of each decoded frame in presentation order, for the first stream of a kind ("v", "a").
     static func decodedHashes(_ path: String, _ kind: String = "v") async throws -> [String] {
         let lines = try await Self.ffmpeg([
             "-i", path, "-map", "0:\(kind):0", "-fps_mode", "passthrough", "-f", "framehash", "-hash", "md5", "-",
@@ -63,11 +63,11 @@ enum Tool {
     }
 }
 
-/// A directory of its own, gone with its owner, or with this process.
+/// A temporary directory, removed with its owner or with this process.
 final class Scratch: Sendable {
     let directory: String
 
-    /// Clips are kept for all tests: what is left goes when the process ends.
+    /// The root of all directories. Clips live as long as the process, so the rest is removed when it ends.
     private static let root: String = {
         atexit { try? FileManager.default.removeItem(atPath: Scratch.path(of: getpid())) }
         return Scratch.path(of: getpid())

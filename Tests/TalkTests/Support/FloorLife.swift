@@ -1,12 +1,12 @@
 import Talk
 
-/// A participant of the tests.
+/// A participant with a valid name.
 func participant(_ name: String) -> ParticipantID {
     do { return try ParticipantID(name) } catch { preconditionFailure("\(name): \(error)") }
 }
 
 extension FloorEvent {
-    /// "granted ann free", "released ann asked 500": all that matters, in a line.
+    /// The event in one line, such as "granted ann free" or "released ann asked 500".
     var line: String {
         var words = ["\(self.kind)", "\(self.participant)", "\(self.reason)"]
         if let by = self.by { words.append("by \(by)") }
@@ -16,11 +16,11 @@ extension FloorEvent {
     }
 }
 
-/// A floor, a clock, and what must always be true of it.
+/// A floor, a clock, and the floor's invariants.
 struct FloorLife {
     var rules: FloorRules
     var nowMs: Int64 = 0
-    /// Of each grant that has not ended.
+    /// The start of each grant that has not ended.
     var open: [ParticipantID: Int64] = [:]
     var waiting: Set<ParticipantID> = []
     var trail: [FloorEvent] = []
@@ -30,10 +30,10 @@ struct FloorLife {
 
     init(_ settings: FloorSettings = FloorSettings(mode: .ptt)) { self.rules = FloorRules(settings: settings) }
 
-    /// Does an input at a time; gives what is wrong, if anything is.
+    /// Applies an input at ``nowMs`` and returns the broken invariant, if any.
     mutating func apply(_ input: FloorInput) -> String? {
         let deadline = self.rules.nextDeadlineMs
-        // A tick before the deadline does nothing, one at it does something.
+        // A tick acts at the deadline, but not before it.
         var early = self.rules
         if let deadline {
             if deadline > self.nowMs, !early.apply(.tick, nowMs: deadline - 1).isEmpty { return "a tick acts before its deadline" }

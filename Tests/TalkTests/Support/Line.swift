@@ -1,37 +1,36 @@
 import Foundation
 import Talk
 
-/// A talker, the network behind it and the room's ticks, in simulated time: what went in, and what came out.
+/// A talker, its network and the room's ticks in simulated time, with the input and the output.
 struct Line {
-    /// A run on its way.
+    /// A run of samples in transit.
     struct Run {
-        /// Microseconds of the room's clock.
+        /// Arrival time on the room's clock, in microseconds.
         var arrivalUs: Int64
         var timestampMs: Int64
-        /// Of the talker's audio, in samples.
+        /// The position in the talker's audio, in samples.
         var start: Int
         var count: Int
     }
 
     var buffer = JitterBuffer()
     var runs: [Run] = []
-    /// All that was played.
+    /// All samples played.
     var output: [Float] = []
     var kinds: [TalkBlock.Kind] = []
-    /// After each tick.
+    /// The delay in milliseconds after each tick.
     var delays: [Double] = []
     var depths: [Double] = []
-    /// What to keep of the output.
+    /// Whether ``output`` is kept.
     var keepsOutput = true
 
-    /// A talker that sends as it speaks.
+    /// Makes a talker that sends as it speaks.
     ///
     /// - Parameters:
-    ///   - seconds: of its own clock.
-    ///   - run: samples of a run.
-    ///   - speed: seconds of audio in a second of the room's.
-    ///   - clock: seconds of its timestamps in a second of its audio.
-    ///   - jitterMs: by how much a run is late at most, evenly distributed; one does not overtake another.
+    ///   - seconds: The length of its audio.
+    ///   - run: Samples per run.
+    ///   - speed: Seconds of audio per second of the room's clock.
+    ///   - jitterMs: The largest delay of a run, evenly distributed; runs do not overtake one another.
     init(
         seconds: Double, run: Int = 1_024, speed: Double = 1, jitterMs: Double = 0, originMs: Int64 = 0, phaseUs: Int64 = 7_000,
         seed: UInt64 = 1
@@ -46,7 +45,7 @@ struct Line {
         }
     }
 
-    /// Plays what `signal` gives for each of the talker's samples until `seconds` of the room's time after the last run.
+    /// Plays `signal`, which returns each of the talker's samples, until `extra` seconds after the last run or until `stopAfter` seconds.
     mutating func play(extra: Double = 0.5, stopAfter: Double? = nil, _ signal: (Int) -> Float) {
         let end = stopAfter.map { Int64($0 * 1_000_000) } ?? (self.runs.last?.arrivalUs ?? 0) + Int64(extra * 1_000_000)
         var next = 0
@@ -71,22 +70,22 @@ struct Line {
         }
     }
 
-    /// When a sample was sent, as a run that nothing delays: in samples of the room's clock.
+    /// The time at which a sample is sent without jitter, in samples of the room's clock.
     func sent(_ sample: Int, phaseUs: Int64 = 7_000) -> Double { Double(sample) + Double(phaseUs) * 0.048 }
 
-    /// A part of the output, in seconds.
+    /// The output between two times, in seconds.
     func output(_ from: Double, _ to: Double) -> [Float] {
         Array(self.output[min(self.output.count, Int(from * 48_000))..<min(self.output.count, Int(to * 48_000))])
     }
 }
 
-/// Signals for each of a talker's samples.
+/// Signals that return each of a talker's samples.
 enum Voice {
     static func tone(_ frequency: Double, _ amplitude: Float = 0.3) -> (Int) -> Float {
         { amplitude * Float(sin(2 * Double.pi * frequency * Double($0) / 48_000)) }
     }
 
-    /// Something like a voice: a buzz of a pitch that slides, through two resonances that move, in syllables with pauses.
+    /// A signal like a voice: a buzz of sliding pitch through two moving resonances, in syllables with pauses.
     static func spoken(seconds: Int, seed: UInt64) -> [Float] {
         var random = Seeded(seed: seed)
         var (voice, phase, pitch, gain, goal) = ([Float](), 0.0, 120.0, 0.0, 1.0)
@@ -103,7 +102,7 @@ enum Voice {
             let source = (phase < 0.1 ? 1 : -0.1) * gain
             var sample = 0.0
             for (number, frequency) in formants.enumerated() {
-                // Two poles at 0.985.
+                // A resonance with two poles at radius 0.985.
                 let next = source + 2 * 0.985 * cos(2 * Double.pi * frequency / 48_000) * states[number][0] - 0.970225 * states[number][1]
                 states[number] = [next, states[number][0]]
                 sample += next * 0.01
@@ -113,7 +112,7 @@ enum Voice {
         return voice
     }
 
-    /// A click of 8 samples at each `every` samples, over a low noise that is no silence.
+    /// A click of 8 samples every `every` samples, over low noise that does not count as silence.
     static func clicks(every: Int, from: Int = 0) -> (Int) -> Float {
         { $0 >= from && $0 % every < 8 ? 0.9 : Float(($0 &* 7_919) % 101 - 50) * 1e-4 }
     }

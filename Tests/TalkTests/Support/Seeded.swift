@@ -1,4 +1,4 @@
-/// The same numbers for the same seed (SplitMix64).
+/// A seeded generator (SplitMix64).
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
 

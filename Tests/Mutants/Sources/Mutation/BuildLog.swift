@@ -1,4 +1,4 @@
-/// Errors in what a Swift build printed.
+/// Reads the errors in the output of a Swift build.
 package enum BuildLog {
     package struct Place: Hashable, Sendable {
         package let path: String
@@ -10,7 +10,7 @@ package enum BuildLog {
         }
     }
 
-    /// Where the compiler reported errors: lines of the form `/path/File.swift:12:5: error: …`.
+    /// The places of compiler errors, from lines of the form `/path/File.swift:12:5: error: …`.
     package static func errors(in log: String) -> Set<Place> {
         Set(
             log.split(whereSeparator: \.isNewline).compactMap { line in

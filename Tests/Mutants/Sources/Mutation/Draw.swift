@@ -14,7 +14,7 @@ package struct SeededGenerator: RandomNumberGenerator {
 }
 
 extension Mutation {
-    /// Up to `count` of the mutants, none inside another, numbered from 1. The same for the same seed and sources.
+    /// Draws up to `count` mutants that do not overlap, numbered from 1. The same seed and sources give the same draw.
     package static func draw(_ count: Int, from mutants: [Mutant], seed: UInt64) -> [Mutant] {
         var generator = SeededGenerator(seed: seed)
         var drawn: [Mutant] = []

@@ -1,4 +1,4 @@
-/// A mutant of which it has been explained why no test can tell it from the original. A plain value, an entry of explained.txt.
+/// A mutant with an explanation why no test can notice it. A plain value, an entry of explained.txt.
 ///
 /// ```
 /// file: Sources/RTMP/Chunk/ChunkDecoder.swift
@@ -6,7 +6,7 @@
 /// after: the line as the mutant has it
 /// reason: why nothing can tell the two apart
 /// ```
-/// Entries are set apart by empty lines; lines that begin with # are remarks. White space within lines does not count.
+/// Empty lines separate entries, and lines that begin with # are comments. Runs of white space within a line count as one blank.
 package struct Explained: Sendable, Equatable {
     package let file: String
     package let before: String

@@ -1,13 +1,13 @@
-/// One target under mutation, and the tests that answer for it. A plain value.
+/// One target under mutation, and the tests that must notice its mutants. A plain value.
 package struct Floor: Sendable {
     package let name: String
-    /// From the clone's root.
+    /// The path from the clone's root.
     package let folder: String
-    /// What `--filter` of the test binary takes.
+    /// The regular expression for `--filter` of the test binary.
     package let tests: String
-    /// Files of the folder that are left alone; empty: none.
+    /// Files of the folder that are not mutated.
     package let without: Set<String>
-    /// The only files of the folder; nil: all.
+    /// The only files of the folder that are mutated; nil: all.
     package let only: Set<String>?
 
     package init(_ name: String, tests: String? = nil, only: Set<String>? = nil, without: Set<String> = []) {
@@ -18,7 +18,7 @@ package struct Floor: Sendable {
         self.only = only
     }
 
-    /// The pure floors: rules and values. What talks to disks, sockets and other libraries is for other tests.
+    /// The pure floors: rules and values. Other tests cover code that uses disks, sockets and other libraries.
     package static let all: [Floor] = [
         Floor("Media"), Floor("RTMP"), Floor("HLS"), Floor("Talk"),
         Floor(
@@ -31,12 +31,12 @@ package struct Floor: Sendable {
         Floor("Upstream", tests: "^UpstreamTests\\.ChunkGuard", only: ["ChunkGuard.swift"]),
     ]
 
-    /// The floor whose file this is, if it is to be changed.
+    /// The floor of a file, or nil if the file is not mutated.
     package static func of(file: String, source: String) -> Floor? {
         guard let floor = all.first(where: { file.hasPrefix($0.folder + "/") }) else { return nil }
         let name = String(file[(file.lastIndex(of: "/").map(file.index(after:)) ?? file.startIndex)...])
         guard floor.only?.contains(name) ?? true, !floor.without.contains(name) else { return nil }
-        // GRDB is SQL, and the shape of tables.
+        // Files that import GRDB hold SQL and table definitions.
         return source.contains("import GRDB") ? nil : floor
     }
 

@@ -1,6 +1,6 @@
 /// Integer literals as text, in any of the four notations.
 enum Literal {
-    /// One more, and one less where that is not negative. Empty for what no `Int` can hold.
+    /// The literals of one more, and of one less unless that is negative. Empty if no `Int` can hold the value or one more.
     static func neighbours(of text: String) -> [String] {
         let digits = text.filter { $0 != "_" }
         let prefixes = ["0x": 16, "0b": 2, "0o": 8]

@@ -1,42 +1,42 @@
 /// One small change of a source file that some test should notice. A plain value.
 package struct Mutant: Codable, Sendable, Equatable {
     package enum Kind: String, Codable, Sendable, CaseIterable {
-        /// An integer literal is one more or one less.
+        /// Adds one to an integer literal, or subtracts one.
         case literal
-        /// `<` and `<=`, `==` and `!=`, … change places.
+        /// Swaps `<` and `<=`, `==` and `!=`, …
         case comparison
-        /// `+` and `-` change places.
+        /// Swaps `+` and `-`.
         case arithmetic
-        /// `&&` and `||` change places.
+        /// Swaps `&&` and `||`.
         case connective
-        /// A condition always holds, or never does.
+        /// Makes a condition always true, or always false.
         case check
-        /// The two branches of a condition change places.
+        /// Swaps the two branches of a condition.
         case branch
-        /// A `return`, `throw`, `continue` or `break` at the end of an `if` is left out.
+        /// Omits a `return`, `throw`, `continue` or `break` at the end of an `if`.
         case exit
     }
 
-    /// From 1, in the order of the draw; 0 before the draw.
+    /// The number in the draw, from 1; 0 before the draw.
     package var id = 0
     /// Path from the clone's root.
     package let file: String
-    /// Of the change's first byte, from 1.
+    /// The line of the change's first byte, counted from 1.
     package let line: Int
     package let kind: Kind
-    /// The whole lines that the change touches, and the same lines changed; white space in them is single blanks.
+    /// The whole lines that the change touches, with white space as single blanks; ``after`` holds the changed lines.
     package let before: String
     package let after: String
-    /// UTF-8 offsets in the file: what ``switchable`` replaces.
+    /// The text that ``switchable`` replaces, in UTF-8 offsets of the file.
     package let range: Range<Int>
-    /// UTF-8 offsets of the statement or member around it, where the compiler may report what it does not accept.
+    /// The statement or member around it, in UTF-8 offsets. The compiler may report errors anywhere in it.
     package let statement: Range<Int>
-    /// What stands in place of the range: the original and the changed form, chosen by ``idPlaceholder``'s switch at run time.
+    /// The replacement for the range: the original and the changed form, chosen at run time by the switch with ``idPlaceholder``.
     package let switchable: String
 
     package static let idPlaceholder = "MUTANT_ID"
 
-    /// The same change of the same text, whatever its number.
+    /// Whether both make the same change of the same text, whatever their numbers.
     package func isSame(as other: Mutant) -> Bool {
         self.file == other.file && self.range == other.range && self.before == other.before && self.after == other.after
     }

@@ -2,20 +2,20 @@ import SwiftOperators
 import SwiftParser
 import SwiftSyntax
 
-/// Mutants of source text, and the text in which they can be switched on one at a time.
+/// Finds mutants of source text, and writes text in which they can be switched on one at a time.
 package enum Mutation {
-    /// Every mutant of a file, in no order that matters.
+    /// Returns every mutant of a file, in no particular order.
     package static func mutants(of source: String, file: String) -> [Mutant] {
-        // Unknown operators fold somehow; the text is taken from the source in any case.
+        // The folding of unknown operators does not matter, because all text is copied from the source.
         let tree = OperatorTable.standardOperators.foldAll(Parser.parse(source: source)) { _ in }
         let finder = SiteFinder(source: source, file: file)
         finder.walk(tree)
         return finder.mutants
     }
 
-    /// The switch, one file for each module that has mutants.
+    /// The file with the switch, added to each module that has mutants.
     ///
-    /// `@usableFromInline` lets default arguments and inlinable code call it; without inlining 200 calls of it cost the compiler nothing.
+    /// `@usableFromInline` lets default arguments and inlinable code call it. It is never inlined, so 200 calls cost the compiler nothing.
     package static let switchFile = """
         #if canImport(Glibc)
         import Glibc
@@ -36,7 +36,7 @@ package enum Mutation {
 
         """
 
-    /// A file in which each of the mutants can be switched on. Their ranges must not overlap.
+    /// Returns the file with each of the mutants switchable. Their ranges must not overlap.
     package static func rewrite(_ source: String, with mutants: [Mutant]) -> Rewritten {
         let lines = SourceLines(source)
         var text = ""
@@ -60,12 +60,12 @@ package enum Mutation {
 /// A file with its mutants in it.
 package struct Rewritten: Sendable {
     package let text: String
-    /// Where each mutant now stands, from 1, by its number.
+    /// The lines of each mutant, counted from 1, by its number.
     package let lines: [Int: ClosedRange<Int>]
-    /// Where the statement around it stands.
+    /// The lines of the statement around each mutant.
     package let statementLines: [Int: ClosedRange<Int>]
 
-    /// The mutants that the compiler most likely means by an error in this line; empty only when the file has none.
+    /// The mutants that most likely caused a compiler error in this line; empty only if the file has none.
     package func suspects(line: Int) -> [Int] {
         for places in [self.lines, self.statementLines] {
             let hit = places.filter { $0.value.contains(line) }.keys

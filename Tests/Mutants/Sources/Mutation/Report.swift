@@ -1,8 +1,8 @@
-/// What became of one mutant. A plain value.
+/// The result of one mutant. A plain value.
 package struct MutantResult: Codable, Sendable {
     package enum Verdict: String, Codable, Sendable {
         case killed
-        /// It hangs or is many times slower, which a test would not miss.
+        /// The tests hang or are many times slower, which counts as noticed.
         case timedOut
         case survived
     }
@@ -21,12 +21,12 @@ package struct MutantResult: Codable, Sendable {
     }
 }
 
-/// The results of a run, and whether they are good enough. A plain value.
+/// The results of a run, and the verdict on them. A plain value.
 package struct Report: Sendable {
     package let results: [MutantResult]
     private let explained: [Explained]
 
-    /// Of the mutants that are not explained, so many must not survive. Per cent.
+    /// The percentage of unexplained mutants that must not survive.
     package static let leastKilled = 90
 
     package init(results: [MutantResult], explained: [Explained]) {
@@ -36,13 +36,13 @@ package struct Report: Sendable {
 
     private func isExplained(_ mutant: Mutant) -> Bool { self.explained.contains { $0.explains(mutant) } }
 
-    /// Survivors that nobody has explained.
+    /// Survivors without an explanation.
     package var survivors: [MutantResult] { self.results.filter { $0.verdict == .survived && !self.isExplained($0.mutant) } }
 
-    /// Explained as beyond every test, and yet a test noticed.
+    /// Mutants explained as unnoticeable that a test noticed.
     package var wronglyExplained: [MutantResult] { self.results.filter { $0.verdict != .survived && self.isExplained($0.mutant) } }
 
-    /// Those who count: all but the explained.
+    /// The number of mutants that count: all but explained survivors.
     private var counted: Int { self.results.count { $0.verdict != .survived || !self.isExplained($0.mutant) } }
 
     package var isGood: Bool {
@@ -73,7 +73,7 @@ package struct Report: Sendable {
         }.joined(separator: "\n")
     }
 
-    /// The table, what survived, and the verdict.
+    /// The table, the survivors and the verdict.
     package var text: String {
         var text = self.table + "\n"
         for survivor in self.survivors { text += "\nsurvived: \(Self.describe(survivor.mutant))\n" }

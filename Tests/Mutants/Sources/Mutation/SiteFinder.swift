@@ -6,9 +6,9 @@ final class SiteFinder: SyntaxVisitor {
     private let file: String
     private(set) var mutants: [Mutant] = []
 
-    /// Longer expressions are left alone: the compiler would have to check them twice. Bytes.
+    /// The longest expression that is mutated, in bytes. The compiler must type-check each twice.
     private static let longest = 400
-    /// What only reserves memory, or ends the process of its own accord: no test can tell, or none should.
+    /// Calls that only reserve memory or deliberately end the process. No test can or should notice a change there.
     private static let unmutatedCalls: Set = [
         "precondition", "preconditionFailure", "assert", "assertionFailure", "fatalError", "reserveCapacity",
     ]
@@ -25,7 +25,7 @@ final class SiteFinder: SyntaxVisitor {
         super.init(viewMode: .sourceAccurate)
     }
 
-    // MARK: Places where nothing is changed
+    // MARK: Places that are not mutated
 
     override func visit(_ node: AttributeSyntax) -> SyntaxVisitorContinueKind { .skipChildren }
     /// Raw values must be literals.
@@ -34,7 +34,7 @@ final class SiteFinder: SyntaxVisitor {
     override func visit(_ node: ExpressionPatternSyntax) -> SyntaxVisitorContinueKind { .skipChildren }
     override func visit(_ node: GenericArgumentClauseSyntax) -> SyntaxVisitorContinueKind { .skipChildren }
     override func visit(_ node: MacroExpansionExprSyntax) -> SyntaxVisitorContinueKind { .skipChildren }
-    /// Some of it is not compiled here.
+    /// Some branches are not compiled on this platform.
     override func visit(_ node: IfConfigDeclSyntax) -> SyntaxVisitorContinueKind { .skipChildren }
     override func visit(_ node: LabeledExprSyntax) -> SyntaxVisitorContinueKind {
         Self.unmutatedLabels.contains(node.label?.text ?? "") ? .skipChildren : .visitChildren
@@ -44,12 +44,12 @@ final class SiteFinder: SyntaxVisitor {
         let name = callee.as(MemberAccessExprSyntax.self)?.declName.baseName ?? callee.as(DeclReferenceExprSyntax.self)?.baseName
         return Self.unmutatedCalls.contains(name?.text ?? "") ? .skipChildren : .visitChildren
     }
-    /// Equal values hash alike whatever goes into it.
+    /// Equal values hash alike whichever fields are hashed.
     override func visit(_ node: FunctionDeclSyntax) -> SyntaxVisitorContinueKind {
         node.name.text == "hash" ? .skipChildren : .visitChildren
     }
 
-    // MARK: Places to change
+    // MARK: Places that are mutated
 
     override func visit(_ node: IntegerLiteralExprSyntax) -> SyntaxVisitorContinueKind {
         let text = node.literal.text
@@ -72,7 +72,7 @@ final class SiteFinder: SyntaxVisitor {
         if kind == .arithmetic, [node.leftOperand, node.rightOperand].contains(where: Self.isNoNumber) { return .visitChildren }
         let left = self.lines.text(node.leftOperand)
         let right = self.lines.text(node.rightOperand)
-        // An operand of an assignment stays bare: it is written to.
+        // Operands of an assignment get no parentheses, because the left one is written to.
         let form = { (sign: String) in
             sign.hasSuffix("=") && kind == .arithmetic ? "(\(left) \(sign) \(right))" : "((\(left)) \(sign) (\(right)))"
         }

@@ -1,12 +1,12 @@
 import SwiftSyntax
 
-/// A file's text by UTF-8 offsets and by lines. A plain value.
+/// A file's text, indexed by UTF-8 offset and by line. A plain value.
 struct SourceLines {
     private let bytes: [UInt8]
 
     init(_ source: String) { self.bytes = Array(source.utf8) }
 
-    /// Without the white space and comments around it.
+    /// The range of a node without the white space and comments around it.
     static func range(_ node: some SyntaxProtocol) -> Range<Int> {
         node.positionAfterSkippingLeadingTrivia.utf8Offset..<node.endPositionBeforeTrailingTrivia.utf8Offset
     }
@@ -15,12 +15,12 @@ struct SourceLines {
 
     func text(_ node: some SyntaxProtocol) -> String { self.text(Self.range(node)) }
 
-    /// From 1.
+    /// The line of an offset, counted from 1.
     func line(at offset: Int) -> Int { 1 + self.newlines(in: 0..<offset) }
 
     func newlines(in range: Range<Int>) -> Int { self.bytes[range].count { $0 == UInt8(ascii: "\n") } }
 
-    /// The whole lines that hold the range, and the same with the range changed; white space becomes single blanks.
+    /// Returns the whole lines that hold the range, before and after the change, with white space as single blanks.
     func around(_ range: Range<Int>, changedTo change: String) -> (before: String, after: String) {
         let newline = UInt8(ascii: "\n")
         let start = (self.bytes[..<range.lowerBound].lastIndex(of: newline) ?? -1) + 1
@@ -29,6 +29,6 @@ struct SourceLines {
         return (Self.plain(self.text(start..<end)), Self.plain(changed))
     }
 
-    /// White space as single blanks.
+    /// Replaces runs of white space with single blanks.
     static func plain(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
 }

@@ -1,4 +1,4 @@
-/// What a run of swift-testing printed.
+/// Reads the output of a swift-testing run.
 package enum TestLog {
     /// The first test that failed, from a line like `✘ Test name() recorded an issue at File.swift:1:2: …`.
     package static func firstFailure(in log: String) -> String? {
@@ -9,7 +9,7 @@ package enum TestLog {
         return nil
     }
 
-    /// How many tests ran, from the last line `✔ Test run with 12 tests … passed after …`; nil when they did not all pass.
+    /// The number of tests, from the last line `✔ Test run with 12 tests … passed after …`; nil unless all passed.
     package static func passed(in log: String) -> Int? {
         for line in log.split(whereSeparator: \.isNewline).reversed() {
             guard let match = line.firstMatch(of: /Test run with (\d+) tests? .*passed/) else { continue }

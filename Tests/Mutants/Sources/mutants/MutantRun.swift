@@ -7,13 +7,13 @@ struct MutantRun {
     let work: WorkFolder
 
     private static let atATime = 2
-    /// Without a mutant, however slow the machine is.
+    /// The limit of a run without a mutant, however slow the machine is.
     private static let plainLimit = Duration.seconds(900)
 
-    /// A mutant may take so many times as long as its floor's tests without one, and the constant in addition, before it counts as noticed.
+    /// The time after which a mutant counts as noticed: a multiple of its floor's time without one, plus a constant.
     private static func limit(_ plain: Duration) -> Duration { plain * 4 + .seconds(30) }
 
-    /// The results of all, in the order of the draw. They are kept as they come, after `earlier` ones.
+    /// Runs all mutants, started in the order of the draw, and returns their results after the `earlier` ones. Saves each result at once.
     func results(of mutants: [Mutant], earlier: [MutantResult]) async throws -> [MutantResult] {
         let limits = try await self.limits(for: mutants)
         var results = earlier
@@ -40,7 +40,7 @@ struct MutantRun {
         return results
     }
 
-    /// How long each floor's tests may take. Fails unless they all pass without a mutant.
+    /// Returns the time limit of each floor's tests. Throws unless they all pass without a mutant.
     private func limits(for mutants: [Mutant]) async throws -> [String: Duration] {
         var limits: [String: Duration] = [:]
         for floor in Floor.all where mutants.contains(where: { Floor.of($0)?.name == floor.name }) {

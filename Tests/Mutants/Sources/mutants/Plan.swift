@@ -1,18 +1,18 @@
 import Foundation
 import Mutation
 
-/// What one run changes, kept in the work folder between the steps of scripts/mutants.sh.
+/// The mutants of one run, kept in the work folder between the steps of scripts/mutants.sh.
 struct Plan: Codable {
-    /// How many mutants are run. More are drawn, since the compiler refuses some.
+    /// The number of mutants to run. More are drawn, because the compiler rejects some.
     let count: Int
     let drawn: [Mutant]
-    /// Numbers of those that do not compile.
+    /// The numbers of mutants that do not compile.
     var dropped: Set<Int> = []
 
     var compiled: [Mutant] { self.drawn.filter { !self.dropped.contains($0.id) } }
     var run: [Mutant] { Array(self.compiled.prefix(self.count)) }
 
-    /// So many more are drawn than are asked for: per cent.
+    /// The percentage of additional mutants drawn.
     static let spare = 25
 
     static func read(_ work: WorkFolder) throws -> Plan { try JSONDecoder().decode(Plan.self, from: Data(contentsOf: work.plan)) }
@@ -20,7 +20,7 @@ struct Plan: Codable {
     func write(_ work: WorkFolder) throws { try JSONEncoder().encode(self).write(to: work.plan, options: .atomic) }
 }
 
-/// The folder in which everything is kept.
+/// The folder that holds the plan, the results and the copy.
 struct WorkFolder {
     let root: URL
 
@@ -34,12 +34,12 @@ struct WorkFolder {
     func write(_ results: [MutantResult]) throws { try JSONEncoder().encode(results).write(to: self.results, options: .atomic) }
 }
 
-/// A reason to stop, said to whoever started the run.
+/// An error that stops the run and is printed.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Prints a line at once, also into a pipe.
+/// Prints a line without buffering, also into a pipe.
 func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

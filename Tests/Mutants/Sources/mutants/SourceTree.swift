@@ -1,11 +1,11 @@
 import Foundation
 import Mutation
 
-/// The clone whose tests are tried.
+/// The clone whose tests are checked.
 struct SourceTree {
     let root: URL
 
-    /// Every mutant of the pure floors in files whose path the expression finds.
+    /// Returns every mutant of the pure floors in files whose path matches the expression.
     func mutants(in files: Regex<AnyRegexOutput>) throws -> [Mutant] {
         try self.paths(of: "Sources").filter { $0.hasSuffix(".swift") && $0.contains(files) }.flatMap { path in
             let source = try self.text(path)
@@ -15,7 +15,7 @@ struct SourceTree {
 
     func text(_ path: String) throws -> String { try String(contentsOf: self.root.appending(path: path), encoding: .utf8) }
 
-    /// The entries of explained.txt. Fails when one names a line or a change that is there no more.
+    /// Returns the entries of explained.txt. Throws if one names a line or a change that no longer exists.
     func explained() throws -> [Explained] {
         let entries = try Explained.parse(self.text("Tests/Mutants/explained.txt"))
         var candidates: [String: [Mutant]] = [:]
@@ -35,14 +35,14 @@ struct SourceTree {
         return entries
     }
 
-    /// Makes the copy what the clone is, with the plan's mutants in it. Files that would not change keep their time, which spares building them.
+    /// Updates the copy to the clone with the plan's mutants. Unchanged files keep their time, so that they are not rebuilt.
     func copy(to work: WorkFolder, with plan: Plan) throws {
         var wanted = Set(["Package.swift"])
         for path in try ["Package.resolved"] + self.paths(of: "Sources") + self.paths(of: "Tests") where !path.hasPrefix("Tests/Mutants/") {
             if FileManager.default.fileExists(atPath: self.root.appending(path: path).path) { wanted.insert(path) }
         }
         for path in wanted {
-            // A link is copied as what it stands for.
+            // Copies a link's target instead of the link.
             var content = try Data(contentsOf: self.root.appending(path: path))
             let mutants = plan.compiled.filter { $0.file == path }
             if !mutants.isEmpty { content = Data(try self.rewrite(path, with: mutants).text.utf8) }
@@ -75,7 +75,7 @@ struct SourceTree {
         try content.write(to: url)
     }
 
-    /// A mutant may leave code that is never reached.
+    /// Removes the setting that makes warnings errors, because a mutant may leave unreachable code.
     private static func withoutErrorsFromWarnings(_ manifest: Data) throws -> Data {
         let text = String(decoding: manifest, as: UTF8.self)
         let changed = text.replacing(".treatAllWarnings(as: .error),", with: "")
@@ -83,7 +83,7 @@ struct SourceTree {
         return Data(changed.utf8)
     }
 
-    /// Paths of all files below a folder, links included, from the root.
+    /// Returns the paths from the root of all files below a folder, including links.
     private func paths(of folder: String) throws -> [String] {
         let base = self.root.appending(path: folder)
         guard FileManager.default.fileExists(atPath: base.path) else { return [] }

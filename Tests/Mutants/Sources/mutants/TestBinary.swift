@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// The built tests of the copy.
+/// The test binary of the copy.
 struct TestBinary {
     let path: String
     let work: WorkFolder
@@ -20,11 +20,11 @@ struct TestBinary {
         case timedOut
     }
 
-    /// Runs a floor's tests with one mutant switched on, 0 for none, up to the first test that fails.
+    /// Runs a floor's tests with one mutant switched on (0: none), and stops at the first failure.
     func run(_ floor: Floor, mutant: Int, within limit: Duration) async throws -> (outcome: Outcome, took: Duration) {
         let folder = self.work.root.appending(path: "run-\(floor.name)-\(mutant)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        // What a test that is stopped leaves behind goes too.
+        // Also removes the files of tests that were stopped.
         defer { try? FileManager.default.removeItem(at: folder) }
         let log = folder.appending(path: "log")
         try Data().write(to: log)
@@ -46,7 +46,7 @@ struct TestBinary {
         let clock = ContinuousClock()
         let start = clock.now
         try process.run()
-        // The log is polled: a pipe would be held open by what the tests themselves have started.
+        // Polls a log file: processes started by the tests would hold a pipe open.
         while process.isRunning {
             let tooLate = clock.now - start > limit
             if tooLate || TestLog.firstFailure(in: Self.text(log)) != nil {

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func anErrorIsPutDownToTheMutantInItsLine() {
-        // The comparison is written twice, so that what follows stands two lines further down.
+        // The comparison is written twice, so the text after it moves two lines down.
         let source = "let a =\n    b.filter {\n        $0\n    } < c\nlet d = 1\nlet e = f\n"
         let mutants = Mutation.mutants(of: source, file: "A.swift").filter { $0.kind == .comparison || $0.after == "let d = 2" }
         let drawn = Mutation.draw(9, from: mutants, seed: 1)
@@ -53,7 +53,7 @@ import Testing
         #expect(rewritten.suspects(line: 1) == [ids[.comparison]])
         #expect(rewritten.suspects(line: 5) == [ids[.comparison]])
         #expect(rewritten.suspects(line: 7) == [ids[.literal]])
-        // Nothing of this line is changed: the nearest one it is.
+        // This line has no mutant, so the nearest one is suspected.
         #expect(rewritten.suspects(line: 8) == [ids[.literal]])
     }
 
@@ -68,7 +68,7 @@ import Testing
         #expect(BuildLog.errors(in: log) == [.init(path: "/tmp/a b/Sources/A/B.swift", line: 12)])
     }
 
-    /// Compiles the rewritten source and switches each mutant on: it must do what the changed text says.
+    /// Compiles the rewritten source and switches each mutant on. Each must change the output.
     @Test func eachMutantCanBeSwitchedOn() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "mutants-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -1,7 +1,7 @@
 import Mutation
 import Testing
 
-/// What is changed, and what is left alone.
+/// The places that are mutated, and those that are not.
 @Suite struct SiteTests {
     private func changes(_ source: String) -> Set<String> { Set(Mutation.mutants(of: source, file: "A.swift").map(\.after)) }
 
