@@ -122,7 +122,7 @@ import Testing
         print("\(cut) of \(killed) files ended in half a fragment")
     }
 
-    /// Runs this program with the writer as its only test, and kills it `after` microseconds after its first fragment.
+    /// Runs this program with the writer as its only test. Kills it `after` microseconds after its first fragment.
     private static func killWriter(_ path: String, _ source: String, after microseconds: UInt32) async throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

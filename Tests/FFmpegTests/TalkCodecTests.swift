@@ -98,7 +98,7 @@ import Testing
         AudioTests.expectTone(plane, noise: 0.2)
     }
 
-    /// HE-AAC in the header with a core of 24 kHz decodes to 48 kHz at the original pitch.
+    /// HE-AAC with a core of 24 kHz decodes to 48 kHz at the original pitch.
     @Test func headerOfHighEfficiencyAAC() throws {
         let encoder = try AudioEncoder(sampleRate: 24_000, channels: 1, bitRate: 64_000)
         // Object type 5, index 6 (24 kHz), 1 channel, extension index 3 (48 kHz), core object type 2.

@@ -93,7 +93,8 @@ import Testing
         }
     }
 
-    /// A header cut anywhere, or with bits of any byte flipped, yields an error or a track that a muxer accepts or refuses, but no crash.
+    /// A damaged header yields an error or a track, but no crash. It is cut anywhere, or has bits of any byte flipped; a muxer may refuse
+    /// the track.
     @Test(arguments: headers.indices) func damagedHeader(_ index: Int) throws {
         let header = Self.headers[index]
         let whole = Array(Self.bytes(header.message).readableBytesView)

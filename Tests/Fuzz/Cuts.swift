@@ -7,7 +7,7 @@ struct Cuts: Sendable {
     /// Leaves the bytes in one piece.
     static let none = Cuts(0)
 
-    /// Cuts nowhere for 0, at every byte for 1, and otherwise at random places that the seed determines.
+    /// Cuts nowhere for 0, at every byte for 1, and otherwise at random places given by the seed.
     init(_ seed: UInt8) { self.seed = seed }
 
     func pieces(of bytes: [UInt8]) -> [ByteBuffer] {

@@ -4,8 +4,8 @@ import NIOCore
 /// The messages of a publisher in one input.
 ///
 /// ```
-/// | flags 8 | milliseconds after the one before SI16 | length UI16 | payload |   repeated
-/// flags: kind 2 (audio, video, data) · of the time 1: in seconds · for the target 5
+/// | flags 8 | milliseconds since the previous record SI16 | length UI16 | payload |   repeated
+/// flags: kind 2 (audio, video, data) · time in seconds 1 · for the target 5
 /// ```
 struct MediaRecords: Sequence, IteratorProtocol {
     struct Record {

@@ -59,7 +59,7 @@ package struct ParsedPlaylist: Sendable, Equatable {
 
     /// Media Sequence Number of the last segment with a URI; one less than the first when there is none.
     package var lastSequence: Int { self.mediaSequence + (self.skippedSegments ?? 0) + self.segments.count - 1 }
-    /// Microseconds of all segments here.
+    /// The duration of all segments, in microseconds.
     package var segmentMicros: Int64 { self.segments.reduce(0) { $0 + $1.durationMicros } }
     package var openMicros: Int64 { self.open?.parts.reduce(0) { $0 + $1.durationMicros } ?? 0 }
     /// The URIs of all media, including initialization sections but not hints.

@@ -2,7 +2,7 @@
 ///
 /// A value owned by its test. Completes delta updates from earlier answers.
 package struct PlaylistHistory: Sendable {
-    /// The last answer, complete.
+    /// The last answer, completed if it was a delta update.
     package private(set) var latest: ParsedPlaylist?
     /// Milliseconds by which a segment or part may be late; nil: times are not checked.
     private let cadenceSlackMs: Int64?

@@ -50,7 +50,7 @@ import Testing
         #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == true)
     }
 
-    /// An early start needs enough media for players to show a picture, and waits for a keyframe that is due soon.
+    /// An early start needs enough media for players to show a picture. It is put off if a keyframe is due soon.
     @Test func waitsForEnoughAndForANearKeyframe() throws {
         var window = try self.window(keyframeIntervalMs: 8_000)
         try window.addGroup(parts: 3)
@@ -68,7 +68,7 @@ import Testing
         #expect(near.isReady && near.isIndependent)
     }
 
-    /// Without a known keyframe interval the next segment ends after two seconds, and the one after it at the keyframe.
+    /// The keyframe interval is unknown: the next segment ends after two seconds, and the one after it at the keyframe.
     @Test func unknownInterval() throws {
         var window = try self.window(keyframeIntervalMs: nil)
         try window.addGroup(parts: 6)

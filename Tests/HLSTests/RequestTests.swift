@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// A part beyond a segment's end means the start of the next, whether the segment ends before or after the request.
+    /// A part beyond a segment's end means the start of the next. The segment may end before or after the request.
     @Test func rollover() throws {
         var window = try self.window()
         let request = try PlaylistRequest.parse(msn: "12", part: "12", skip: nil)

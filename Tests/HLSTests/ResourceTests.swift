@@ -46,7 +46,7 @@ import Testing
         #expect(window.resource(named: "e-p13.m4s") == .unknown)
     }
 
-    /// Segments leave the playlist by time, and their bytes some time later.
+    /// Segments leave the playlist by time, and memory some time later.
     @Test func eviction() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 8_000, lingerMs: 5_000))
         try window.begin(format(), nowMs: 0)

@@ -27,7 +27,7 @@ import Testing
         #expect(lines == (try Capture.text(name + ".messages")).split(separator: "\n").map(String.init))
         #expect(Decoded(bytes, splitAt: Array(0..<bytes.count)) == whole)
 
-        // Splits the capture in two at each of its first 150 bytes, then all of it into random pieces.
+        // Splits the capture in two at each of its first 150 bytes, then into random pieces.
         for place in 0..<min(150, bytes.count) { #expect(Decoded(bytes, splitAt: [place]) == whole, "split at \(place)") }
         var generator = Seeded(UInt64(bytes.count))
         for _ in 0..<12 {

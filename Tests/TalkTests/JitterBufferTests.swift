@@ -199,7 +199,7 @@ import Testing
         #expect(after.lost == before.lost && after.dropped - before.dropped >= 33 * 1_024, "\(after)")
     }
 
-    /// A recording keeps half a minute, and plays it in the missed ticks that run after the stall.
+    /// A recording keeps half a minute. The missed ticks after the stall play it.
     @Test func aRecordingKeepsALongStall() {
         var buffer = JitterBuffer()
         buffer.keep(ms: 31_000)

@@ -101,8 +101,8 @@ private let ann = participant("ann"), ben = participant("ben")
         #expect(left5 && members.talkers.isEmpty)
     }
 
-    /// A talker that is admitted here but refused elsewhere replaces nobody, changes no role and does not count as a start, whichever of
-    /// two sessions ends first.
+    /// A talker admitted here but refused elsewhere leaves no trace. It replaces nobody, changes no role and does not count as a start,
+    /// whichever of two sessions ends first.
     @Test func takeoversThatNeverBegin() throws {
         var members = TalkMembers()
         let first = try members.admitTalker(ann, identity: "phone", role: .guest, nowMs: 0)

@@ -52,7 +52,7 @@ enum Tool {
         try await Self.must(["ffmpeg", "-v", "error", "-nostdin", "-y"] + arguments)
     }
 
-    /// Returns the hash of each decoded frame in presentation order, for the first stream of a kind ("v", "a").
+    /// Returns the hash of each decoded frame, in presentation order. `kind`: takes the first stream of "v" or "a".
     static func decodedHashes(_ path: String, _ kind: String = "v") async throws -> [String] {
         let lines = try await Self.ffmpeg([
             "-i", path, "-map", "0:\(kind):0", "-fps_mode", "passthrough", "-f", "framehash", "-hash", "md5", "-",

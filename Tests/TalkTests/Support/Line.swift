@@ -45,7 +45,7 @@ struct Line {
         }
     }
 
-    /// Plays `signal`, which returns each of the talker's samples, until `extra` seconds after the last run or until `stopAfter` seconds.
+    /// Plays `signal`, which returns each of the talker's samples. Stops `extra` seconds after the last run, or after `stopAfter` seconds.
     mutating func play(extra: Double = 0.5, stopAfter: Double? = nil, _ signal: (Int) -> Float) {
         let end = stopAfter.map { Int64($0 * 1_000_000) } ?? (self.runs.last?.arrivalUs ?? 0) + Int64(extra * 1_000_000)
         var next = 0

@@ -1,4 +1,4 @@
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers everywhere for the same seed.
+/// SplitMix64 (Steele, Lea, Flood 2014): a seed gives the same numbers on every machine.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

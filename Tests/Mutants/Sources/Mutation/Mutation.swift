@@ -2,7 +2,7 @@ import SwiftOperators
 import SwiftParser
 import SwiftSyntax
 
-/// Finds mutants of source text, and writes text in which they can be switched on one at a time.
+/// Finds mutants of source text, and rewrites the text so that each can be switched on.
 package enum Mutation {
     /// Returns every mutant of a file, in no particular order.
     package static func mutants(of source: String, file: String) -> [Mutant] {

@@ -20,7 +20,7 @@ struct SourceLines {
 
     func newlines(in range: Range<Int>) -> Int { self.bytes[range].count { $0 == UInt8(ascii: "\n") } }
 
-    /// Returns the whole lines that hold the range, before and after the change, with white space as single blanks.
+    /// Returns the whole lines around the range, before and after the change. White space becomes single blanks.
     func around(_ range: Range<Int>, changedTo change: String) -> (before: String, after: String) {
         let newline = UInt8(ascii: "\n")
         let start = (self.bytes[..<range.lowerBound].lastIndex(of: newline) ?? -1) + 1

@@ -13,7 +13,7 @@ struct MutantRun {
     /// The time after which a mutant counts as noticed: a multiple of its floor's time without one, plus a constant.
     private static func limit(_ plain: Duration) -> Duration { plain * 4 + .seconds(30) }
 
-    /// Runs all mutants, started in the order of the draw, and returns their results after the `earlier` ones. Saves each result at once.
+    /// Runs the mutants in the order of the draw. Returns their results after the `earlier` ones, and saves each at once.
     func results(of mutants: [Mutant], earlier: [MutantResult]) async throws -> [MutantResult] {
         let limits = try await self.limits(for: mutants)
         var results = earlier
