@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// Parameter sets in the first keyframe after another sequence header.
+/// Parameter sets in the first keyframe after a changed sequence header.
 @Suite struct ChangedPicturesTests {
     private static func header(level: UInt8) throws -> Frame {
         // avcC: version, profile, compatibility, level, lengths of 4 bytes, one SPS, one PPS.
@@ -16,7 +16,7 @@ import Testing
         try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [start, 1, 0, 0, 7, 0, 0, 0, 2, 0x65, id]))
     }
 
-    /// The coded pictures that come out of what goes in.
+    /// The coded pictures that the state puts out for `frames`.
     private static func out(_ frames: [Frame]) throws -> [[UInt8]] {
         var state = StreamState()
         var items: [StreamState.Item] = []
@@ -47,14 +47,14 @@ import Testing
         #expect(try Self.out(frames) == frames.filter { $0.tag.flags.contains(.coded) }.map { Array($0.payload.readableBytesView) })
     }
 
-    /// A header that is none: what follows is relayed as it came.
+    /// An unreadable header: the pictures after it are relayed as they came.
     @Test func rubbishIsRelayed() throws {
         let rubbish = try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: [0x17, 0, 0, 0, 0, 1, 2, 3]))
         let frames = [try Self.header(level: 31), rubbish, try Self.picture(0x17, 1)]
         #expect(try Self.out(frames) == [Array(frames[2].payload.readableBytesView)])
     }
 
-    /// Enhanced RTMP: a sequence header or a keyframe of one track of several, or of the only one.
+    /// Builds an Enhanced RTMP header or keyframe. A `track` makes it one of several in a multitrack message.
     private static func enhanced(_ packetType: UInt8, track: UInt8?, _ body: [UInt8]) throws -> Frame {
         // Ex header: keyframe and packet type, or Multitrack; then OneTrack and the packet type.
         let start: [UInt8] = track == nil ? [0x90 | packetType] : [0x96, packetType]
@@ -70,7 +70,7 @@ import Testing
         return keyframe
     }
 
-    /// Only what players take for the stream's pictures counts: the one track of a plain message.
+    /// Only the single track of a plain message counts: players show no other.
     @Test func otherTracksAndSoundChangeNothing() throws {
         let record = Array(try Self.header(level: 31).payload.readableBytesView.dropFirst(5))
         let plain = try Self.header(level: 30)
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// The header of the enhanced keyframe stays in front.
+    /// The parameter sets go behind the header of an enhanced keyframe.
     @Test func anEnhancedKeyframeHasThemBehindItsHeader() throws {
         let keyframe = try Self.enhanced(3, track: nil, [0, 0, 0, 2, 0x65, 1])
         let completed = Self.completed([try Self.header(level: 30), try Self.header(level: 31)], keyframe)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Relay
 
-/// Viewers that come, stop reading, read on and go at random on two loops while a thread publishes two streams as fast as they are taken:
-/// what each got is its own stream, whole and in order, and nothing of a viewer that has gone is touched.
+/// Random churn of viewers under load on two loops. Viewers join, stall, resume and leave while a thread publishes two streams at full
+/// speed. Each must get its own stream, whole and in order, and the relay must not touch a viewer that has gone.
 ///
-/// The order of things is a different one in every run. `EARSHOT_CHURN_VIEWERS` says how many come (10,000).
+/// The interleaving differs in every run. `EARSHOT_CHURN_VIEWERS` sets the number of viewers (10,000).
 @Suite struct ChurnTests {
     private static let viewers = ProcessInfo.processInfo.environment["EARSHOT_CHURN_VIEWERS"].flatMap(Int.init) ?? 10_000
 
@@ -16,7 +16,7 @@ import Testing
         var policy = RelayPolicy()
         policy.skipBehindMs = 300
         policy.maxBehindMs = 1_500
-        // Each loop's crowd is several turns large.
+        // Each loop needs several turns to serve its crowd.
         try await RelayHarness.run(policy, sendsPerTurn: 5) { relay in
             var lives: [(stream: Relay.Stream, token: StreamState.Token)] = []
             for index in 0..<Crowd.streams { lives.append(try await relay.live("live/churn\(index)")) }
@@ -31,7 +31,7 @@ import Testing
             var number = 0
             var isOver = false
             while !isOver {
-                // Both loops at once, and this thread with them.
+                // Both loops run at the same time as this thread.
                 let turns = crowds.map { loop, crowd in
                     loop.eventLoop.submit {
                         loop.sweep()
@@ -74,7 +74,7 @@ private final class Crowd: @unchecked Sendable {
     }
 
     static let streams = 2
-    /// At a time.
+    /// Viewers connected at a time.
     private static let places = 40
 
     private let loop: RelayLoop
@@ -108,7 +108,7 @@ private final class Crowd: @unchecked Sendable {
         return account
     }
 
-    /// Some go, some come, the others read or do not. Whether all have come and gone.
+    /// Some viewers leave, others join, the rest read or stall. Returns whether all have come and gone.
     func turn() throws -> Bool {
         for index in self.sinks.indices {
             let sink = self.sinks[index]
@@ -116,7 +116,7 @@ private final class Crowd: @unchecked Sendable {
             case 0..<22 where !sink.stays: sink.close()
             case 22..<26: sink.isReading = false
             case 26..<29: sink.isReading = true
-            // Comes at any time of the loop's turn, as a connection's end does.
+            // Runs at any point of the loop's turn, as a connection's end does.
             case 29..<30: self.loop.eventLoop.assumeIsolated().execute { sink.close() }
             default: try sink.turn(self.buffer)
             }

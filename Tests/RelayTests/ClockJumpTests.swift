@@ -3,9 +3,9 @@ import Testing
 
 @testable import Relay
 
-/// A publisher's clock that jumps while it publishes: what the stream's time does.
+/// How stream time reacts to a publisher's clock that jumps in mid-stream.
 @Suite struct ClockJumpTests {
-    /// One coded frame: when it arrives and what the device says.
+    /// One coded frame: its arrival time and the device's timestamp.
     private struct Step {
         let kind: Frame.Kind
         let atMs: Int64
@@ -22,8 +22,8 @@ import Testing
         mapped.filter { $0.kind == kind }.map(\.time)
     }
 
-    /// Pictures each 40 ms and sound each 20 ms, interleaved; from `jumpAt` on the device's clock is off by `by`. Sound lags by `lagMs`: what
-    /// arrives of it was recorded so much earlier.
+    /// A camera with a picture every 40 ms and sound every 20 ms, interleaved. From `jumpAt` on, the device's clock is off by `by`. Sound
+    /// lags by `lagMs`: it was recorded that much before it arrives.
     private static func camera(seconds: Int64, jumpAt: Int64, by: Int64, lagMs: Int64 = 0) -> [Step] {
         stride(from: 0, to: seconds * 1_000, by: 20).flatMap { atMs -> [Step] in
             func device(_ ms: Int64) -> Int64 { 3_600_000 + (ms >= jumpAt ? ms + by : ms) }
@@ -36,7 +36,7 @@ import Testing
         (-10_000, 0), (-10_000, 500), (-10_000, 900), (-1_100, 0), (-3_600_000, 200), (3_600_000, 0), (3_600_000, 900), (11_000, 300),
     ]
 
-    /// Both kinds go on evenly, and as far from each other as before.
+    /// Both kinds continue evenly, as far from each other as before.
     @Test(arguments: jumps) func goesOnEvenly(_ jump: (by: Int64, lagMs: Int64)) {
         let jumped = Self.run(Self.camera(seconds: 6, jumpAt: 3_000, by: jump.by, lagMs: jump.lagMs))
         let even = Self.run(Self.camera(seconds: 6, jumpAt: .max, by: 0, lagMs: jump.lagMs))
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// What is no jump is relayed as it came.
+    /// Timestamps without a jump: relayed unchanged.
     static let ordinary: [(name: String, steps: [(Frame.Kind, Int64, Int64)])] = [
         ("small steps back", [(.video, 0, 0), (.video, 40, 1_000), (.video, 80, 990), (.video, 120, 0), (.video, 160, 1_000)]),
         ("sound that lags", [(.video, 0, 5_000), (.audio, 0, 4_100), (.video, 40, 5_040), (.audio, 40, 4_120)]),
@@ -69,7 +69,7 @@ import Testing
         #expect(mapped.map(\.time) == steps.map(\.2), "\(name)")
     }
 
-    /// A pause passes in the stream too when the device's clock starts again after it.
+    /// After a pause with a restarted device clock, stream time includes the pause.
     @Test func clockThatStartsAgainAfterAPause() {
         let mapped = Self.run([
             Step(kind: .video, atMs: 0, timestamp: 100_000), Step(kind: .audio, atMs: 5, timestamp: 100_010),
@@ -78,7 +78,7 @@ import Testing
         #expect(mapped.map(\.time) == [100_000, 100_010, 108_000, 108_010])
     }
 
-    /// Sound jumps a while after the pictures did; until then it stays where it was.
+    /// Sound jumps a while after the pictures; until then its time is unaffected.
     @Test func oneKindAfterTheOther() {
         var steps: [Step] = []
         for atMs in stride(from: Int64(0), to: 4_000, by: 40) {
@@ -91,7 +91,7 @@ import Testing
         #expect(Self.times(mapped, .audio) == expected)
     }
 
-    /// A jump that is past the limit for sound and within it for pictures, whose steps are longer: they stay together.
+    /// A jump beyond the limit for sound only, since pictures have longer steps. Both stay together.
     @Test func bothFollowAJumpAtTheLimit() {
         let mapped = Self.run(
             [Step(kind: .video, atMs: 0, timestamp: 5_000), Step(kind: .audio, atMs: 0, timestamp: 5_000)]
@@ -99,7 +99,7 @@ import Testing
         #expect(mapped.map(\.time) == [5_000, 5_000, 5_010, 5_040])
     }
 
-    /// A device that sends its file in a circle, each round with another distance between the kinds: no time of a kind comes twice.
+    /// A device loops a file, each round with another offset between the kinds. No kind repeats a timestamp.
     @Test func timesOfAKindOnlyGrow() {
         var steps: [Step] = []
         for round in 0..<5 {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// In the middle of a stream a header or metadata says 0, or what it likes; neither moves the stream's time, nor is it sent as if hours old.
+    /// Headers and metadata in mid-stream carry 0 or any other time. They neither move stream time nor go out as if hours old.
     @Test func headersDoNotCount() {
         var timeline = Timeline()
         timeline.publisherChanged()

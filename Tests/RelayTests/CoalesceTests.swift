@@ -3,7 +3,7 @@ import Testing
 
 @testable import Relay
 
-/// Messages of an app may be gathered for a while; what comes in that time leaves in one write.
+/// An app's messages may be gathered for a while, to leave in one write.
 @Suite struct CoalesceTests {
     @Test func gathersByApp() async throws {
         var policy = RelayPolicy()

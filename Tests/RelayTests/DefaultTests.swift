@@ -2,7 +2,7 @@ import Testing
 
 @testable import Relay
 
-/// What README promises of slow players, grace and cached pictures.
+/// Defaults in docs/playing.md (slow viewers, GOP cache) and docs/rooms.md (grace periods).
 @Suite struct DefaultTests {
     @Test func policies() {
         let policy = RelayPolicy()
@@ -13,7 +13,7 @@ import Testing
         #expect(grace.quietMs == 15_000 && grace.dryMs == 5_000 && grace.flushMs == nil)
     }
 
-    /// Settings of single apps count for names in these apps.
+    /// Per-app settings apply only to names in that app.
     @Test func byApp() {
         var policy = RelayPolicy()
         policy.coalesceMs = 5

@@ -11,8 +11,8 @@ import Musl
 import Darwin
 #endif
 
-/// Viewers on real sockets, half of them by the pump's short way: whatever the kernel takes at a time and whoever goes meanwhile, those who
-/// stay get what a viewer without a socket gets, and it is counted.
+/// Viewers on real sockets, half of them served by the pump's direct line. Whatever the kernel accepts at a time and whoever leaves, the
+/// others get what a viewer without a socket gets, and their bytes are counted.
 @Suite struct DirectLineTests {
     /// `@unchecked Sendable`: touched on its loop only.
     private final class Viewers: @unchecked Sendable {
@@ -21,7 +21,7 @@ import Darwin
         deinit { self.buffer.deallocate() }
     }
 
-    /// A kernel that takes no more than one byte has taken one.
+    /// A single byte that the kernel accepts is sent and counted.
     @Test func aByteCounts() throws {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -55,7 +55,7 @@ import Darwin
             for number in 1...240 {
                 try await relay.publish([try StreamCheck.Load.frame(number, stream: 0, of: 1)], to: live)
                 try await relay.on(relay.home) { home in
-                    // Some read always, some rarely; every third goes.
+                    // Some always read, some rarely; every third one leaves.
                     for (index, sink) in viewers.sinks.enumerated() where number % (index % 5 * 7 + 1) == 0 {
                         try sink.turn(viewers.buffer)
                     }

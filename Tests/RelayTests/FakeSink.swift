@@ -11,29 +11,29 @@ import Musl
 import Darwin
 #endif
 
-/// A connection that keeps what it is sent, and takes no more at a time than it is told to. It behaves as the socket writer does: what
-/// is left of a cut message waits here, and only then may the next one start.
+/// A connection that records what it is sent and limits how much it accepts. Like the socket writer, it keeps the rest of a cut message;
+/// the next one may start only when that is out.
 ///
 /// `@unchecked Sendable`: touched on its loop only.
 final class FakeSink: ViewerSink, @unchecked Sendable {
     let loop: RelayLoop
     private(set) var bytes: [UInt8] = []
-    /// Bytes that the next writes take; all of them when it is `nil`.
+    /// Bytes that the next writes accept; `nil` for no limit.
     var room: Int?
-    /// Bytes that each single write takes at most.
+    /// The most bytes that a single write accepts.
     var writeLimit = Int.max
     var isOpen = true
     var viewers: [Viewer] = []
-    /// Notices and where in `bytes` they came.
+    /// Notices, and their positions in `bytes`.
     private(set) var told: [(streamID: UInt32, notice: StreamNotice, at: Int)] = []
     private(set) var tooFarBehindMs: [Int64] = []
     private(set) var isShed = false
     private(set) var writes = 0
-    /// Where the last piece of each write lay.
+    /// Address of the last vector of each write.
     private(set) var places: [UnsafeRawPointer] = []
     private(set) var lowWater: [Int] = []
     var unsent = 0
-    /// Runs inside every write, after the bytes were taken.
+    /// Runs inside every write, after its bytes were recorded.
     var onWrite: (() -> Void)?
     private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)?
 
@@ -41,7 +41,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Everything goes through `write`, where it can be watched.
+    /// Nil: everything goes through `write`, where tests can watch it.
     var line: DirectLine? { nil }
     var isReady: Bool { self.isOpen && self.rest == nil && self.room != 0 }
     var holdsRest: Bool { self.rest != nil }
@@ -93,9 +93,9 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
 
     func setLowWater(_ bytes: Int) { self.lowWater.append(bytes) }
 
-    // MARK: What the peer does
+    // MARK: Peer
 
-    /// The peer reads: there is room for `count` bytes more, or for any number.
+    /// The peer reads: makes room for `count` more bytes, or for any number.
     func makeRoom(_ count: Int? = nil) {
         self.room = count
         if let rest = self.rest, let start = rest.message.start {
@@ -110,7 +110,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         for viewer in self.viewers { self.loop.pump(viewer) }
     }
 
-    /// The peer reads until nothing is due.
+    /// The peer reads until nothing is pending.
     func drain() {
         self.writeLimit = .max
         self.makeRoom()

@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 @Suite struct FanoutRingTests {
-    /// A ring, and frames encoded into it as a home loop does.
+    /// A ring with frames encoded into it as on a home loop.
     private final class Ring {
         var ring: FanoutRing
         private var allocator = SlabAllocator()
@@ -22,7 +22,7 @@ import Testing
             self.ring.append(EncodedMessage(notice: notice, timestamp: 0, arrivalMs: 0))
         }
 
-        /// What a viewer that goes through everything here reads.
+        /// The ids that a viewer reads when it goes through the whole ring.
         var ids: [Int] { (self.ring.base..<self.ring.head).map { self.id($0) } }
 
         private func id(_ sequence: Int) -> Int {
@@ -149,7 +149,7 @@ import Testing
         #expect(it.ring.gopStart == 11)
     }
 
-    /// A flood of empty messages is bounded by what it costs, not by its bytes on the wire.
+    /// The bound counts the true cost of empty messages, not their bytes on the wire.
     @Test func tinyMessagesCount() throws {
         var bounds = FanoutRing.Bounds()
         bounds.totalBytes = 100_000

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Relay
 
-/// What players are sent when a stream falls silent.
+/// Filler for players when a stream falls silent.
 @Suite struct FlushTests {
     private static var policy: RelayPolicy {
         var policy = RelayPolicy()
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// Once in each silence of media, and every ten seconds at most; while the publisher is there and while it is waited for.
+    /// Sent once per silence and every ten seconds at most. The publisher may be connected, or gone and awaited.
     @Test func onceInASilence() throws {
         var grace = GracePeriods()
         grace.flushMs = 1_000
@@ -50,8 +50,8 @@ import Testing
         #expect(Self.flushes(&state, at: 2_000, 20_000) == [])
     }
 
-    /// A whole block in a frame that players skip, for viewers of tags on every loop; none for those of payloads. Who joins in the silence gets
-    /// it behind the cached pictures, and a stream of sound alone stays one.
+    /// Viewers of FLV tags on every loop get a whole block; those of payloads none. Players skip the frame that carries it. A viewer that
+    /// joins during the silence gets it after the cached pictures, and an audio-only stream stays audio-only.
     @Test func viewersGetABlock() async throws {
         try await RelayHarness.run(Self.policy) { relay in
             let live = try await relay.live()
@@ -74,14 +74,14 @@ import Testing
             #expect(try await relay.with(flv) { $0.bytes }.count > 32 << 10)
             #expect(try await relay.with(payloads[0]) { $0.bytes } == before.0)
             #expect(try await relay.with(payloads[1]) { $0.bytes } == before.1)
-            // No joiner waits for pictures that do not come.
+            // Joiners do not wait for pictures that never come.
             tags.append(try await relay.join(live.stream, on: relay.home))
             try await relay.publish([try Make.audio(3, at: 2_000)], to: live)
             for sink in tags { #expect(try await relay.received(sink).last?.id == 3) }
         }
     }
 
-    /// What is no viewer has no use for it.
+    /// Taps are not viewers and get no filler.
     @Test func tapsDoWithout() async throws {
         try await RelayHarness.run(Self.policy) { relay in
             let live = try await relay.live()
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// A packaging that is made of the ring later has it as a video tag as well.
+    /// A packaging made later from the ring also has it, as a video tag.
     @Test func repackaged() async throws {
         try await RelayHarness.run(Self.policy) { relay in
             let live = try await relay.live()
@@ -112,7 +112,7 @@ import Testing
     }
 }
 
-/// Counts the frames that it is given, the headers in force at its beginning left out.
+/// Counts the frames it is given, except the headers in force when it starts.
 private final class CountingTap: StreamTap {
     private let count = Mutex(0)
     var frames: Int { self.count.withLock { $0 } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Relay
 
-/// Viewers that read what was cached when they joined at their own pace: 100 kB a second of media in a group of ten seconds.
+/// Viewers that read the cached pictures at their own pace. The media is 100 kB/s in groups of ten seconds.
 @Suite struct HeadStartTests {
     private static let frameBytes = 10_000
 
@@ -15,7 +15,7 @@ import Testing
             : try Make.inter(index, at: beginMs + Int64(index) * 100, bytes: body - 13)
     }
 
-    /// Pushes a frame each 100 ms, sweeping as often, and lets each viewer read so many bytes after each.
+    /// Publishes and sweeps every 100 ms. Each viewer reads its number of bytes after each frame.
     private static func play(
         _ relay: RelayHarness, _ live: (stream: Relay.Stream, token: Int), frames: Range<Int>, from beginMs: Int64 = 0,
         readers: [(sink: FakeSink, bytes: Int)]
@@ -34,8 +34,8 @@ import Testing
 
     private static let limit: Int64 = 5_000
 
-    /// At 3.6 times the stream's rate, at a little more than it, and at just the rate, from the first second on: nobody is cut, nothing is
-    /// left out. At half the rate: pictures are. At none: cut when it has lost the limit since it joined.
+    /// Viewers as fast as the stream are never cut and miss nothing. That holds at 3.6 times its rate, a little above it, and just at it,
+    /// from the first second on. At half the rate a viewer loses pictures. At zero it is cut once it has lost the limit since it joined.
     @Test(arguments: [Packaging.rtmp, .payloadOverHTTP]) func readersOfManyPaces(_ packaging: Packaging) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// The same when the kernel takes it all at once: what it has not sent is what was not read.
+    /// The same when the kernel accepts everything at once: unsent bytes count as unread.
     @Test func readersBehindALargeKernelBuffer() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// Once it has been at the live edge, a viewer has no head start any more.
+    /// A viewer that has reached the live edge loses its head start.
     @Test func whoHasCaughtUpIsJudgedByLive() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// What comes all at once though it lasts ten seconds, as the first pieces of MP4 made of a cached group do, is a head start too.
+    /// Ten seconds of media that arrive at once are a head start too. The first MP4 pieces made from a cached group do so.
     @Test func cachedMediaThatIsMadeNow() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// A device's clock may begin anywhere: that is no head start for a viewer who was there before.
+    /// A device's clock may start anywhere. That is no head start for a viewer already there.
     @Test func publisherWhoseTimeBeginsLate() async throws {
         try await RelayHarness.run { relay in
             let stream = try await relay.acquire("live/cam")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    /// After a pause a viewer goes on at the newest keyframe, which may be old as well.
+    /// After a pause a viewer resumes at the newest keyframe, old as that may be.
     @Test func afterAPause() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

@@ -54,7 +54,7 @@ import Testing
         #expect(kept.payload.storageCapacity < 64)
     }
 
-    /// A header over the limit is not kept, and neither is the one that it made out of date.
+    /// A header over the limit is not kept, and the one it outdates is dropped.
     @Test func oversized() throws {
         var table = HeaderTable()
         _ = table.keep(try Make.videoHeader(1))

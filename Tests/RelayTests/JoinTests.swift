@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// Metadata, sequence headers stamped with the pictures' first timestamp, the pictures, live.
+    /// A late joiner gets metadata, sequence headers, the cached pictures, then live. The headers have the first picture's timestamp.
     @Test(arguments: [false, true], [1, 4] as [UInt32]) func lateJoiner(_ isOnOtherLoop: Bool, _ streamID: UInt32) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Headers that changed within the pictures: the joiner gets the keyframe's first, and the change in its place.
+    /// Headers that changed within the cached pictures. A joiner gets the keyframe's first, and the change in its place.
     @Test func headersChangedWithinThePictures() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// Who joined when the next keyframe was not there yet had other timestamps on the same headers.
+    /// A viewer that joined before the keyframe has the same headers with another timestamp.
     @Test func headersAreStampedForTheirOwnPlace() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// The pictures were too many to be cached: audio at once, video from the next keyframe on.
+    /// Too many pictures to cache: audio at once, video from the next keyframe on.
     @Test func withoutCachedPictures() async throws {
         var policy = RelayPolicy()
         policy.ring.gopMs = 1_000
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    /// Joins on both loops while another thread publishes: everyone gets the headers, then everything from a keyframe on.
+    /// Viewers join on both loops while another thread publishes. Each gets the headers, then everything from a keyframe on.
     @Test func joinsRaceWithPublishing() async throws {
         try await RelayHarness.run { relay in
             let frames = try Make.stream(groups: 6, framesPerGroup: 4)
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    /// The last viewer of a loop goes and a new one comes while frames flow: the loop's ring is taken over anew, with no gap.
+    /// A loop's last viewer leaves and a new one joins while frames flow. The loop's ring is seeded again, with no gap.
     @Test func subscriptionComesAndGoes() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -192,7 +192,7 @@ import Testing
                 RelayLoop.publish([frames[0]], to: live.stream, token: live.token)
                 relay.other.eventLoop.execute { sink.play(live.stream) }
                 RelayLoop.publish([frames[1]], to: live.stream, token: live.token)
-                // Before the seed is there, as it may be.
+                // Possibly before the seed arrives.
                 relay.other.eventLoop.execute { relay.other.sweep() }
                 RelayLoop.publish([frames[2]], to: live.stream, token: live.token)
                 try await relay.settle()
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    /// A burst is not made anew for each: all joiners are sent the very same bytes.
+    /// All joiners are sent the very same bytes; a burst is not encoded for each.
     @Test func joinersShareMemory() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -224,7 +224,7 @@ import Testing
     }
 }
 
-/// Of memory that the stream keeps; only compared.
+/// Addresses in memory that the stream keeps; only compared.
 private struct UncheckedPlaces: @unchecked Sendable {
     let all: [UnsafeRawPointer]
 }

@@ -15,7 +15,7 @@ import Testing
         return sinks
     }
 
-    /// Waits until all of them that are open have this as their newest message.
+    /// Waits until `newest` is the newest message of every open sink.
     private func wait(_ relay: RelayHarness, _ sinks: [FakeSink], for newest: Frame) async throws {
         let newest = [newest].received()
         let end = ContinuousClock.now + .seconds(30)
@@ -32,7 +32,7 @@ import Testing
         try await relay.on(relay.home) { _ in sinks.count(where: matches) }
     }
 
-    /// What comes while the first are being served leaves with what the last still wait for: one write each.
+    /// A frame that arrives in mid-lap shares a write with the lap's own frame. Viewers not yet served get both in one write.
     @Test func whatComesMeanwhileLeavesInTheSameLap() async throws {
         try await RelayHarness.run(sendsPerTurn: Self.turn) { relay in
             let live = try await relay.live()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// A small stream's viewer need not wait until all of a large one have been served.
+    /// A small stream's viewer does not wait for all viewers of a large one.
     @Test func smallStreamsComeInBetween() async throws {
         try await RelayHarness.run(sendsPerTurn: Self.turn) { relay in
             let large = try await relay.live("live/large")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// Connections that come and go between two turns of a lap: nobody who is there is left out, nobody gets anything twice.
+    /// Connections come and go between two turns of a lap. No viewer is skipped, and none gets anything twice.
     @Test func viewersComeAndGoBetweenTurns() async throws {
         try await RelayHarness.run(sendsPerTurn: Self.turn) { relay in
             let live = try await relay.live()
@@ -87,7 +87,7 @@ import Testing
             let late = (0..<5).map { _ in FakeSink(relay.home) }
             let frames = try (0..<4).map { try Make.audio($0 + 1, at: Int64($0) * 20) }
             try await relay.on(relay.home) { loop in
-                // In the second turn: of those served, of those to come, and the very one.
+                // In the second turn: viewers already served, viewers still to be served, and this one itself.
                 let turning = sinks[Self.turn + 4]
                 turning.onWrite = {
                     turning.onWrite = nil

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// A loop that does not come round to its viewers in time: theirs is not the blame.
+/// A loop that serves its viewers late; they are not to blame.
 @Suite(.timeLimit(.minutes(5))) struct LateLoopTests {
     private static let turn = 20
 
@@ -14,7 +14,7 @@ import Testing
         return sinks
     }
 
-    /// So much time passes within a lap, between the first viewers and the others; and the loop sweeps meanwhile.
+    /// Lets `ms` pass within a lap, between the first viewers and the others. The loop sweeps meanwhile.
     private static func delay(_ relay: RelayHarness, _ sink: FakeSink, ms: Int64) async throws {
         try await relay.on(relay.home) { loop in
             sink.onWrite = {
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Whom the loop keeps waiting for longer than any limit gets everything; whose own socket is full is cut.
+    /// Viewers that the loop keeps waiting past every limit get everything. One whose own socket is full is cut.
     @Test func onlyOwnSocketsCount() async throws {
         try await RelayHarness.run(sendsPerTurn: Self.turn) { relay in
             let live = try await relay.live()
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// A viewer that was behind by its own doing and has caught up begins anew.
+    /// A viewer that was behind by its own fault and has caught up starts afresh.
     @Test func stallsDoNotAddUp() async throws {
         var policy = RelayPolicy()
         policy.skipBehindMs = 1_000
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// A viewer that reads a little now and then is behind by its own doing all the while.
+    /// A viewer that reads a little now and then stays behind by its own fault.
     @Test func readingALittleIsStillSlow() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// Many that are too slow at once go a few at a time, the slowest first.
+    /// Of many viewers that are too slow, a few at a time are cut. The slowest go first.
     @Test func aFewAtATimeSlowestFirst() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// When refusing newcomers does not suffice, one viewer in a hundred goes each second, whoever is served worst.
+    /// When refusing newcomers is not enough, the loop sheds viewers. One in a hundred goes each second, the worst served first.
     @Test func shedsTheSlowest() async throws {
         var policy = RelayPolicy()
         policy.maxBehindMs = 1_000_000

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Relay
 
-/// What a loop takes on, by how late it is.
+/// How many newcomers a loop admits, by its lag.
 @Suite struct LoopLoadTests {
     private static func load(_ lags: [Int64], of load: LoopLoad = LoopLoad(overloadMs: 500)) -> LoopLoad {
         var load = load
@@ -15,7 +15,7 @@ import Testing
         #expect(load.level == .calm && load.window == nil)
         load = Self.load(Array(repeating: 110, count: 50), of: load)
         #expect(load.level == .busy)
-        // Not at once again: it would change all the time.
+        // Hysteresis: otherwise the level would flap.
         load = Self.load(Array(repeating: 70, count: 50), of: load)
         #expect(load.level == .busy)
         load = Self.load(Array(repeating: 50, count: 50), of: load)
@@ -28,14 +28,14 @@ import Testing
         #expect(load.level == .busy)
     }
 
-    /// The later it is, the fewer come in at a time.
+    /// The later the loop, the fewer newcomers it admits at a time.
     @Test func windowsShrink() {
         let windows = stride(from: Int64(100), through: 480, by: 20).compactMap { Self.load(Array(repeating: $0 + 1, count: 80)).window }
         #expect(windows.first ?? 0 > 120 && windows.last == 5 || windows.last == 6, "\(windows)")
         #expect(zip(windows, windows.dropFirst()).allSatisfy { $0 > $1 }, "\(windows)")
     }
 
-    /// A pause, however long, is forgotten within a second or so; and a short one changes nothing.
+    /// A pause of any length is forgotten within about a second. A short one changes nothing.
     @Test func pauses() {
         #expect(Self.load([400, 0, 0]).level == .calm)
         var load = LoopLoad(overloadMs: 500)
@@ -46,7 +46,7 @@ import Testing
         #expect(Self.load(Array(repeating: 0, count: 10), of: load).level == .calm)
     }
 
-    /// Only when refusing newcomers has not helped for five seconds, and only one in a hundred a second.
+    /// Sheds only when refusing newcomers has not helped for five seconds. Then one viewer in a hundred a second.
     @Test func sheds() {
         var load = LoopLoad(overloadMs: 500)
         var shed: [Int: Int] = [:]
@@ -63,7 +63,7 @@ import Testing
         #expect(load.level == .overloaded && load.shed(of: 1_250) == 0)
     }
 
-    /// Between the two limits of its hysteresis a busy loop is hardly late: its window is whole, not larger.
+    /// Between its two hysteresis limits a busy loop is hardly late: its window is full, not larger.
     @Test func theWindowHasAnUpperBound() {
         let busy = Self.load(Array(repeating: 110, count: 50))
         #expect(Self.load(Array(repeating: 70, count: 50), of: busy).window == 128)
@@ -78,7 +78,7 @@ import Testing
         #expect(Self.load([2, 2, 2, 2, 2], of: load).level == .overloaded)
     }
 
-    /// A sweep that took longer counts as so many samples, at most 20, and no sample for more than four times the limit.
+    /// A longer sweep counts as several samples, at most 20. Each counts for at most four times the limit.
     @Test(arguments: [(0, 1), (99, 1), (100, 1), (199, 1), (200, 2), (990, 9), (1_010, 10), (2_000, 20), (9_900, 20)] as [(Int64, Int)])
     func aLongSweepCountsAsSeveral(elapsedMs: Int64, samples: Int) {
         var load = LoopLoad(overloadMs: 500)
@@ -88,11 +88,11 @@ import Testing
         #expect(load.lagMs == expected)
     }
 
-    /// The exact moments, and shares that are not rounded to one another.
+    /// The exact moments of shedding, and shares rounded down.
     @Test func shedsByTheMillisecond() {
         var load = LoopLoad(overloadMs: 500)
         for _ in 0..<4 { load.sample(lagMs: 2_000, elapsedMs: 1) }
-        // Since the third: 976 ms of lag are more than 750.
+        // Over the threshold since the third sample: 976 ms of lag are more than 750.
         for _ in 0..<4_997 { load.sample(lagMs: 2_000, elapsedMs: 1) }
         #expect(load.shed(of: 10_000) == 0)
         load.sample(lagMs: 2_000, elapsedMs: 1)
@@ -119,11 +119,11 @@ import Testing
 
     @Test func lateness() {
         var late = Lateness()
-        // Nobody keeps a timer.
+        // No sweep is planned.
         #expect(late.swept(nowMs: 90_000) == 0 && late.ms(95_000) == 0 && late.punctualMs(95_000) == 95_000)
         late.planned(dueMs: 100_000)
         #expect(late.ms(100_000) == 0 && late.punctualMs(99_000) == 99_000)
-        // While it is still to come, too.
+        // A sweep that is overdue counts, too.
         #expect(late.ms(103_000) == 3_000 && late.punctualMs(103_000) == 100_000)
         #expect(late.swept(nowMs: 103_000) == 3_000)
         #expect(late.ms(103_000) == 3_000 && late.ms(104_000) == 2_000 && late.ms(107_000) == 0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// Frames as publishers send them, each with a number in its body so that it can be told from all others.
+/// Frames as publishers send them, each with a unique number in its body.
 enum Make {
     static func metadata(_ id: Int, at timestamp: Int64 = 0) throws -> Frame {
         try Frame(kind: .data, timestamp: timestamp, payload: self.body([2, 0, 10] + Array("onMetaData".utf8), id, 0))
@@ -38,7 +38,7 @@ enum Make {
         try Frame(kind: .video, timestamp: timestamp, payload: self.body([0x17, 2, 0, 0, 0], id, 0))
     }
 
-    /// Enhanced RTMP: one sequence header for each of these tracks in one message.
+    /// Enhanced RTMP: one message with a sequence header for each of these tracks.
     static func multitrackHeader(_ id: UInt8, tracks: [UInt8]) throws -> Frame {
         // Ex header, key, Multitrack; ManyTracks, SequenceStart; FourCC; then track id, UI24 size, body.
         var payload = ByteBuffer(bytes: [0x96, 0x10] + Array("hvc1".utf8))
@@ -156,7 +156,8 @@ extension [Frame] {
     func received(streamID: UInt32 = 1) -> [Received] { self.map { Received($0, streamID: streamID) } }
 }
 
-/// What a state's items look like in one line: easy to compare, and to read when they differ. Without activity, which has tests of its own.
+/// Describes each of a state's items as one string: easy to compare, and to read when they differ. Omits activity, which has tests of its
+/// own.
 func describe(_ items: [StreamState.Item]) -> [String] {
     items.compactMap { item in
         switch item {

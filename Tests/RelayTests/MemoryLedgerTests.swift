@@ -5,7 +5,7 @@ import Testing
 
 @testable import Relay
 
-/// What streams charge, and what goes when it is too much.
+/// Memory charged to streams, and the caches dropped when it is too much.
 @Suite struct MemoryLedgerTests {
     private static func policy(_ limit: Int) -> RelayPolicy {
         var policy = RelayPolicy()
@@ -26,7 +26,7 @@ import Testing
         #expect(ledger.used == 0)
     }
 
-    /// As much as the limit is not too much.
+    /// Usage equal to the limit is not over it.
     @Test func theLimitItselfIsAllowed() {
         let ledger = MemoryLedger(limit: 1_000)
         #expect(ledger.used == 0 && !ledger.isOver)
@@ -49,7 +49,7 @@ import Testing
         #expect(ledger.used == 0)
     }
 
-    /// Over the limit the stream without viewers lets go of its pictures; the one that is watched keeps all.
+    /// Over the limit, a stream without viewers drops its cached pictures. A watched one keeps them all.
     @Test func whatNobodyWatchesGoes() async throws {
         let policy = Self.policy(1_300_000)
         let ledger = try #require(policy.ledger)
@@ -70,7 +70,7 @@ import Testing
             #expect(try await relay.ringBytes(watched.stream) > 900_000)
             #expect(!ledger.isOver)
             #expect(try await relay.received(viewer).count == 4)
-            // Its next keyframe is kept again.
+            // Its next keyframe is cached again.
             try await relay.publish([Make.key(4, at: 120, bytes: 1_000)], to: alone)
             try await relay.sweep()
             #expect(try await relay.ringBytes(alone.stream) > 1_000)
@@ -80,7 +80,7 @@ import Testing
         #expect(ledger.used == 0)
     }
 
-    /// A publisher hears once that its pictures are too many, whether by size or by time.
+    /// A publisher is notified once of pictures too many to cache, by size or time.
     @Test func anOverflowIsToldOnce() async throws {
         final class Publisher: PublisherDelegate {
             let overflows = Atomic<Int>(0)
@@ -104,7 +104,7 @@ import Testing
                 try await relay.sweep()
                 #expect(publisher.count == 1)
             }
-            // The next one hears of its own only.
+            // The next publisher is notified of its own overflow only.
             let next = Publisher()
             _ = try await relay.on(relay.home) { try $0.claim(stream, identity: PublisherIdentity("one"), delegate: next) }
             try await relay.sweep()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Relay
 
-/// Random publishing, takeovers, returns, joins, departures and short writes over two loops; each viewer's bytes are read back and held
-/// against the log of what the stream was.
+/// Random publishing, takeovers, returns, joins, departures and short writes over two loops. Each viewer's bytes are decoded and compared
+/// with the log of the stream.
 @Suite struct ModelTests {
     @Test(arguments: 1...40) func random(_ seed: UInt64) async throws {
         var policy = RelayPolicy()
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// One message or notice as the ring numbers them, and the headers in force just before it.
+    /// A message or notice as the ring numbers it, with the headers in force before.
     private struct Entry {
         var item: StreamState.Item
         var headers: [Int]
@@ -40,7 +40,7 @@ import Testing
         let relay: RelayHarness
         let stream: Relay.Stream
         var random: SeededGenerator
-        /// The same rules, fed the same events: what the stream should be.
+        /// The same rules, fed the same events: the stream's expected state.
         var model: StreamState
         var log: [Entry] = []
         var headers: [Int] = []
@@ -125,7 +125,7 @@ import Testing
             guard case .success(let token) = got else { return }
             self.token = token
             self.timestamp = Int64.random(in: 0...100_000, using: &self.random)
-            // A run may begin with inter frames after a return (they are dropped), but the first one begins with a keyframe.
+            // A run may begin with inter frames after a return (they are dropped). A run on an idle stream begins with a keyframe.
             self.needsKeyframe = items.contains { if case .notice = $0 { true } else { false } }
         }
 
@@ -137,7 +137,7 @@ import Testing
             self.token = nil
         }
 
-        /// Time goes on, and the loops look at their deadlines.
+        /// Advances the clock and lets the loops check their deadlines.
         private mutating func pass(_ ms: Int64) async throws {
             try await self.relay.settle()
             self.relay.clock.advance(ms)
@@ -150,7 +150,7 @@ import Testing
         private mutating func join() async throws {
             let streamID: UInt32 = Bool.random(using: &self.random) ? 1 : UInt32.random(in: 2...9, using: &self.random)
             let loop = Bool.random(using: &self.random) ? self.relay.home : self.relay.other
-            // Settled, so that the place where the viewer starts is known; racing joins have their own test.
+            // Settles first, so that the viewer's start is known; racing joins have their own test.
             try await self.relay.settle()
             let sink = try await self.relay.join(self.stream, on: loop, streamID: streamID) { $0.room = 0 }
             let (start, prelude) = try await self.relay.on(loop) { _ in
@@ -197,12 +197,12 @@ import Testing
             self.relay.registry.release(self.stream)
         }
 
-        /// Headers, then the log from its start on; what is left out is video, up to a keyframe, and counted.
+        /// Expects headers, then the log from the viewer's start on. Only video up to a keyframe may be missing, and it is counted.
         private func check(_ one: Audience, wasOpen: Bool) async throws {
             let (bytes, told, skipped) = try await self.relay.with(one.sink) { sink in
                 (sink.bytes, sink.told.map(\.notice), one.viewer.gate.skippedFrames)
             }
-            // A connection that was closed may have been in the middle of a message.
+            // A closed connection may have ended inside a message.
             var received = wasOpen ? try bytes.messages() : try bytes.wholeMessages()
             #expect(received.allSatisfy { $0.streamID == one.streamID })
             for index in received.indices { received[index].streamID = 1 }
@@ -229,7 +229,7 @@ import Testing
             }
             #expect(rest.isEmpty, "nothing out of order, twice, or made up")
             #expect(told == notices)
-            // Of what has a decode time; a header's timestamp says little, and the next publisher does not go on from it.
+            // Coded frames only: a header's timestamp says little, and the next publisher does not continue from it.
             let times = try received.filter { try $0.frame().tag.flags.contains(.coded) }.map(\.timestamp)
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 }, "time does not go back")
             if wasOpen { #expect(left == skipped) }
@@ -238,7 +238,7 @@ import Testing
 }
 
 extension [UInt8] {
-    /// The messages up to where the bytes end, perhaps within one.
+    /// The complete messages; the bytes may end inside one.
     func wholeMessages() throws -> [Received] {
         var bytes = ByteBuffer(bytes: self)
         var messages: [Received] = []

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Relay
 
-/// The same stream for viewers of other packagings, and for those who are no viewers.
+/// The same stream for viewers of other packagings, and for taps.
 @Suite struct PackagingTests {
     /// Adobe FLV 10.1 §E.4.1: an audio tag of three bytes at 0x01020304 ms.
     @Test func flvTag() throws {
@@ -16,7 +16,7 @@ import Testing
         #expect(Self.encode(frame, .payload, .httpChunk) == Array("3\r\n".utf8) + [0xAF, 1, 2] + Array("\r\n".utf8))
     }
 
-    /// RFC 6455 §5.2 and RFC 9112 §7.1, where the length takes one digit or byte more.
+    /// RFC 6455 §5.2, RFC 9112 §7.1: sizes where the length takes another digit or byte.
     @Test(arguments: [0, 1, 15, 16, 125, 126, 255, 256, 65_535, 65_536, 1 << 20]) func lengths(_ count: Int) throws {
         let payload = [UInt8](repeating: 7, count: count)
         let frame = Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: payload), tag: TagInfo())
@@ -38,7 +38,7 @@ import Testing
         return bytes
     }
 
-    /// Early and late, on both loops, beside viewers of RTMP: all get the same frames.
+    /// Early and late viewers on both loops, beside RTMP viewers, all get the same frames.
     @Test func everyPackagingGetsTheSame() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// What nobody is sent any more is not kept, nor made.
+    /// A packaging without viewers is neither kept nor made.
     @Test func unusedPackagingsGo() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -132,7 +132,7 @@ import Testing
     }
 }
 
-/// Keeps what it is given, in words.
+/// Records the items it is given, as text.
 private final class KeepingTap: StreamTap {
     private let items = Mutex<[String]>([])
     var words: [String] { self.items.withLock { $0 } }

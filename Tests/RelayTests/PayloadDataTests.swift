@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// Data that is told of payloads: what type they have from now on.
+/// Data frames that announce the type of the payloads after them.
 @Suite struct PayloadDataTests {
     private static func type(_ text: String) -> Frame {
         Frame(kind: .data, timestamp: 0, payload: ByteBuffer(string: text), tag: TagInfo(flags: .metadata))
@@ -18,8 +18,8 @@ import Testing
         Frame(kind: .video, timestamp: timestamp, payload: ByteBuffer(string: text), tag: TagInfo(flags: [.coded, .keyframe]))
     }
 
-    /// Over a WebSocket it is text before what it tells of, for who joins and for who is there. Over HTTP nothing is written: who is there is
-    /// told, at the same place, and who joins later is not.
+    /// Over a WebSocket, the type is text before the payloads it describes. Viewers already there and later ones get it. Over HTTP nothing
+    /// is written: viewers already there get a notice at the same place, later ones none.
     @Test func typeChanges() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Of FLV data is a tag like any other.
+    /// In FLV, data is a tag like any other.
     @Test(arguments: [Packaging.flvOverHTTP, .flvOverWebSocket]) func flvKeepsIt(_ packaging: Packaging) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Relay
 
-/// Whether media comes: what the rooms are told of it. And who may take a name over.
+/// Media activity as reported to the rooms, and who may take over a name.
 @Suite struct PublisherActivityTests {
     private let me = PublisherIdentity("me")
     private var items: [StreamState.Item] = []
     private var state = StreamState()
 
-    /// Activity since the last look.
+    /// Activity since the last call.
     private mutating func took() -> [String] {
         defer { self.items = [] }
         return self.items.compactMap { item in
@@ -54,7 +54,7 @@ import Testing
         #expect(self.took() == ["active"])
     }
 
-    /// A pause may last longer than a silence, or shorter.
+    /// A pause has its own limit, which may be longer or shorter than a silence's.
     @Test mutating func pausedPublisherIsLetGoByItsOwnLimit() throws {
         var grace = GracePeriods()
         grace.mediaIdleMs = 1_000
@@ -98,7 +98,7 @@ import Testing
         #expect(try self.state.claim(another, takeover: .anybody, nowMs: 1, items: &self.items).replaced == 1)
     }
 
-    /// Of two signed URLs for one name the newer wins, whichever came first.
+    /// Of two signed URLs for one name the newer wins, in either order.
     @Test mutating func anOlderCredentialDoesNotTakeOver() throws {
         _ = try self.state.claim(PublisherIdentity("signed", rank: 200), nowMs: 0, items: &self.items)
         #expect(throws: ClaimRefusal.nameTaken) {
@@ -115,7 +115,7 @@ import Testing
             let token = try await relay.claim(stream, delegate: publisher)
             let sink = try await relay.join(stream, on: relay.other)
             try await relay.publish([try Make.key(1, at: 0)], to: (stream, token))
-            // Dropped: viewers stay, the publisher may come back.
+            // Dropped: viewers stay, and the publisher may come back.
             let dropped = try await relay.on(relay.home) { $0.evict(stream, endsViewers: false)?.token }
             #expect(dropped == token)
             try await relay.publish([try Make.inter(2, at: 20)], to: (stream, token))
@@ -123,7 +123,7 @@ import Testing
             let back = try await relay.claim(stream, as: "another")
             try await relay.publish([try Make.key(3, at: 0)], to: (stream, back))
             #expect(try await relay.received(sink).map(\.id) == [1, 3])
-            // Ended: they are told.
+            // Ended: viewers get a notice.
             _ = try await relay.on(relay.home) { $0.evict(stream, endsViewers: true)?.token }
             try await relay.settle()
             #expect(try await relay.notices(sink) == [.left])
@@ -157,7 +157,7 @@ import Testing
         return grace
     }
 
-    /// A publisher that is gone is waited for as long as was said, be that longer or shorter than usual.
+    /// A wait set from outside replaces the usual one, be it longer or shorter.
     @Test mutating func aWaitThatIsDecidedElsewhere() throws {
         let token = try self.state.claim(self.me, grace: self.grace(), nowMs: 0, items: &self.items).token
         self.feed([try Make.audio(1, at: 0)], token: token, nowMs: 0)
@@ -166,14 +166,14 @@ import Testing
         #expect(self.state.tick(nowMs: 4_999, items: &self.items) == .nothing)
         self.state.wait(untilMs: 4_999)
         #expect(self.state.tick(nowMs: 4_999, items: &self.items) == .ended)
-        // Nobody is waited for.
+        // No publisher is awaited.
         self.state.wait(untilMs: 9_000)
         #expect(self.state.phase == .idle)
         _ = try self.state.claim(self.me, nowMs: 5_000, items: &self.items)
         #expect(self.state.tick(nowMs: 6_000, items: &self.items) == .publisherIdle(2), "nor is that remembered")
     }
 
-    /// A silent publisher is let go no sooner than was said, and its stream is waited for as long, if it goes or comes back without media.
+    /// A silent publisher is dropped no earlier than the given time. If it leaves, or returns without media, its stream is kept as long.
     @Test mutating func aSilentPublishersWait() throws {
         let token = try self.state.claim(self.me, grace: self.grace(), nowMs: 0, items: &self.items).token
         self.feed([try Make.audio(1, at: 0)], token: token, nowMs: 0)

@@ -17,7 +17,7 @@ import Testing
             try await relay.sweep()
             try await relay.leave((stream, token), clean: false)
             relay.clock.advance(30_000)
-            // Not past the age limit while it waits: the viewers are fed between.
+            // Fed in between, so that no viewer passes the age limit while it waits.
             for sink in sinks {
                 for _ in 0..<12 { try await relay.with(sink) { $0.makeRoom() } }
                 #expect(try await relay.notices(sink) == [.arrived, .dried])
@@ -56,7 +56,7 @@ import Testing
                 #expect(try await relay.received(sink) == expected)
                 #expect(try await relay.notices(sink) == [])
             }
-            // A joiner gets nothing of before.
+            // A joiner gets nothing from before.
             let late = try await relay.join(live.stream, on: relay.other)
             #expect(try await relay.received(late) == Array(expected[2...]))
         }
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    /// The timers of a started loop do what the tests otherwise do by hand.
+    /// A started loop's timers do what tests otherwise do by hand.
     @Test func startedLoopsSweepThemselves() async throws {
         try await RelayHarness.run { relay in
             let publisher = FakePublisher()

@@ -21,7 +21,7 @@ import Testing
         #expect(rate.peak == 0)
     }
 
-    /// As many seconds as a ring has messages of, the oldest as a whole one.
+    /// Covers as many seconds as the ring has messages from, ten at most. The oldest counts as a whole second.
     @Test(arguments: [1, 2, 4, 10, 12]) func seeded(_ seconds: Int) throws {
         var ring = FanoutRing(bounds: FanoutRing.Bounds())
         var allocator = SlabAllocator()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Relay
 
-/// Connections that come back into the relay from within a write.
+/// Connections that call back into the relay from within a write.
 @Suite struct ReentrancyTests {
     @Test(arguments: [false, true]) func writesThatPump(_ isOnOtherLoop: Bool) async throws {
         try await RelayHarness.run { relay in
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// The first viewer's write takes everyone away, itself included.
+    /// The second viewer's write closes every connection, its own included.
     @Test(arguments: [false, true]) func writesThatDetach(_ pumpsAtOnce: Bool) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// Each write brings one more viewer, until there are ten: all get the whole of what joiners get.
+    /// Each write adds one more viewer, up to ten. All get everything that joiners get.
     @Test func writesThatAttach() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// A viewer on the publisher's own loop whose write publishes: the frame is everyone's next.
+    /// On the publisher's own loop a viewer's write publishes. The frame is everyone's next.
     @Test func writesThatPublish() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -84,8 +84,8 @@ import Testing
         }
     }
 
-    /// The ring is full, and a write publishes more than it may hold: whoever is being sent messages still finds them there, and the others
-    /// go on where the ring begins afterwards. `isCut`: the write itself takes part of what it was given.
+    /// With the ring full, a write publishes more than the ring may hold. A viewer that is being served still finds its messages there; the
+    /// others resume where the ring begins afterwards. `isCut`: the write itself accepts only part of its bytes.
     @Test(arguments: [false, true]) func writesThatPublishMoreThanTheRingHolds(_ isCut: Bool) async throws {
         var policy = RelayPolicy()
         policy.ring.totalBytes = 4 << 10
@@ -96,7 +96,7 @@ import Testing
             let flood = try (10..<110).map { try Make.audio($0, at: 10) }
             try await relay.publish([first[0]], to: live)
             try await relay.with(sinks[0]) { sink in
-                // What comes next for it is the oldest message of the ring.
+                // Its next message is the oldest in the ring.
                 sinks[1].room = 0
                 if isCut { sink.writeLimit = 25 }
                 sink.onWrite = { [unowned sink] in
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Stopping and starting again on the same connection, within a write: the old player's place is not the new one's.
+    /// Stopping and playing again on the same connection, within a write. The new player does not inherit the old one's position.
     @Test func writesThatReplay() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Relay
 
-/// Milliseconds that pass only when the test says so.
+/// A millisecond clock that only the test advances.
 final class ManualClock: Sendable {
     private let ms = Atomic<Int64>(1_000)
 
@@ -17,7 +17,7 @@ final class ManualClock: Sendable {
     }
 }
 
-/// Keeps the reasons for which its publishes ended.
+/// Records why its publishes ended.
 final class FakePublisher: PublisherDelegate {
     private let reasons = Mutex<[PublishEndReason]>([])
 
@@ -28,12 +28,12 @@ final class FakePublisher: PublisherDelegate {
     }
 }
 
-/// A stream, without being one of its users.
+/// A stream, referenced without being one of its users.
 struct WeakStream: Sendable {
     weak let stream: Relay.Stream?
 }
 
-/// What lives as long as the test: connections, which their viewers do not hold. Streams, to be let go at its end.
+/// Keeps the test's connections alive, which viewers do not hold. Also lists the streams to abandon at its end.
 private final class Keeper: Sendable {
     private let sinks = Mutex<[FakeSink]>([])
     private let streams = Mutex<[WeakStream]>([])
@@ -47,13 +47,13 @@ private final class Keeper: Sendable {
     }
 }
 
-/// Two relay loops on real event loops, a clock by hand and no timers: the test sweeps.
+/// Two relay loops on real event loops, with a manual clock and no timers: the test sweeps.
 ///
 /// A value of Sendable parts; everything loop-bound is entered through ``on(_:_:)``.
 struct RelayHarness: Sendable {
     let clock: ManualClock
     let registry = StreamRegistry()
-    /// Where the tests' streams live.
+    /// The home loop of the tests' streams.
     let home: RelayLoop
     let other: RelayLoop
     private let turns: [LoopTurns]
@@ -61,11 +61,11 @@ struct RelayHarness: Sendable {
 
     var loops: [RelayLoop] { [self.home, self.other] }
 
-    /// For all tests: stopping one would block a thread of the pool on another, which may not come.
+    /// Shared by all tests. Stopping a group would block one thread of the pool on another, which may never be free.
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
-    /// Runs `body`, and lets go of what it made: a stream and its home loop hold each other while the stream exists.
-    /// With few `sendsPerTurn` a handful of viewers is a large stream.
+    /// Runs `body` and releases what it made: a stream and its home loop hold each other while the stream exists. With few `sendsPerTurn` a
+    /// handful of viewers is a large stream.
     static func run(
         _ policy: RelayPolicy = RelayPolicy(), sendsPerTurn: Int = RelayLoop.usualSendsPerTurn, _ body: (RelayHarness) async throws -> Void
     ) async throws {
@@ -96,11 +96,11 @@ struct RelayHarness: Sendable {
         try Self.wait(for: loop.eventLoop.submit { try body(loop) })
     }
 
-    /// Blocks, for a moment, instead of suspending: the thread sanitizer does not follow a future's result into a suspended task.
+    /// Blocks for a moment instead of suspending. The thread sanitizer does not follow a future's result into a suspended task.
     static func wait<T: Sendable>(for future: EventLoopFuture<T>) throws -> T { try future.wait() }
 
-    /// Lets everything that was started run to its end: each round is a full turn of both loops, and the longest chain of hops
-    /// (publish, home, other loop, pump) is four, unless the pump takes several turns.
+    /// Waits until everything that was started has finished. Each round is a full turn of both loops. The longest chain of hops (publish,
+    /// home, other loop, pump) is four, unless the pump takes several turns.
     func settle() async throws {
         var rounds = 0
         var isPumping = false
@@ -140,7 +140,7 @@ struct RelayHarness: Sendable {
         for frame in frames { try await self.publish([frame], to: live) }
     }
 
-    /// The publisher has left when this returns, so that time may go on.
+    /// Returns when the publisher has left, so that time may go on.
     func leave(_ live: (stream: Relay.Stream, token: StreamState.Token), clean: Bool) async throws {
         RelayLoop.leave(live.stream, token: live.token, clean: clean)
         try await self.settle()
@@ -151,7 +151,7 @@ struct RelayHarness: Sendable {
         try await self.settle()
     }
 
-    /// Settles again and again until it is so; records an issue when that takes long.
+    /// Settles until the condition holds; records an issue after 30 seconds.
     func eventually(_ condition: () -> Bool) async throws {
         let end = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < end {

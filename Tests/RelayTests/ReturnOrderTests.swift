@@ -8,7 +8,7 @@ import Testing
 @Suite struct ReturnOrderTests {
     private let me = PublisherIdentity("me")
 
-    /// A stream of these kinds whose publisher left and is back at 10,000 ms.
+    /// A stream of these kinds whose publisher left and returned at 10,000 ms.
     private func returned(_ kinds: Set<Frame.Kind>) throws -> (state: StreamState, token: Int) {
         var state = StreamState()
         var items: [StreamState.Item] = []
@@ -45,7 +45,7 @@ import Testing
         #expect(self.feed([try Make.audio(14, at: 60)], into: &state, token) == ["frame 14 @10060"], "from then on as they come")
     }
 
-    /// Headers are no frames that a clock goes by, and players need them first.
+    /// Headers carry no clock. They go first because players need them first.
     @Test func headersGoAhead() throws {
         var (state, token) = try self.returned([.audio, .video])
         let frames = [try Make.key(10, at: 0), try Make.audioHeader(11), try Make.inter(12, at: 40), try Make.audio(13, at: 20)]
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// A device that comes back without its microphone: its pictures wait half a second, whether more of them come or not.
+    /// A device returns without its microphone. Its pictures wait half a second, whether more arrive or not.
     @Test func theOtherKindIsNotWaitedForForEver() throws {
         var (state, token) = try self.returned([.audio, .video])
         #expect(self.feed([try Make.key(10, at: 0), try Make.inter(11, at: 40)], into: &state, token) == [])
@@ -82,7 +82,7 @@ import Testing
         #expect(self.feed([frames[64]], into: &state, token).count == frames.count)
     }
 
-    /// Four megabytes, all headers included: the frame that would be more ends the wait.
+    /// Holds four megabytes at most, headers included. A frame that would exceed them ends the wait.
     @Test func whatIsHeldIsBoundedInBytes() throws {
         func frame(bytes: Int) throws -> Frame {
             var payload = ByteBuffer(bytes: [0xAF, 1])
@@ -99,7 +99,7 @@ import Testing
         #expect(try !isHeld([1 << 20, 1 << 20, (2 << 20) + 1]))
     }
 
-    /// A publisher that goes again at once, or is replaced, loses nothing of what it sent.
+    /// A publisher that leaves again at once, or is replaced, loses nothing it sent.
     @Test func whatIsHeldIsNotLost() throws {
         var (state, token) = try self.returned([.audio, .video])
         #expect(self.feed([try Make.audio(10, at: 0)], into: &state, token) == [])

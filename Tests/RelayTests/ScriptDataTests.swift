@@ -5,7 +5,7 @@ import Testing
 
 @testable import Relay
 
-/// Script data on its way to players: which of it, and at what time.
+/// Which script data reaches players, and with which timestamp.
 @Suite struct ScriptDataTests {
     /// Marker 2, UI16 length, the name; then a number.
     private static func data(_ name: String, at timestamp: Int64, values: Int = 1) throws -> Frame {
@@ -14,7 +14,7 @@ import Testing
         return try Frame(kind: .data, timestamp: timestamp, payload: payload)
     }
 
-    /// FLV tags in WebSocket messages: what each is, and its time.
+    /// Names and times of the FLV tags in WebSocket messages.
     private static func wireTimes(_ bytes: [UInt8]) -> [String] {
         var buffer = ByteBuffer(bytes: bytes)
         var all: [String] = []
@@ -29,7 +29,7 @@ import Testing
         return all
     }
 
-    /// Metadata at time 0 for early, late and later viewers of FLV, other data as the device sent it; the stream's own time goes on.
+    /// Metadata has time 0 for every FLV viewer; other data keeps the device's time. Stream time goes on.
     @Test func timesOnTheWire() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -51,14 +51,14 @@ import Testing
                         "onTextData @70030", "audio @70040",
                     ])
             }
-            // The tests' own packaging shows the stream's time: of what had none, the newest then.
+            // The tests' own packaging shows stream time; data without a time gets the newest.
             let times = [70_000, 70_000, 70_000, 70_000, 70_010, 70_000, 70_030, 70_040] as [Int64]
             #expect(try await relay.received(rtmp).map(\.timestamp) == times)
             #expect(tap.times == [0] + times.dropFirst())
         }
     }
 
-    /// What servers tell each other never reaches a player.
+    /// Server-to-server and malformed data never reaches a player.
     @Test func notForPlayers() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -79,7 +79,7 @@ import Testing
     }
 }
 
-/// Keeps the times of the frames that it is given.
+/// Records the timestamps of the frames it is given.
 private final class TimesTap: StreamTap {
     private let kept = Mutex<[Int64]>([])
     var times: [Int64] { self.kept.withLock { $0 } }

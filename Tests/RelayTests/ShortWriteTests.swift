@@ -3,9 +3,9 @@ import Testing
 
 @testable import Relay
 
-/// Whatever the connection takes at a time, the viewer's bytes are the messages' bytes, end to end.
+/// However a connection splits the bytes, the viewer gets the messages end to end.
 @Suite struct ShortWriteTests {
-    /// The joiner's headers, the pictures, then live; through one cut at every byte.
+    /// Headers, cached pictures and live frames, with one cut at every byte position.
     @Test(arguments: [1, 7] as [UInt32]) func cutAtEveryByte(_ streamID: UInt32) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Never more than so many bytes at once, so that one message is cut many times, and several cuts fall into one header.
+    /// Limits every write to so few bytes that a message is cut many times. Several cuts may fall into one header.
     @Test(arguments: [1, 7] as [UInt32]) func everyWriteIsShort(_ streamID: UInt32) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// A connection that takes nothing for a while, as with EAGAIN: nothing is lost, and what came meanwhile leaves together.
+    /// A connection accepts nothing for a while, as with EAGAIN. Nothing is lost, and the backlog leaves together.
     @Test func nothingForAWhile() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// Two players of two streams on one connection: their messages do not mix, and each has its message stream id.
+    /// Two players of two streams on one connection. Their messages do not mix, and each has its message stream id.
     @Test func twoViewersOnOneConnection() async throws {
         try await RelayHarness.run { relay in
             let one = try await relay.live("live/one")
@@ -104,7 +104,7 @@ import Testing
                     try await relay.with(sink) { $0.drain() }
                     try await relay.with(sink) { $0.drain() }
                     let received = try await relay.received(sink)
-                    // A later round joins with what the rounds before left cached; this round's frames come last.
+                    // Later rounds also get what earlier rounds left cached; this round's frames come last.
                     #expect(received.filter { $0.streamID == 1 }.suffix(framesOne.count) == framesOne.received()[...])
                     #expect(received.filter { $0.streamID == 2 }.suffix(framesTwo.count) == framesTwo.received(streamID: 2)[...])
                     try await relay.with(sink) { $0.close() }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// One loop turn's frames leave in one write for each viewer, out of one gathering.
+    /// The frames of one loop turn leave in one write per viewer, gathered once.
     @Test func batching() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -127,12 +127,12 @@ import Testing
         }
     }
 
-    /// More vectors and more bytes than one batch may have.
+    /// More vectors and more bytes than fit one batch.
     @Test func batchesAreBounded() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             let sink = try await relay.join(live.stream, on: relay.home)
-            // Each by itself in a slab, then one that is larger than a batch.
+            // Each in a slab of its own, then one that is larger than a batch.
             var frames = try (1...150).map { try Make.inter($0, at: Int64($0), bytes: 20_000) }
             frames.append(try Make.inter(200, at: 200, bytes: 3 << 20))
             frames.append(try Make.audio(201, at: 201))

@@ -3,7 +3,7 @@ import Testing
 @testable import Relay
 
 @Suite struct SlabTests {
-    /// Whatever is asked for: each piece is inside its slab, and no two overlap.
+    /// Whatever its size, each piece lies inside its slab, and no two overlap.
     @Test func piecesAreApart() {
         var random = SeededGenerator(seed: 1)
         var allocator = SlabAllocator()
@@ -40,7 +40,7 @@ import Testing
         #expect(allocator.take(1_000, nowMs: nowMs).slab.capacity <= 32 << 10)
     }
 
-    /// A large message does not end the slab that small ones go into.
+    /// A large message does not end the slab of the small ones.
     @Test func largeMessagesAreApart() {
         var allocator = SlabAllocator()
         let small = allocator.take(100, nowMs: 0)
@@ -64,7 +64,7 @@ import Testing
     }
 }
 
-/// Numbers that are the same in every run: SplitMix64.
+/// Reproducible random numbers: SplitMix64.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

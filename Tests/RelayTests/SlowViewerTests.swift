@@ -4,7 +4,8 @@ import Testing
 @testable import Relay
 
 @Suite struct SlowViewerTests {
-    /// Stalls a viewer with the first group sent, lets time pass, and sends two more groups of keyframe, two inter frames and audio.
+    /// Stalls a viewer within the first group, lets time pass, and publishes two more groups. Each is a keyframe, two inter frames and
+    /// audio.
     private func stall(_ relay: RelayHarness, _ sink: FakeSink, _ live: (stream: Relay.Stream, token: Int), restMs: Int64) async throws
         -> [Frame]
     {
@@ -30,7 +31,7 @@ import Testing
         }
     }
 
-    /// A keyframe right behind the message that is due is one to go on to.
+    /// A keyframe right behind the next message is a valid place to skip to.
     @Test func skipsASinglePicture() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -54,7 +55,7 @@ import Testing
         }
     }
 
-    /// Without audio, too.
+    /// The same with audio off.
     @Test func skipsWithAudioOff() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -67,7 +68,7 @@ import Testing
         }
     }
 
-    /// Far behind, and no newer keyframe: the picture stands still until there is one; headers and audio go on.
+    /// Far behind, with no newer keyframe: the picture freezes until one arrives. Headers and audio go on.
     @Test func waitsForAKeyframe() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -105,7 +106,7 @@ import Testing
         }
     }
 
-    /// What waits in the kernel counts, at the stream's bit rate.
+    /// Bytes queued in the kernel count, at the stream's bit rate.
     @Test func kernelQueueCounts() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -118,7 +119,7 @@ import Testing
                 relay.clock.advance(100)
                 try await relay.sweep()
             }
-            // 100 kB/s, once that is measured.
+            // 100 kB/s, once that has been measured.
             #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [6_000])
             #expect(try await relay.with(well) { $0.tooFarBehindMs } == [])
             #expect(try await relay.with(well) { $0.lowWater } == [25_000], "a quarter of a second")
@@ -126,7 +127,7 @@ import Testing
         }
     }
 
-    /// A quarter of a second of the stream, from a least that is smaller where sound may not wait long, to 128 KiB.
+    /// The low watermark is a quarter second of the stream, at most 128 KiB. Its minimum is smaller where sound may not wait long.
     @Test(arguments: [(400, nil, 16_384), (400, 20_000, 2_048), (2_000, 20_000, 5_000), (80_000, nil, 131_072)] as [(Int, Int64?, Int)])
     func whatAKernelMayHold(_ bytesPerMessage: Int, _ maxQueueMs: Int64?, _ lowWater: Int) async throws {
         var policy = RelayPolicy()
@@ -143,8 +144,8 @@ import Testing
         }
     }
 
-    /// After a quiet time the rate of the second before says nothing of how long a keyframe waits; nor does what was in the kernel a while ago
-    /// of what is there now.
+    /// A keyframe after a quiet time does not make a viewer slow. The rate of the second before says nothing about how long it waits, nor
+    /// do bytes that the kernel held a while ago.
     @Test func aKeyframeAfterAQuietTimeIsNotSlow() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -154,13 +155,13 @@ import Testing
                 let time = Int64(turn) * 100
                 try await relay.publish(
                     [isKey ? try Make.key(turn, at: time, bytes: 60_000) : try Make.audio(turn, at: time, bytes: 50)], to: live)
-                // Of the keyframe, for half a second.
+                // The keyframe's bytes, for half a second.
                 try await relay.with(sink) { $0.unsent = turn % 20 >= 15 ? 40_000 : 0 }
                 relay.clock.advance(100)
                 try await relay.sweep()
             }
             #expect(try await relay.with(sink) { $0.tooFarBehindMs } == [])
-            // The same when another is behind, and all are looked at: what the kernel had at the last look has left.
+            // The same when another viewer is behind and all are checked: what the kernel had at the last check has left.
             let behind = try await relay.join(live.stream, on: relay.home) { $0.room = 0 }
             try await relay.with(sink) { $0.unsent = 0 }
             for turn in 40..<110 {
@@ -173,7 +174,7 @@ import Testing
         }
     }
 
-    /// The cached pictures of a joiner are old, but they have not waited for it.
+    /// A joiner's cached pictures are old but have not waited for it.
     @Test func joinersAreNotSlow() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -189,7 +190,8 @@ import Testing
         }
     }
 
-    /// One viewer never reads: the ring stays within its bound, the others get everything, and headers that it missed are not lost to it.
+    /// One viewer never reads. The ring stays within its bound, the others get everything, and the stuck viewer gets the headers that it
+    /// missed.
     @Test func memoryIsBounded() async throws {
         var policy = RelayPolicy()
         policy.ring.totalBytes = 64 << 10

@@ -12,8 +12,8 @@ import Musl
 import Darwin
 #endif
 
-/// A viewer's connection over a real pair of sockets, written to as the socket writer does; the other end is read when the test says so.
-/// Nobody but its owner holds it, so that memory that the relay touches after a viewer has gone is memory that has been freed.
+/// A viewer's connection over a real socket pair, written to as by the socket writer. The far end reads when the test says so. Only its
+/// owner holds it, so any memory that the relay touches after a viewer has gone is freed memory.
 ///
 /// Loop-bound.
 final class SocketSink: ViewerSink {
@@ -21,15 +21,15 @@ final class SocketSink: ViewerSink {
     private let near: CInt
     private let far: CInt
     private(set) var viewer: Viewer?
-    /// Of every other connection only, so that both ways are taken.
+    /// Every other connection has one, so that both paths are tested.
     let line: DirectLine?
     private(set) var isOpen = true {
         didSet { self.settle() }
     }
     private(set) var wasTooSlow = false
-    /// Messages that the kernel did not take whole at once.
+    /// Messages that the kernel accepted only in part.
     private(set) var cuts = 0
-    /// A started message: what is left of it goes before the next one.
+    /// The rest of a started message, which goes before the next one.
     private var rest: (message: EncodedMessage, header: [UInt8], offset: Int)? {
         didSet { self.settle() }
     }
@@ -37,12 +37,12 @@ final class SocketSink: ViewerSink {
         didSet { self.settle() }
     }
     var isReading = true
-    /// Long enough to be found too slow, if it does not read.
+    /// Whether it stays long enough to be found too slow if it does not read.
     var stays = false
     var check: StreamCheck
 
     private static let noWait = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
-    /// Bytes that the kernel keeps: little, so that most writes are short when nobody reads.
+    /// Kernel buffer size: small, so that most writes are short when nobody reads.
     private static let kernelBytes: CInt = 4 << 10
 
     init?(_ loop: RelayLoop, hasLine: Bool, check: StreamCheck) {
@@ -58,7 +58,7 @@ final class SocketSink: ViewerSink {
         self.settle()
     }
 
-    /// The line is open while a message may be started.
+    /// Opens the line while a message may be started, and shuts it otherwise.
     private func settle() {
         if self.isReady { self.line?.open(self.near) } else { self.line?.shut() }
     }
@@ -74,7 +74,7 @@ final class SocketSink: ViewerSink {
         self.loop.attach(viewer)
     }
 
-    /// Descriptors are closed at once: the next connection gets the same numbers.
+    /// Closes the descriptors at once: the next connection gets the same numbers.
     func close() {
         guard self.isOpen else { return }
         self.isOpen = false
@@ -120,9 +120,9 @@ final class SocketSink: ViewerSink {
     func unsentBytes() -> Int { 0 }
     func setLowWater(_ bytes: Int) {}
 
-    // MARK: The peer
+    // MARK: Peer
 
-    /// Reads what is there, checks it, and lets the writing side go on.
+    /// Reads and checks what has arrived, then lets the writing side continue.
     func turn(_ buffer: UnsafeMutableRawBufferPointer) throws {
         if self.isReading {
             while self.isOpen {
@@ -155,12 +155,12 @@ final class SocketSink: ViewerSink {
     }
 }
 
-/// Outside the class, whose method has the same name.
+/// Calls the C function `close`, which the class's own method hides.
 private func closeDescriptor(_ descriptor: CInt) {
     #expect(close(descriptor) == 0, "closed once only")
 }
 
-/// Reads one viewer's bytes and holds each message against what its stream may have sent. Ids are `n × streams + stream`.
+/// Decodes one viewer's bytes and checks each message against its stream. Ids are `n × streams + stream`.
 struct StreamCheck {
     let stream: Int
     let streams: Int
@@ -170,7 +170,7 @@ struct StreamCheck {
     private var lastVideo: Int?
     private var lastTimestamp: Int64 = -1
     private(set) var messages = 0
-    /// Times that video was left out.
+    /// Times that video was skipped.
     private(set) var skips = 0
 
     init(stream: Int, of streams: Int, streamID: UInt32) {
@@ -197,7 +197,7 @@ struct StreamCheck {
             Issue.record("stream \(self.stream), message stream \(self.streamID) was sent \(message)")
             return
         }
-        // Headers come again at joins and skips, in front of what they precede.
+        // Headers repeat at joins and skips, in front of the frames that need them.
         guard !message.isHeader else { return }
         if id <= self.lastID || message.timestamp < self.lastTimestamp { Issue.record("\(message) behind \(self.lastID)") }
         self.lastID = id
@@ -211,7 +211,7 @@ struct StreamCheck {
         self.lastVideo = id
     }
 
-    /// The load's frames, in the order in which they are sent.
+    /// The frames of the load, in publishing order.
     enum Load {
         /// Every other frame is video.
         static let videoStep = 2
@@ -221,7 +221,7 @@ struct StreamCheck {
             [try Make.videoHeader(stream), try Make.audioHeader(stream)]
         }
 
-        /// Frame `number`, from 1 on.
+        /// Frame `number`, counted from 1.
         static func frame(_ number: Int, stream: Int, of streams: Int) throws -> Frame {
             let id = number * streams + stream
             let timestamp = Int64(number) * 5
@@ -236,17 +236,17 @@ struct StreamCheck {
 
 extension Received {
     private var prefix: Int { self.kind == .audio ? 2 : 5 }
-    /// Packet type 0, of AVC and of AAC.
+    /// Packet type 0, in AVC and AAC.
     var isHeader: Bool { self.payload.getInteger(at: self.payload.readerIndex + 1, as: UInt8.self) == 0 }
     var isKeyframe: Bool { self.payload.getInteger(at: self.payload.readerIndex, as: UInt8.self) == 0x17 }
 
-    /// Whether every byte behind the id is what `Make` fills with.
+    /// Whether every byte after the id is the filler that ``Make`` writes.
     var isIntact: Bool {
         let filler = UInt8(truncatingIfNeeded: self.id &* 31)
         let start = self.prefix + 8
         return self.payload.withUnsafeReadableBytes { bytes in
             guard bytes.count > start, let first = bytes.baseAddress.map({ $0 + start }) else { return bytes.count == start }
-            // Each byte equals the next: a loop would take longer than all the rest.
+            // Compares each byte with the next: a loop would take longer than all the rest.
             return first.load(as: UInt8.self) == filler && memcmp(first, first + 1, bytes.count - start - 1) == 0
         }
     }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Relay
 
-/// The server's socket writer on real channels and sockets whose kernel takes little: straight to the socket, and through the channel as
+/// The server's socket writer on real channels, with small kernel buffers. It writes straight to the socket, and through the channel as
 /// over TLS.
 @Suite struct SocketWriterTests {
-    /// Answers are told from the streams' messages by their kind.
+    /// An answer; its kind distinguishes it from the stream's messages.
     private static func answer(_ id: Int) throws -> ByteBuffer {
         let frame = try Make.script(id, at: 0)
         var bytes = [UInt8](repeating: 0, count: TestEncoder().encodedLength(frame))
@@ -15,13 +15,13 @@ import Testing
         return ByteBuffer(bytes: bytes)
     }
 
-    /// Some that are many times what the kernel takes.
+    /// A frame; every 60th is many times the kernel's buffer.
     private static func frame(_ number: Int) throws -> Frame {
         number % 60 == 0
             ? try Make.key(number, at: Int64(number) * 5, bytes: 150_000) : try StreamCheck.Load.frame(number, stream: 0, of: 1)
     }
 
-    /// Viewers on both loops that read in pieces of any size, with answers to each in between; every fourth goes in the middle of a message.
+    /// Viewers on both loops read in pieces of any size, with answers in between. Every fourth leaves in the middle of a message.
     @Test func everyByteInOrder() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -73,8 +73,8 @@ import Testing
         }
     }
 
-    /// What a connection said before it went is read from within the write that finds it gone. It publishes more than the ring holds, while
-    /// another viewer is to be sent what that lets go of.
+    /// A write that finds its connection gone reads the connection's last bytes from within. Their handler publishes more than the ring
+    /// holds, while another viewer is about to be sent the messages that this evicts.
     @Test(arguments: [false, true]) func publishesFromWithinAWrite(_ isDirect: Bool) async throws {
         var policy = RelayPolicy()
         policy.ring.totalBytes = 32 << 10
@@ -90,7 +90,7 @@ import Testing
             let flood = try (10..<510).map { try Make.audio($0, at: 60) }
             try await relay.publishSingly(Array(frames[..<2]), to: live)
             #expect(try await relay.on(relay.home) { _ in goer.isReady && stalled.cuts == 1 && !stalled.isReady })
-            // In one task: the loop looks at its sockets only after the pump, which comes next.
+            // In one task: the loop polls its sockets only after the pump, which runs next.
             try await relay.on(relay.home) { _ in
                 goer.onRead = { RelayLoop.publish(flood, to: live.stream, token: live.token) }
                 goersPeer.say(1)
@@ -104,7 +104,7 @@ import Testing
             try await relay.settle()
             let last = try Make.audio(1_000, at: 80)
             try await relay.publish([last], to: live)
-            // The loop has written it by now, and whatever else it would have written wrongly.
+            // By now the loop has written it, and anything it would have written wrongly.
             while peer.read(64 << 10) > 0 {}
             #expect(try peer.bytes.messages() == [frames[0], last].received(), "what it was too late for is left out")
             try await relay.on(relay.home) { _ in stalled.context?.close(promise: nil) }
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// A connection that is closed while a message is half out: its end still comes, and what was said last.
+    /// A connection closed in the middle of a message. Its peer still gets the rest, and the last answer.
     @Test(arguments: [false, true]) func lastWords(_ isDirect: Bool) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// Nothing is left to be said: closed at once.
+    /// With nothing left to send, the connection closes at once.
     @Test(arguments: [false, true]) func closesAtOnce(_ isDirect: Bool) async throws {
         try await RelayHarness.run { relay in
             let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: isDirect)
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    /// The channel fails what it has not written before it says that it is closed.
+    /// The channel fails its pending writes before it reports that it is closed.
     @Test func nothingStartsOnAClosedSocket() async throws {
         try await RelayHarness.run { relay in
             let (connection, peer) = try WriterConnection.open(on: relay.home, isDirect: true)
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// What the channel was given before there was a writer is not overtaken.
+    /// Bytes given to the channel before the writer existed are not overtaken.
     @Test func waitsForTheChannel() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -184,7 +184,7 @@ import Testing
             try await relay.settle()
             #expect(try await relay.on(relay.home) { _ in (connection.line?.descriptor ?? -1) >= 0 })
             try await relay.publish([frames[1]], to: live)
-            // The loop has written it by now.
+            // By now the loop has written it.
             while peer.read(64 << 10) > 0 {}
             #expect(peer.bytes.prefix(300 << 10).allSatisfy { $0 == 1 })
             #expect(try Array(peer.bytes.dropFirst(300 << 10)).messages() == frames.received())

@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 @Suite struct StreamHistoryTests {
-    /// The first second as the others.
+    /// The first second counts like the others.
     @Test func secondsAreCounted() throws {
         var history = StreamHistory()
         let meter = StreamMeter()
@@ -20,7 +20,7 @@ import Testing
         #expect(history.seconds.allSatisfy { $0.audioBitsPerSecond == 0 && $0.videoBitsPerSecond > 8_000 && $0.viewers == 2 })
     }
 
-    /// Sound and pictures that are not in step with one another are each in step with themselves.
+    /// Jitter is measured per kind: sound and pictures may be out of step with each other.
     @Test func jitterIsOfEachKind() throws {
         var history = StreamHistory()
         let meter = StreamMeter()

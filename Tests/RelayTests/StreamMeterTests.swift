@@ -46,7 +46,7 @@ import Testing
         #expect(meter.keyframeIntervalMs == 500)
         meter.publisherChanged()
         #expect(meter.video == nil && meter.audio == nil && meter.keyframeIntervalMs == nil && meter.messagesIn == 4)
-        // Nellymoser has no sequence header: any message tells.
+        // Nellymoser has no sequence header: any message shows the codec.
         meter.count(try Frame(kind: .audio, timestamp: 0, payload: ByteBuffer(bytes: [0x6E, 1, 2])), nowMs: 0)
         #expect(meter.audio?.codec == .nellymoser)
     }

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// The stream stays for its grace period when everyone is gone, and not longer.
+    /// The stream stays for its grace period after everyone is gone, and no longer.
     @Test func freedAfterTheLastUserAndGrace() async throws {
         try await RelayHarness.run { relay in
             var live: (stream: Relay.Stream, token: Int)? = try await relay.live()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// Claims that come when their stream has a successor under its name must not count as the successor's users.
+    /// A late claim on a replaced stream does not count towards its successor.
     @Test func lateClaimDoesNotHoldTheSuccessor() async throws {
         try await RelayHarness.run { relay in
             let old = try await relay.acquire()
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// Each name is published on one loop and played on the other; then everyone goes.
+    /// Publishes each name on one loop and plays it on the other; then everyone leaves.
     private func useManyNames(_ relay: RelayHarness) async throws -> [WeakStream] {
         let registry = relay.registry
         let frames = try Make.stream(groups: 1, framesPerGroup: 1)
@@ -119,7 +119,7 @@ import Testing
                 streams.append(WeakStream(stream: stream))
             }
         }
-        // Time stands still until the last of them has left.
+        // The clock stands still until the last of them has left.
         try await relay.settle()
         return streams
     }

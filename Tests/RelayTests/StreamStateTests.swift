@@ -9,7 +9,7 @@ import Testing
     private let another = PublisherIdentity("another")
     private var items: [StreamState.Item] = []
 
-    /// What was put out since the last look.
+    /// The items put out since the last call.
     private mutating func took() -> [String] {
         defer { self.items = [] }
         return describe(self.items)
@@ -64,11 +64,11 @@ import Testing
         #expect(throws: ClaimRefusal.flapping) { try state.claim(self.me, nowMs: 31_000, items: &self.items) }
         #expect(self.took() == [])
         #expect(state.phase == .live(token: 4, identity: self.me))
-        // The first takeover, at 1,000, is more than 30 s ago.
+        // More than 30 s after the first takeover, at 1,000.
         #expect(try state.claim(self.me, nowMs: 31_001, items: &self.items).replaced == 4)
     }
 
-    /// What is held until the grace period ends does not hold the publisher's read buffers.
+    /// An end of sequence held during grace does not retain the publisher's read buffers.
     @Test mutating func heldEndIsACopy() throws {
         var state = StreamState()
         let token = try state.claim(self.me, nowMs: 0, items: &self.items).token
@@ -99,7 +99,7 @@ import Testing
         #expect(self.took() == ["left @7", "end"])
         #expect(state.phase == .idle && state.liveSinceMs == nil)
         #expect(state.tick(nowMs: departure.deadlineMs + 1, items: &self.items) == .nothing)
-        // The next run: its viewers' time goes on, its headers are its own.
+        // The next run continues its viewers' time but has its own headers.
         _ = try state.claim(self.another, nowMs: 100_000, items: &self.items)
         #expect(self.took() == ["arrived @7", "dropGOP"])
         self.feed(&state, [try Make.audioHeader(3), try Make.inter(4, at: 0)], token: 2, nowMs: 100_000)
@@ -146,7 +146,7 @@ import Testing
             try Make.inter(54, at: 7_040), try Make.key(55, at: 7_060), try Make.inter(56, at: 7_080),
         ]
         self.feed(&state, back, token: token, nowMs: 2_100)
-        // 20 + (2,100 − 100): the last frame's time plus the time away. The first picture joins the first sound: see ``ReturnOrder``.
+        // 20 + (2,100 − 100): the last frame's time plus the absence. The first picture joins the first sound: see ``ReturnOrder``.
         #expect(
             self.took() == [
                 "frame 50 @2020", "prelude [1, 3, 50]", "frame 53 @2020", "frame 55 @2020", "frame 56 @2070",
@@ -190,7 +190,7 @@ import Testing
         #expect(self.took() == ["frame 2 @10", "left @10", "end"])
     }
 
-    /// Nine in a row: a sequence ends eight times at most.
+    /// Of nine ends of sequence in a row, at most eight are sent.
     @Test mutating func endsOfSequencesAreCounted() throws {
         var state = StreamState()
         let token = try state.claim(self.me, nowMs: 0, items: &self.items).token
@@ -202,7 +202,7 @@ import Testing
         #expect(self.took() == (2...9).map { "frame \($0) @10" } + ["left @10", "end"])
     }
 
-    /// The same publisher goes on after it, with another codec perhaps: it was an end of the sequence, not of the stream.
+    /// The same publisher continues, perhaps with another codec: only the sequence ended, not the stream.
     @Test mutating func endOfSequenceInMidStreamKeepsItsPlace() throws {
         var state = StreamState()
         let token = try state.claim(self.me, nowMs: 0, items: &self.items).token

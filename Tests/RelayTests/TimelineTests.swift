@@ -40,7 +40,7 @@ import Testing
         #expect(timeline.map(0, .video, isCoded: false, nowMs: 1_000) == 501)
     }
 
-    /// Audio came first after the return and went on; the first picture is of the return's very moment.
+    /// After the return audio arrives first and continues. The first picture dates from the return itself.
     @Test func aPictureOfTheReturnsMomentKeepsIt() {
         var timeline = Timeline()
         _ = timeline.map(500, .video, isCoded: true, nowMs: 1_000)
@@ -50,7 +50,7 @@ import Testing
         #expect(timeline.map(70_000, .video, isCoded: true, nowMs: 2_050) == 1_500)
     }
 
-    /// Audio came first after the return, and the picture's own time is a little before it.
+    /// After the return audio arrives first. The first picture's own time is a little earlier.
     @Test func laggingTrackDoesNotGoBackBehindTheReturn() {
         var timeline = Timeline()
         _ = timeline.map(500, .video, isCoded: true, nowMs: 1_000)
@@ -62,7 +62,7 @@ import Testing
         #expect(timeline.map(8_010, .video, isCoded: true, nowMs: 1_010) == 511)
     }
 
-    /// A device whose clock starts again after it had returned with times that went on.
+    /// A device returns with times that continue, and then its clock restarts.
     @Test func farBackBehindTheReturnGoesOn() {
         var timeline = Timeline()
         _ = timeline.map(3_600_000, .video, isCoded: true, nowMs: 1_000)

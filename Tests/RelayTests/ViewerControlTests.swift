@@ -23,7 +23,7 @@ import Testing
             try await relay.sweep()
             #expect(try await relay.received(sink) == frames[..<5].map { Received($0) })
             #expect(try await relay.on(sink.loop) { $0.snapshot(of: sink.viewers[0]).isPaused } == true)
-            // Keyframes at 3, 9 and 15: on with the newest, which it has not seen, after the headers.
+            // Keyframes at 3, 9 and 15: resumes at the newest, which it has not seen, after the headers.
             try await self.setPaused(relay, sink, false)
             let resumed = frames[..<3].map { Received($0, at: frames[15].timestamp) } + frames[15..<17].map { Received($0) }
             #expect(try await relay.received(sink).dropFirst(5) == resumed[...])
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// A short pause: the pictures cached were seen already, so they are not sent again.
+    /// A short pause: the cached pictures were seen already and are not sent again.
     @Test func unpausedWithinTheSamePictures() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// The stream ended during the pause: the player is told when it goes on, once.
+    /// The stream ends during the pause. The player gets the notice once, when it resumes.
     @Test func noticesDuringThePause() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// On after a pause with pictures that are older than the slow-viewer limits: they have not waited for this viewer.
+    /// Pictures after a pause may be older than the slow-viewer limits. They have not waited for this viewer.
     @Test func oldPicturesAfterAPauseAreNotLate() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// What a player asks for in the same breath as play stands, though its loop has no ring of the stream yet.
+    /// Commands right after play take effect even before the loop has the stream's ring.
     @Test func askedForBeforeTheRingIsThere() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

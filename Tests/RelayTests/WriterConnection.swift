@@ -12,7 +12,7 @@ import Musl
 import Darwin
 #endif
 
-/// A viewer's connection as the server has it: a channel of NIO's over a real socket, and the server's own ``SocketWriter``, to which this
+/// A viewer's connection as in the server: a NIO channel over a real socket. It uses the server's own ``SocketWriter``, to which this
 /// folder links.
 ///
 /// `@unchecked Sendable`: touched on its loop only.
@@ -20,18 +20,18 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
     typealias InboundIn = ByteBuffer
 
     private let loop: RelayLoop
-    /// Past the channel where possible, as over plain TCP; otherwise through it, as over TLS.
+    /// Whether writes bypass the channel where possible, as over plain TCP. Otherwise they go through it, as over TLS.
     private let isDirect: Bool
-    /// Runs before there is a writer.
+    /// Runs before the writer exists.
     private let begin: @Sendable (ChannelHandlerContext) -> Void
     private(set) var context: ChannelHandlerContext?
     private(set) var writer: SocketWriter?
     private var viewers: [Viewer] = []
-    /// The peer said something.
+    /// Runs when the peer has sent something.
     var onRead: (() -> Void)?
-    /// Messages that were not taken whole at once.
+    /// Messages that were accepted only in part.
     private(set) var cuts = 0
-    /// Whether a message could have been started on the socket that the channel had closed.
+    /// Whether a message could still have been started after the channel closed the socket.
     private(set) var endedWithOpenLine = false
 
     init(_ loop: RelayLoop, isDirect: Bool, begin: @escaping @Sendable (ChannelHandlerContext) -> Void) {
@@ -40,7 +40,7 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
         self.begin = begin
     }
 
-    /// Its peer keeps `kernelBytes` or so of what it does not read.
+    /// Opens a connection. The kernel buffers about `kernelBytes` that the peer does not read.
     static func open(
         on loop: RelayLoop, isDirect: Bool, kernelBytes: CInt = 4 << 10,
         begin: @escaping @Sendable (ChannelHandlerContext) -> Void = { _ in }
@@ -87,7 +87,7 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    // MARK: What the test does
+    // MARK: Test
 
     func play(_ stream: Relay.Stream, streamID: UInt32 = 1) {
         let viewer = Viewer(stream: stream, streamID: streamID, sink: self, nowMs: self.loop.nowMs)
@@ -104,7 +104,7 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
         self.viewers = []
     }
 
-    /// An answer, of whole messages.
+    /// Sends an answer, which must be whole messages.
     func say(_ bytes: ByteBuffer) {
         self.writer?.writeControl { $0.writeImmutableBuffer(bytes) }
         self.writer?.flush()
@@ -135,15 +135,15 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
     func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }
 
-/// The other end of a connection. Reads when it is told to.
+/// The other end of a connection. Reads only on request.
 ///
-/// `@unchecked Sendable`: of one test, which does one thing after the other.
+/// `@unchecked Sendable`: used by one test, one step at a time.
 final class Peer: @unchecked Sendable {
     private let descriptor: CInt
     private var isOpen = true
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     private(set) var bytes: [UInt8] = []
-    /// The server has closed the connection, and all of it has been read.
+    /// Whether the server has closed the connection and everything has been read.
     private(set) var hasEnded = false
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
@@ -153,7 +153,7 @@ final class Peer: @unchecked Sendable {
         self.buffer.deallocate()
     }
 
-    /// With what was not read, a reset.
+    /// Closes the socket. Unread bytes make that a reset.
     func close() {
         guard self.isOpen else { return }
         self.isOpen = false
@@ -165,7 +165,7 @@ final class Peer: @unchecked Sendable {
         #expect(send(self.descriptor, &byte, 1, CInt(MSG_NOSIGNAL)) == 1)
     }
 
-    /// Takes what is there, so many bytes at most; waits so long for the first of them. How many it got.
+    /// Reads at most `most` bytes, waiting up to `waitMs` for the first. Returns the count.
     @discardableResult
     func read(_ most: Int, waitMs: CInt = 0) -> Int {
         guard self.isOpen, !self.hasEnded else { return 0 }
@@ -179,7 +179,7 @@ final class Peer: @unchecked Sendable {
     }
 }
 
-/// Outside the class, whose method has the same name.
+/// Calls the C function `close`, which the class's own method hides.
 private func closeDescriptor(_ descriptor: CInt) {
     #expect(close(descriptor) == 0, "closed once only")
 }
