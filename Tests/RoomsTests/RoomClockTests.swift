@@ -16,7 +16,7 @@ import Testing
         #expect(clock.finding() == nil)
     }
 
-    /// A minute and less is followed a millisecond in ten, and room time never stands still.
+    /// Steps of up to a minute are slewed by a tenth. Room time never stands still.
     @Test(arguments: [45_000, 60_000, -45_000, -60_000, 7, -7] as [Int64])
     func smallStepsAreSlewed(_ step: Int64) {
         let clocks = TestClocks()
@@ -34,21 +34,21 @@ import Testing
         #expect(clock.finding() == nil)
     }
 
-    /// A look after long silence does not bring a jump.
+    /// A reading after a long silence does not jump.
     @Test func aLateLookCorrectsLittle() {
         let clocks = TestClocks()
         let clock = clocks.clock()
         clocks.leap(50_000)
         clocks.pass(3_600_000)
         #expect(clock.now() == Self.start + 3_600_000 + 1_000)
-        // And leaves nothing over for the next one.
+        // Leaves no correction over for the next reading.
         clocks.pass(9)
         #expect(clock.now() == Self.start + 3_600_009 + 1_000)
         clocks.pass(1)
         #expect(clock.now() == Self.start + 3_600_010 + 1_001)
     }
 
-    /// What is less than a millisecond of correction is not lost, and time without a difference saves nothing up.
+    /// Fractions of a millisecond of correction add up. Time without a difference builds up no credit.
     @Test func correctionsArePaidForByTheMillisecond() {
         let clocks = TestClocks()
         let clock = clocks.clock()
@@ -70,7 +70,7 @@ import Testing
         #expect(clock.now() == now + 90)
     }
 
-    /// A clock that is set while its leap is waited out: by a minute it is the same leap, by more another one.
+    /// The clock is set again while a leap is held. Up to a minute counts as the same leap, more as another one.
     @Test(arguments: [(60_000, true), (-60_000, true), (60_001, false), (-60_001, false)] as [(Int64, Bool)])
     func aLeapMayBeCorrected(by ms: Int64, isSame: Bool) {
         let clocks = TestClocks()
@@ -92,7 +92,7 @@ import Testing
         clocks.leap(leap)
         #expect(clock.now() == Self.start)
         clocks.pass(1_000)
-        // Counted from the first look that saw it.
+        // Counted from the first reading that saw it.
         #expect(clock.finding() == .leapt(byMs: leap, adoptsAt: Self.start + 600_000))
         #expect(clock.finding() == nil, "told once")
         clocks.pass(598_999)
@@ -145,7 +145,7 @@ import Testing
     @Test func theSameRunOfTheMachineGoesOnByItsClock() {
         let before = TestClocks()
         let mark = before.clock().mark()
-        // Stopped for an hour, in which somebody sets the clock.
+        // Stopped for an hour, during which the clock is set.
         let clocks = TestClocks(wall: Self.start + 3_600_000 + Self.week, steady: before.steadyMs + 3_600_000)
         let clock = clocks.clock()
         clock.resume(from: mark, newestMs: mark.roomMs)
@@ -155,7 +155,7 @@ import Testing
         #expect(clock.adopt() == Self.week)
     }
 
-    /// Started in the very millisecond of the mark, and with a mark that is of no time of this machine.
+    /// A start in the mark's own millisecond continues it. A mark from the steady clock's future does not count.
     @Test(arguments: [(0, 0), (-1, Self.week)] as [(Int64, Int64)])
     func aMarkThatIsNoOlderIsOfThisRun(steadyLater: Int64, roomLater: Int64) {
         let before = TestClocks()
@@ -175,14 +175,14 @@ import Testing
         }
     }
 
-    /// A machine that has lost its time: what is stored is not in the future; the clock's real time is followed when it holds.
+    /// A machine that lost its time never starts before what is stored. The real time is followed once it holds.
     @Test func neverBeforeWhatIsStored() {
         let clocks = TestClocks(wall: 1_000, boot: "boot-2")
         let clock = clocks.clock()
         clock.resume(from: nil, newestMs: Self.start)
         #expect(clock.now() == Self.start)
         #expect(clock.finding() == .leapt(byMs: 1_000 - Self.start, adoptsAt: Self.start + 600_000))
-        // The time comes by the network.
+        // The time arrives from the network.
         clocks.leap(Self.start + 5_000)
         clocks.pass(1_000)
         #expect(clock.finding() == nil)
@@ -191,7 +191,7 @@ import Testing
 
     @Test func theSystemsClocksAreMilliseconds() throws {
         #if os(Linux)
-        // Seconds with two decimals, time asleep included.
+        // Seconds with two decimals, suspended time included.
         func uptimeMs() throws -> Double {
             let text = try String(contentsOfFile: "/proc/uptime", encoding: .utf8)
             return try #require(text.split(separator: " ").first.flatMap { Double($0) }) * 1_000
@@ -227,11 +227,11 @@ import Testing
         share.spend(6)
         #expect(share.allowance(held: 85, retentionMs: week, steadyMs: Self.hour - 1) == 0)
         #expect(share.allowance(held: 85, retentionMs: week, steadyMs: Self.hour) == 9)
-        // What is little goes too, in time.
+        // Small remainders go too, in time.
         #expect(share.allowance(held: 1, retentionMs: week, steadyMs: 3 * Self.hour) == 1)
     }
 
-    /// Otherwise more would come than may go.
+    /// Short retentions are not held back: otherwise more would arrive than may go.
     @Test func whatIsKeptForShortIsNotHeldBack() {
         var share = RetentionShare()
         #expect(share.allowance(held: 1_000, retentionMs: 4 * Self.hour, steadyMs: 0) == 500)

@@ -32,7 +32,7 @@ import Testing
         test.kinds.map(\.rawValue).filter { $0.hasPrefix("clock.") }
     }
 
-    /// By how many milliseconds, and how many rooms moved.
+    /// The adopted leaps: milliseconds, and the number of rooms moved.
     private static func adoptions(_ test: TestRegistry) -> [[Int64]] {
         test.outcomes.compactMap { if case .clockAdopted(let byMs, let rooms) = $0 { [byMs, Int64(rooms)] } else { nil } }
     }
@@ -57,10 +57,10 @@ import Testing
             let event = try #require(test.events.last { $0.kind == .clockLeapt })
             let data = try fields(event)
             #expect(data["byMs"] == "\(leap)" && data["holdMs"] == "\(Self.holdMs)")
-            // A second may pass before somebody looks at the clock.
+            // A second may pass before the clock is read.
             let adoptsAt = [0, 1_000].map { isoText(TestRegistry.start + $0 + Self.holdMs) }
             #expect(adoptsAt.contains(data["adoptsAt"] ?? ""), "\(data)")
-            // What happens now happens now.
+            // New events carry the present time.
             try await test.apply(.close, "cam1")
             #expect(test.events.last?.at == TestRegistry.start + 20_000)
         }
@@ -82,27 +82,27 @@ import Testing
             let told = test.events.count
             clocks.leap(leap)
             await Self.live(test, clocks, Self.holdMs)
-            // Until it has held, nothing moves.
+            // Nothing moves until the leap has held.
             #expect(try await test.registry.room("cam1") == live)
             #expect(test.registry.now == TestRegistry.start + Self.holdMs)
             await Self.live(test, clocks, 3_000)
             #expect(test.registry.now == clocks.wallMs)
-            // One event, which said when this would be.
+            // One event, which announced this moment.
             #expect(test.events.dropFirst(told).map(\.kind) == [.clockLeapt])
             #expect(Self.adoptions(test) == [[leap, 4]])
             let moved = try await test.registry.room("cam1")
             #expect(moved.state == .live)
             #expect(moved.createdAt == live.createdAt + leap && moved.liveSince == live.liveSince.map { $0 + leap })
             #expect(moved.durationFrom == live.durationFrom.map { $0 + leap })
-            // Who asks whether the room is still the same hears that it is not.
+            // Callers that compare versions see the change.
             #expect(moved.version != live.version)
-            // Said by a caller: that time, whatever the clock was.
+            // Set by a caller: this time stays, whatever the clock was.
             let banned = try await test.registry.room("banned")
             #expect(banned.state == .forbidden && banned.forbiddenUntil == bannedUntil)
             #expect(banned.slots[0].forbiddenUntil == bannedUntil)
             #expect(try await test.registry.ban(of: StreamPath(app: "live", name: "banned"))?.resumeAt == bannedUntil)
             #expect(try await test.registry.room("over").state == .expired)
-            // An hour's notice, not a week's: what is to come is as far away as it was.
+            // What is to come stays as far away as it was: an hour, not a week.
             let keptOut = try #require(test.registry.keptOut("u", of: "live/waiting"))
             #expect(keptOut - test.registry.now == 3_600_000 - Self.holdMs - 3_000)
             #expect(try test.sql(Int64.self, "SELECT due_at FROM outbox ORDER BY id LIMIT 1") == TestRegistry.start + leap)
@@ -111,7 +111,7 @@ import Testing
             #expect(try await test.registry.room("waiting").state == .created)
             await Self.live(test, clocks, 3_000)
             #expect(try await test.registry.room("waiting").reason == .neverStarted)
-            // Durations are those that passed.
+            // Durations count the time that really passed.
             test.registry.pushEnded(grant.sequence, .clientStopped)
             await test.settle()
             let end = try #require(test.events.last { $0.kind == .streamEnd })
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// Closed rooms are history: their times stay, and they are kept for as long as they would have been. Expired ones may be opened again.
+    /// Closed rooms are history: their times stay, and they are kept as long as before. Expired ones may be opened again.
     @Test(arguments: [Self.week, -Self.week]) func endedRoomsKeepTheirTimes(_ leap: Int64) async throws {
         try await Self.run { test, clocks in
             let retention: Int64 = 24 * 3_600_000
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    /// Of a device's rooms the one that ended last opens again, whichever times moved.
+    /// The device's room that ended last opens again, whichever times moved.
     @Test(arguments: [Self.week, -Self.week]) func aDevicesLastRoomIsFoundAfterALeap(_ leap: Int64) async throws {
         for closesLast in [false, true] {
             try await Self.run { test, clocks in
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// Deadlines of a believed leap are moved by the same transaction, whatever waits beside it.
+    /// One transaction moves all deadlines of a believed leap, whatever calls wait beside it.
     @Test func callsBesideTheLeap() async throws {
         try await Self.run { test, clocks in
             for number in 0..<50 { try await test.create("r\(number)") { $0.policy.neverStartedMs = 3_600_000 } }
@@ -263,28 +263,28 @@ import Testing
 
     // MARK: - Housekeeping
 
-    /// Where the clock was set back, newer rows are older: they are found all the same.
+    /// Old rows are found even where a clock set back made newer rows older.
     @Test func oldRowsAreFoundInAnyOrder() async throws {
         let test = try TestRegistry { $0.historyMs = 7_200_000 }
         defer { test.remove() }
         try await test.registry.start()
         try await test.create("cam1") { $0.policy.neverStartedMs = 7 * 86_400_000 }
         for _ in 0..<20 { try await test.apply(.renew(byMs: 1), "cam1") }
-        // The first ones are of a time to come.
+        // The first ones are in the future.
         try test.execute("UPDATE events SET at = at + 864000000 WHERE id <= 10")
         await test.advance(7_200_001)
         #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 10)
         #expect(try test.sql(Int64.self, "SELECT max(id) FROM events") == 10)
     }
 
-    /// The same of pushes, of notices that were delivered or given up, and of answers that are kept for repetitions.
+    /// The same for pushes, notices delivered or given up, and stored answers.
     @Test func oldRowsOfEveryKindAreFoundInAnyOrder() async throws {
         let test = try TestRegistry { $0.historyMs = 7_200_000 }
         defer { test.remove() }
         try await test.registry.start()
         let (old, new) = (TestRegistry.start - 7_200_001, TestRegistry.start)
         let answersMs = StoreAccess.answersMs
-        // Of each kind the first three by id are of a time to come and the last three of long ago.
+        // Of each kind the first three ids are recent and the last three old.
         for number in 1...6 {
             let at = number <= 3 ? new : old
             try test.execute(
@@ -306,7 +306,7 @@ import Testing
         }
         func ids(_ sql: String) throws -> String? { try test.sql(String.self, "SELECT group_concat(id) FROM (\(sql))") }
         await test.advance(60_000)
-        // What waited for too long is given up, and goes with the next look.
+        // Notices that waited too long are given up, and deleted in the next round.
         #expect(try ids("SELECT id FROM outbox WHERE state = 'failed' ORDER BY id") == "7,8,9,16,17,18")
         await test.advance(60_000)
         #expect(try ids("SELECT sequence AS id FROM pushes ORDER BY id") == "1,2,3")
@@ -360,7 +360,7 @@ import Testing
             }
             #expect(try rows() == [0, 0, 0, 0, 0, 0], "\(end)")
             #expect(test.registry.keptOut("u", of: id) == nil)
-            // The next one of that name begins without them.
+            // The next room of that name starts without them.
             try await test.create("cam-\(end)")
             #expect(try await test.registry.talkSettings(id) == nil)
             #expect(try await test.registry.talkMembers(id) == [])

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Rooms
 
-/// Many at once, two at once, and a store that says no.
+/// Many calls at once, races, and a store that cannot be written.
 @Suite struct RoomRegistryConcurrencyTests {
     @Test func aThousandCallsShareFewCommits() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
-        // Stands in for a slow disk: the first commit does not end before all calls have come.
+        // Stands in for a slow disk: the first commit does not end before all calls have arrived.
         let gate = DispatchSemaphore(value: 0)
         async let first = test.registry.result { _ in gate.wait() }
         try await withThrowingTaskGroup(of: Room.self) { group in
@@ -20,9 +20,9 @@ import Testing
         _ = await first
         let counters = test.registry.counters
         #expect(counters.operations == 1_001 && counters.commits > 0)
-        // The call that waited may have taken some of the others with it.
+        // The waiting call may have shared its commit with some of the others.
         #expect(counters.commits <= 1 + (1_000 + RoomRegistry.batch - 1) / RoomRegistry.batch, "\(counters.commits) commits")
-        // Every event once, in one order: that of the store is that which was told.
+        // Every event once, and stored in the order in which it was published.
         let stored = try await test.registry.events(after: 0, room: nil, limit: 10_000)
         #expect(stored.map(\.id) == Array(1...1_000))
         #expect(stored == test.events)
@@ -64,7 +64,7 @@ import Testing
         let test = try TestRegistry()
         defer { test.remove() }
         try await test.create("cam1") { $0.slots = 2 }
-        // In one batch with ones that succeed: its stream's name is found taken after its room was written? Nothing of it stays.
+        // In one batch with calls that succeed. A room whose stream name turns out to be in use leaves nothing behind.
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<20 {
                 group.addTask { _ = try? await test.create(index % 2 == 0 ? "ok\(index)" : "cam1-2") }
@@ -113,7 +113,7 @@ import Testing
         #expect(try await test.registry.room("cam1").state == .live)
         let told = test.kinds
         try test.pragma("query_only = 0")
-        // By itself, or with whatever comes next.
+        // Retried by itself, or with the next operation.
         try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
         #expect(Array(test.kinds.dropFirst(told.count)) == [.streamEnd, .roomInterrupted])
         #expect(test.registry.counters.lostFacts == 0)
@@ -132,14 +132,14 @@ import Testing
         await test.registry.stop()
         await #expect(throws: RegistryError.storeFailed("the server is stopping")) { try await test.create("cam2") }
         if case .failure(.unavailable) = await test.push("live/x", mayCreateRoom: true) {} else { Issue.record("admitted") }
-        // What was answered is there.
+        // Everything that was answered is stored.
         let next = try await test.restarted()
         #expect(try await next.registry.events(after: 0, room: nil, limit: 1_000) == test.events)
     }
 }
 
 extension TestRegistry {
-    /// A setting of the writing connection.
+    /// Sets a pragma on the writing connection.
     func pragma(_ text: String) throws { try self.registry.store.writerRead { _ = try $0.number("PRAGMA \(text)") } }
 
     func eventually(_ condition: () async throws -> Bool) async throws {
@@ -151,7 +151,7 @@ extension TestRegistry {
         Issue.record("did not come true in a minute")
     }
 
-    /// What is measured again soon need not pile up while it cannot be written.
+    /// Viewer counts do not pile up while they cannot be written: they are soon measured again.
     @Test func reportsOfViewersDoNotPileUp() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Rooms
 
-/// What a new room may be, and whose id, device and streams it may have.
+/// Limits of new rooms, and conflicts of their ids, devices and streams.
 @Suite struct RoomRegistryCreateTests {
     struct Bad: Sendable, CustomTestStringConvertible {
         let field: String
@@ -41,7 +41,7 @@ import Testing
                 == 0)
     }
 
-    /// Joiners and selectors are how these are written.
+    /// Titles whose writing needs joiners and variation selectors.
     @Test(arguments: ["👨‍👩‍👧 im Park", "❤️", "می‌خواهم", "क्‍ष", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "a·b"]) func textOfAnyScriptIsATitle(_ title: String) async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -78,11 +78,11 @@ import Testing
         await #expect(throws: RegistryError.idTaken(id, state: .closed, freeAt: freeAt)) { try await test.create("cam1") }
         test.pass(RoomPolicy().retentionMs - 1)
         await #expect(throws: RegistryError.idTaken(id, state: .closed, freeAt: freeAt)) { try await test.create("cam1") }
-        // The time is over, though no timer has run.
+        // The retention is over, though no timer has run.
         test.pass(1)
         let next = try await test.create("cam1")
         #expect(next.instance == 2 && next.state == .created)
-        // Numbers go on where the former room's ended.
+        // Numbers continue from the former room's.
         #expect(test.events.map(\.number) == [1, 2, 3, 4])
         #expect(test.kinds == [.roomCreated, .roomClosed, .roomDeleted, .roomCreated])
     }
@@ -93,7 +93,7 @@ import Testing
         try await test.create("cam") { $0.slots = 2 }
         let error = await fieldError { try await test.create("cam-2") }
         #expect(error?.field == "roomId" && error?.rule.contains("live/cam-2 would be that of room cam") == true)
-        // Another app is another name.
+        // In another app it is another name.
         try await test.create("cam-2") { $0.app = "studio" }
         try await test.create("x-2")
         await #expect(throws: RegistryError.self) { try await test.create("x") { $0.slots = 2 } }
@@ -112,7 +112,7 @@ import Testing
             try await test.create("other") { $0.deviceUid = "dev-1" }
         }
         try await test.apply(.expire, first.id.rawValue)
-        // The device's room goes on: same id, next instance, settings as given now.
+        // The device's room continues: same id, next instance, settings as given now.
         let second = try await test.create {
             $0.deviceUid = "dev-1"; $0.title = "second"
         }
@@ -127,7 +127,7 @@ import Testing
         #expect(third.id == first.id && third.instance == 3)
         #expect(test.registry.playRefusal(first.slots[0].path.description) == nil)
         #expect(test.events.map(\.number) == Array(1...Int64(test.events.count)))
-        // Named otherwise, it is another room.
+        // With another id it is another room.
         try await test.apply(.close, first.id.rawValue)
         let fourth = try await test.create("fresh") { $0.deviceUid = "dev-1" }
         #expect(fourth.id.rawValue == "fresh" && fourth.instance == 1)
@@ -153,7 +153,7 @@ import Testing
         let data = try fields(try #require(test.events.last))
         #expect(test.kinds == [.roomCreated, .roomUpdated])
         #expect(data["changed"]?.replacing(" ", with: "") == #"["owner","title","custom","isPublic","policy.grace"]"#)
-        // Nothing new: no event.
+        // No change, no event.
         _ = try await test.registry.update("cam1", patch, by: Actor("token:ops"))
         #expect(test.kinds.count == 2)
         try await test.create("cam2") { $0.deviceUid = "dev-2" }

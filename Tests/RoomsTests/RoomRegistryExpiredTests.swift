@@ -4,7 +4,7 @@ import Testing
 
 /// An expired room may be closed and forbidden: otherwise its device's old URL opens it again.
 @Suite struct RoomRegistryExpiredTests {
-    /// A room of a device whose time is over.
+    /// A device's room that has expired.
     private static func expired(_ test: TestRegistry) async throws {
         try await test.create("cam1") { $0.deviceUid = "dev1" }
         try await test.goLive("live/dev1")
@@ -50,13 +50,13 @@ import Testing
         defer { test.remove() }
         try await Self.expired(test)
         try await test.apply(.forbid(untilMs: test.now + 60_000, reason: ""), "cam1")
-        // Longer than it would have been kept.
+        // Longer than it would otherwise have been kept.
         await test.advance(60_000)
         let room = try await test.registry.room("cam1")
         #expect(room.state == .created && room.reason == .resumeTime)
     }
 
-    /// Across a kill, too.
+    /// Also after a kill.
     @Test func theBanOutlastsARestart() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -69,7 +69,7 @@ import Testing
         #expect(await next.push("live/dev1") == .failure(.forbidden(untilMs: until, reason: "no")))
     }
 
-    /// A device has one open room: an expired one that is forbidden takes it from nobody.
+    /// A device has one open room. Forbidding its expired room does not move the device back.
     @Test func aDeviceWithAnotherRoomKeepsThat() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -101,16 +101,16 @@ import Testing
         }
         await #expect(throws: refusal) { try await test.registry.delete("cam1", if: condition, by: Actor("t")) }
         #expect(try await test.registry.room("cam1").title == "one")
-        // Likes and heartbeats are no changes in this sense.
+        // Likes and heartbeats do not change the version.
         _ = try await test.registry.like("cam1", count: 3)
         try await test.apply(.heartbeat(sender: nil), "cam1")
         try await test.registry.delete("cam1", if: RoomCondition(versions: ["x", changed.version]), by: Actor("t"))
-        // The next room of the id has never had the versions of the one before.
+        // The id's next room never has a version of the one before.
         let next = try await test.create("cam1")
         #expect(next.version != made.version && next.version != changed.version)
     }
 
-    /// Of many at once with the same version, one gets through.
+    /// Of many changes at once for the same version, one gets through.
     @Test func onlyOneOfManyChangesGetsThrough() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -130,7 +130,7 @@ import Testing
 
     // MARK: - Deadlines
 
-    /// The room ends for the reason that was told.
+    /// The room ends for the reason that its deadline gave.
     @Test func ofTwoDeadlinesAtOnceTheFirstIsNamed() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

@@ -36,7 +36,7 @@ import Testing
         await #expect(throws: RegistryError.noSuchRoom("x")) { try await test.registry.members("x", after: nil, limit: 1) }
     }
 
-    /// Of a room's members and pushers: until the time is over, whatever is asked, and after a restart.
+    /// A kicked user can neither join nor push until the time is over.
     @Test func whoIsThrownOutStaysOut() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -88,7 +88,7 @@ import Testing
         let test = try TestRegistry()
         defer { test.remove() }
         try await test.create("cam1")
-        // As if they had joined: ten thousand calls would say no more.
+        // As if they had joined: ten thousand calls would show no more.
         try test.execute("UPDATE rooms SET members = 9999")
         _ = try await test.registry.join("cam1", user: "last", nick: "")
         await #expect(throws: RegistryError.tooMany(what: "members", limit: 10_000)) {
@@ -145,7 +145,7 @@ import Testing
         await #expect(throws: RegistryError.self) { try await test.registry.like("cam1", count: 1) }
     }
 
-    /// Members count for the most there were at a time, and their leaving does not take it back.
+    /// The peak counts members, and does not fall when they leave.
     @Test func membersRaiseThePeak() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

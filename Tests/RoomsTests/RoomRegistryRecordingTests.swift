@@ -2,7 +2,7 @@ import Testing
 
 @testable import Rooms
 
-/// The index of recordings: rows and events of one transaction, across restarts.
+/// The index of recordings: rows and events share a transaction, across restarts.
 @Suite struct RoomRegistryRecordingTests {
     private static func withRegistry(
         _ change: (inout RoomRegistry.Settings) -> Void = { _ in }, _ body: (TestRegistry) async throws -> Void
@@ -36,12 +36,12 @@ import Testing
         _ = try await test.registry.create(new, by: .server)
     }
 
-    /// Whoever waits for a row hears that it will never be.
+    /// A caller that waits for a row is notified when it will never be stored.
     @Test func aRowThatIsNotTakenIsTold() async throws {
         try await Self.withRegistry { test in
             try await Self.makeRoom(test)
             for isStored in [true, false] {
-                // An id is taken once.
+                // An id can be stored only once.
                 let told = await withCheckedContinuation { done in
                     test.registry.recordingBegan(Self.recording("a")) { done.resume(returning: $0) }
                 }
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// A failed one whose file is gone takes no room any more, and stays failed for its first reason.
+    /// A failed recording whose file is gone uses no space. It stays failed for its first reason.
     @Test func whatIsLostTakesNoRoom() async throws {
         try await Self.withRegistry { test in
             try await Self.makeRoom(test)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// What a call has begun is over when it is told as over, not when the server goes.
+    /// An ordered recording ends when its end is reported, not when the server stops.
     @Test func anOrderOutlivesTheServer() async throws {
         try await Self.withRegistry { test in
             try await Self.makeRoom(test)
@@ -107,7 +107,7 @@ import Testing
             stored = try await Self.stored("a", test)
             #expect(stored.state == .finished && stored.isSeekable && stored.bytes == 1_100 && stored.durationMs == 5_040)
             #expect(try await registry.recordingBytes() == 1_100)
-            // Told once, whatever is told again.
+            // Further reports change nothing and send no event.
             registry.recordingEnded("a", Self.outcome(.diskFull))
             registry.recordingFinished("a", bytes: 1, durationMs: nil, isSeekable: false)
             registry.recordingLost("a", .fileMissing, bytes: 0)
@@ -133,15 +133,15 @@ import Testing
             test.registry.recordingEnded("a", Self.outcome(.quotaExceeded))
             #expect(try await Self.stored("a", test).state == .failed)
             #expect(test.kinds.last == .recordFailed)
-            // Its index may still come in front: it stays what it is, and nothing more is told.
+            // Its index may still be moved to the front. It stays failed, and no further event is sent.
             test.registry.recordingFinished("a", bytes: 900, durationMs: nil, isSeekable: true)
             let stored = try await Self.stored("a", test)
             #expect(stored.state == .failed && stored.isSeekable && stored.bytes == 900)
             #expect(test.kinds.filter { $0 == .recordFailed }.count == 1 && !test.kinds.contains(.recordFinished))
 
-            // One that never had a file.
+            // A task that never had a file.
             test.registry.recordingTaskEnded(Self.recording("b", task: "t2").task, .diskFull, wasStarted: false)
-            // And one that had nothing to tell.
+            // A task with nothing to report.
             test.registry.recordingTaskEnded(Self.recording("c", task: "t3").task, .streamEnded, wasStarted: false)
             await test.settle()
             #expect(test.kinds.filter { $0 == .recordFailed }.count == 2 && !test.kinds.contains(.recordEnded))
@@ -166,7 +166,7 @@ import Testing
         #expect(left.reason == .serverRestart && left.endedAt == next.now)
         #expect(try await Self.stored("b", next).reason == .split)
         #expect(next.kinds.filter { $0 == .recordEnded }.count == 1)
-        // Nothing more the second time.
+        // A second time it adds nothing.
         try await next.registry.closeLeftRecordings()
         #expect(next.kinds.filter { $0 == .recordEnded }.count == 1)
         next.registry.recordingLost("a", .empty, bytes: 0)
@@ -181,7 +181,7 @@ import Testing
             let made = Self.recording("a", room: nil)
             test.registry.recordingBegan(made) { _ in }
             test.registry.recordingStarted("a")
-            // And of a room that is no more.
+            // Also of a room that no longer exists.
             test.registry.recordingBegan(Self.recording("b", task: "t2", room: "gone")) { _ in }
             test.registry.recordingStarted("b")
             let stored = try await Self.stored("a", test)
@@ -226,11 +226,11 @@ import Testing
             #expect(try await ids { ($0.room, $0.state) = ("cam2", .finished) } == ["r5", "r0"])
             #expect(try await ids { $0.state = .finishing } == ["r9", "r8", "r7", "r6"])
 
-            // Retention sees what has ended, oldest first; deleted rows go with the history.
+            // Retention lists what has ended, oldest first; deleted rows go with the history.
             let old = try await test.registry.recordings(endedBefore: TestRegistry.start + 3, limit: 10)
             #expect(old.map(\.id) == ["r0", "r1", "r2"])
             #expect(try await test.registry.recordingDeleted("r0")?.bytes == 10)
-            // Gone already, being finished, being written.
+            // Deleted already, being finished, being written.
             for id in ["r0", "r9", "r20"] {
                 let none = try await test.registry.recordingDeleted(id)
                 #expect(none == nil, "\(id)")
@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    /// The tencent-shaped targets hear of what has a counterpart there.
+    /// Targets in Tencent's format get only events that have a counterpart there.
     @Test func bothKindsOfTargetsHear() async throws {
         try await Self.withRegistry({
             $0.webhooks = [

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Rooms
 
-/// A refused call changes nothing but what time has done: its refusal may rest on that, and the next look must not find less.
+/// A refused call still applies what time has done. Its refusal may rest on that, and a later read must not contradict it.
 @Suite struct RoomRegistryRefusalTests {
     private static let policy = RoomPolicy()
 
@@ -32,11 +32,11 @@ import Testing
         await #expect(throws: RegistryError.noSuchRoom("cam1")) { try await test.apply(.close, "cam1") }
         await #expect(throws: RegistryError.noSuchRoom("cam1")) { try await test.registry.room("cam1") }
         #expect(test.kinds == [.roomCreated, .roomClosed, .roomDeleted])
-        // Its streams may be played again, as those of no room.
+        // Its streams may be played again, like those without a room.
         #expect(test.registry.playRefusal("live/cam1") == nil)
     }
 
-    /// A wrong version, of a room whose ban is over meanwhile.
+    /// A wrong version for a room whose ban has ended meanwhile.
     @Test func aRefusedConditionLeavesTheRoomResumed() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

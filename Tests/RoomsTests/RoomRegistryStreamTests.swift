@@ -2,7 +2,7 @@ import Testing
 
 @testable import Rooms
 
-/// Pushes and bans as the relay and the API bring them to the registry.
+/// Pushes and bans as the relay and the API report them to the registry.
 @Suite struct RoomRegistryStreamTests {
     @Test func aNameWithoutRoomNeedsLeaveToMakeOne() async throws {
         let test = try TestRegistry { $0.policy.graceMs = 4_000 }
@@ -13,7 +13,7 @@ import Testing
         #expect(grant.roomID.rawValue == "new" && grant.policy.graceMs == 4_000)
         let room = try await test.registry.room("new")
         #expect(room.isAdHoc && room.slots.map(\.path.description) == ["live/new"] && room.policy.graceMs == 4_000)
-        // Names that are no ids get a room with another one; the same name in another app too.
+        // Names that are no valid ids get a room with another id. So does the same name in another app.
         let odd = try await test.push("live/ü 1' OR '1'='1", mayCreateRoom: true).get()
         #expect(RoomID.isID(odd.roomID.rawValue) && odd.path.description == "live/ü 1' OR '1'='1")
         let other = try await test.push("studio/new", mayCreateRoom: true).get()
@@ -110,7 +110,7 @@ import Testing
         #expect(Array(test.kinds.suffix(3)) == [.streamEnd, .streamEnd, .roomClosed])
         #expect(
             test.cuts == ["live/cam1 \(one.sequence.rawValue) roomEnded viewers", "live/cam1-2 \(two.sequence.rawValue) roomEnded viewers"])
-        // What the relay reports then has been told.
+        // The relay's later reports of these ends change nothing.
         test.registry.pushEnded(one.sequence, .roomEnded)
         test.registry.pushEnded(two.sequence, .connectionLost)
         await test.settle()
@@ -137,7 +137,7 @@ import Testing
         await test.settle()
         let room = try await test.apply(.pauseAnnounced(slot: nil), "cam1")
         #expect(room.state == .interrupted)
-        // Only the call's pause is news to the relay.
+        // Only the pause announced by the call is news to the relay.
         let pauses = test.outcomes.compactMap { if case .pauseAnnounced(let path) = $0 { path.description } else { nil } }
         #expect(pauses == ["live/cam1"])
         #expect(test.kinds.filter { $0 == .streamBegin }.count == 1)
@@ -212,7 +212,7 @@ import Testing
         #expect(test.events.map(\.roomID) == [nil])
         #expect(test.cuts == ["live/ghost - forbidden viewers"])
         #expect(await test.push("live/ghost", mayCreateRoom: true) == .failure(.forbidden(untilMs: test.now + 5_000, reason: "r")))
-        // A room with that stream begins forbidden.
+        // A room created with that stream starts forbidden.
         let room = try await test.create("ghost")
         #expect(room.state == .forbidden && room.forbiddenUntil == test.now + 5_000)
         #expect(await test.push("live/ghost") == .failure(.forbidden(untilMs: test.now + 5_000, reason: "r")))
@@ -224,7 +224,7 @@ import Testing
         #expect(test.registry.playRefusal("live/ghost") == nil)
         #expect(test.kinds.last == .streamResumed)
         #expect(try await test.push("live/ghost", mayCreateRoom: true).get().roomID.rawValue == "ghost")
-        // By a call.
+        // Lifted by a call.
         let other = StreamPath(app: "live", name: "other")
         _ = try await test.registry.forbid(other, untilMs: test.now + 5_000, reason: "r", by: Actor("t"))
         try await test.registry.resume(other, by: Actor("t"))
@@ -307,7 +307,7 @@ import Testing
         #expect(try fields(end)["code"] == "8" && fields(end)["end"] == "mediaIdle")
     }
 
-    /// The relay hears how long the room waits, whenever that changes.
+    /// The relay is notified of how long the room waits, whenever that changes.
     @Test func theWaitIsTold() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -328,7 +328,7 @@ import Testing
         #expect(test.waits.last == "live/cam1 822")
     }
 
-    /// A camera that is away while another one runs has its own time.
+    /// A camera that is away while another one runs has its own wait.
     @Test func theWaitOfOneOfTwoStreamsIsTold() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -360,7 +360,7 @@ import Testing
         #expect(told == ["[live/cam1] 2000"])
     }
 
-    /// A device moves on to another room; its old one is pushed to by name.
+    /// A device moves to another room, and its old one is pushed to by name.
     @Test(arguments: [true, false]) func anExpiredRoomWhoseDeviceHasAnotherIsPushedTo(_ isCreated: Bool) async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -381,7 +381,7 @@ import Testing
         #expect(try await test.registry.room("r2").deviceUid == "dev")
         #expect(try await test.push("live/dev").get().roomID.rawValue == "r2")
         #expect(test.registry.counters.failedCommits == 0 && test.registry.counters.lostFacts == 0)
-        // When the other one has ended too, the device stays with whichever is pushed to.
+        // When the other room has ended too, a push reopens it with the device.
         try await test.apply(.expire, "r1")
         try await test.apply(.expire, "r2")
         _ = try await test.push("live/r2").get()
@@ -389,7 +389,7 @@ import Testing
         #expect(try await test.registry.room("r2").deviceUid == "dev")
     }
 
-    /// A credential for another room neither opens nor makes one.
+    /// A credential for another room neither opens nor creates one.
     @Test func aPushForAnotherRoomChangesNothing() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

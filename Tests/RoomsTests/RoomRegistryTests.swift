@@ -2,7 +2,7 @@ import Testing
 
 @testable import Rooms
 
-/// Rooms from creation to oblivion, through the registry and a real file.
+/// Rooms from creation to deletion, through the registry and a real file.
 @Suite struct RoomRegistryTests {
     @Test func aRoomIsCreatedAndFound() async throws {
         let test = try TestRegistry()

@@ -13,9 +13,9 @@ private struct Dice: RandomNumberGenerator {
     }
 }
 
-/// What holds for every room, whatever is done to it: thousands of random lives.
+/// Invariants of every room, checked in thousands of random lives.
 @Suite struct RoomRulesPropertyTests {
-    /// The state machine's arrows, and the event of each.
+    /// The state machine's transitions, and the event of each.
     private static let arrows: [String: RoomEvent.Kind] = [
         "created live": .roomLive, "created expired": .roomExpired, "created closed": .roomClosed, "created forbidden": .roomForbidden,
         "live interrupted": .roomInterrupted, "live expired": .roomExpired, "live closed": .roomClosed, "live forbidden": .roomForbidden,
@@ -24,7 +24,7 @@ private struct Dice: RandomNumberGenerator {
         "expired created": .roomCreated, "expired closed": .roomClosed, "expired forbidden": .roomForbidden,
     ]
 
-    /// One step. Checked without a macro: there are millions of checks, and only a failure is worth a description.
+    /// One step. Its checks use no macro: there are millions, and only a failure is worth a description.
     private struct Trace {
         let input: RoomInput
         let now: Int64
@@ -51,7 +51,7 @@ private struct Dice: RandomNumberGenerator {
             var dice = Dice(state: UInt64(seed))
             try Self.live(&dice, &seen)
         }
-        // The runs were worth something: every arrow and every reason came up.
+        // The runs covered every transition and every reason.
         #expect(seen.arrows == Set(Self.arrows.keys))
         #expect(seen.reasons == Set(StateReason.allCases))
         #expect(seen.refused > 1_000 && seen.deleted > 100)
@@ -63,7 +63,7 @@ private struct Dice: RandomNumberGenerator {
         var room = Room(id: id, slots: Room.slots(of: id, count: Int.random(in: 1...3, using: &dice)), at: now)
         room.owner = Bool.random(using: &dice) ? "olga" : nil
         room.policy = RoomAtWork.policy
-        // Quick enough that every deadline is met now and then.
+        // Short enough that every deadline is met now and then.
         room.policy.maxDurationMs = Int64.random(in: 50_000...1_000_000, using: &dice)
         room.policy.ownerOfflineMs = Int64.random(in: 1_000...200_000, using: &dice)
         room.policy.heartbeatMisses = Int.random(in: 1...10, using: &dice)
@@ -172,13 +172,13 @@ private struct Dice: RandomNumberGenerator {
             let running = before.slots.filter { !$0.isForbidden }.map(\.number)
             trace.check(viewersEnded.isSuperset(of: running))
         }
-        // A push ends when the room says so or when it is told of it: never silently.
+        // A push ends when the room says so or its end is reported, never silently.
         if input == .tick, !effects.contains(where: { if case .cut = $0 { true } else { false } }), room.state != .created {
             trace.check(room.slots.map(\.sequence) == before.slots.map(\.sequence))
         }
     }
 
-    /// Said in the words of the design, not in the machine's.
+    /// The earliest end, derived from the design instead of the state machine.
     private static func earliestEnd(of room: Room, for reason: StateReason) -> Int64 {
         let policy = room.policy
         let grace = (room.interruptedAt ?? .min / 2) + policy.graceMs
@@ -188,7 +188,7 @@ private struct Dice: RandomNumberGenerator {
         case .maxDuration: return (room.durationFrom ?? .max / 2) + policy.maxDurationMs
         case .graceOver: return room.interruptionEnds ?? .max
         case .heartbeatLost: return max((room.heartbeatAt ?? .max / 2) + silence, grace)
-        // The same tick may have found out that the owner's heartbeats have stopped.
+        // The same tick may have detected that the owner's heartbeats stopped.
         case .ownerOffline:
             let away = room.ownerAwaySince ?? ((room.ownerSeenAt ?? .max / 2) + silence)
             return max(away + policy.ownerOfflineMs, grace)
@@ -217,7 +217,7 @@ private struct Dice: RandomNumberGenerator {
         }
     }
 
-    /// The next deadline is the first instant at which a tick does something, and ticking there comes to an end.
+    /// The next deadline is the first instant at which a tick has an effect. Ticking there comes to an end.
     private static func checkDeadline(_ room: Room, _ trace: Trace) {
         guard let deadline = RoomRules.nextDeadline(of: room) else {
             trace.check(false)

@@ -1,14 +1,14 @@
 import Rooms
 import Testing
 
-/// What a room lives through when its server falls, or its clock steps.
+/// Rooms across a server crash, or a step of its clock.
 @Suite struct RoomRulesRestartTests {
     @Test func aLiveRoomHasItsGraceFromTheServersStart() throws {
         var work = try RoomAtWork()
         try work.push(5, at: 1)
         try work.at(1_000, .serverStarted)
         #expect(work.description == "interrupted/serverRestart [-] room.interrupted 1030")
-        // And again from the next, should the server fall at once.
+        // And again from the next start, if the server crashes at once.
         try work.at(1_500, .serverStarted)
         #expect(work.description == "interrupted/serverRestart [-] 1530")
         try work.push(6, at: 1_529)
@@ -109,7 +109,7 @@ import Testing
         #expect(work.room.state == .interrupted)
         try work.at(-9_000, .mediaArrived(slot: 1, sequence: 5))
         #expect(work.events == [.roomResumed])
-        // The interruption is counted by the clock that began it.
+        // The interruption is measured by the clock that began it.
         try work.at(-9_000, .pushEnded(slot: 1, sequence: 5, .connectionLost))
         #expect(try work.settle(at: -8_971).isEmpty)
         #expect(try work.settle(at: -8_970) == [.roomExpired])

@@ -1,9 +1,9 @@
 import Rooms
 import Testing
 
-/// What happens to rooms in the field, from the first call to the last event.
+/// Rooms in the field, from the first call to the last event.
 @Suite struct RoomRulesScenarioTests {
-    /// A URL's end is no input at all: a running push meets no deadline but the room's own.
+    /// A URL's expiry is no input: a running push meets only the room's own deadlines.
     @Test func aPushOutlivesItsURL() throws {
         var work = try RoomAtWork()
         work.room.policy.urlLifetimeMs = 60_000
@@ -29,7 +29,7 @@ import Testing
             work.refusal(at: 99, .pushAdmitted(slot: 1, sequence: 7)) == .wrongState(.forbidden, allowed: [.created, .live, .interrupted]))
         #expect(try work.settle(at: 99).isEmpty)
         #expect(try work.settle(at: 100) == [.roomUnforbidden])
-        // A new push is needed, and gets the whole time to come: nothing of the life before the ban counts.
+        // A new push is needed, and gets the full time. Nothing from before the ban counts.
         #expect(work.description == "created/resumeTime [-] 400")
         try work.push(8, at: 399)
         #expect(work.description == "live/media [8*] room.live 3999")
@@ -92,7 +92,7 @@ import Testing
         for second in [Int64(2), 17, 32] { try work.at(second, .heartbeat(sender: "cam")) }
         #expect(try work.settle(at: 3_000).isEmpty)
         #expect(work.room.state == .live)
-        // Once the stream is away they count, but the device has its grace first.
+        // Once the stream is away, missed heartbeats count, but the device has its grace period first.
         try work.at(3_100, .mediaIdle(slot: 1, sequence: 5))
         #expect(work.deadline == 3_130)
         #expect(try work.settle(at: 3_129).isEmpty)
@@ -144,7 +144,7 @@ import Testing
         #expect([paused, silent, dead, done].map(\.deadline) == [130, 110, 40, 13])
         #expect([paused, silent, dead, done].map(\.events) == Array(repeating: [.roomInterrupted], count: 4))
 
-        // Their sockets die: silence becomes loss, a pause stays one; neither is another transition.
+        // Their sockets die: silence becomes loss, a pause stays a pause. Neither is another transition.
         try silent.at(50, .pushEnded(slot: 1, sequence: 5, .connectionLost))
         #expect(silent.description == "interrupted/publisherLost [-] 80")
         try paused.at(50, .pushEnded(slot: 1, sequence: 5, .connectionLost))
@@ -153,7 +153,7 @@ import Testing
         try latePaused.at(10, .pauseAnnounced(slot: 1))
         try latePaused.at(120, .pushEnded(slot: 1, sequence: 5, .connectionLost))
         #expect(latePaused.description == "interrupted/paused [-] 150")
-        // A pause that ends in time: the same push goes on.
+        // A pause that ends in time: the same push continues.
         var resumed = live
         try resumed.at(10, .pauseAnnounced(slot: 1))
         try resumed.at(100, .mediaArrived(slot: 1, sequence: 5))
@@ -168,7 +168,7 @@ import Testing
         #expect(work.description == "expired/graceOver [-] room.expired cut:5:mediaIdle+viewers 1130")
     }
 
-    /// Silence is what its push ended by, if time ended the room because of it; a call is a call.
+    /// A room that ends by silence cuts its push for that silence. A call that closes the room cuts it for the close.
     @Test func aSilenceThatLastsTooLongCutsThePublisherForIt() throws {
         var work = try RoomAtWork()
         try work.push(5, at: 1)
@@ -199,7 +199,7 @@ import Testing
         try work.at(3_100, .mediaIdle(slot: 1, sequence: 5))
         try work.at(3_110, .renew(byMs: 500_000))
         #expect(work.deadline == 3_700)
-        // The promise holds when the socket dies too, and not for the next interruption.
+        // The renewal holds when the socket dies too, but not for the next interruption.
         try work.at(3_120, .pushEnded(slot: 1, sequence: 5, .connectionLost))
         #expect(work.description == "interrupted/publisherLost [-] 3700")
         try work.push(6, at: 3_130)
@@ -238,7 +238,7 @@ import Testing
         #expect(work.room.ownerAwaySince == RoomAtWork.at(55))
         try work.at(60, .heartbeat(sender: "olga"))
         #expect(work.events == [.ownerOnline])
-        // Joining alone is presence without heartbeats: none are missed then.
+        // Joining alone is presence without heartbeats, so none can be missed.
         #expect(try work.settle(at: 105) == [.ownerOffline])
         try work.at(110, .memberJoined(user: "olga"))
         #expect(work.events == [.ownerOnline])
@@ -259,7 +259,7 @@ import Testing
         try work.at(10, .memberLeft(user: "olga"))
         #expect(try work.settle(at: 3_000).isEmpty)
         try work.at(3_000, .pauseAnnounced(slot: 1))
-        // Gone for long already: the device still has its grace.
+        // The owner is long gone, but the device still has its grace period.
         #expect(work.deadline == 3_030)
         #expect(try work.settle(at: 3_030) == [.roomExpired])
         #expect(work.room.reason == .ownerOffline)

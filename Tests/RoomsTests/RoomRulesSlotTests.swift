@@ -1,7 +1,7 @@
 import Rooms
 import Testing
 
-/// Rooms with two cameras, and names that are fought over.
+/// Rooms with two cameras, and stream names with several pushes.
 @Suite struct RoomRulesSlotTests {
     private func twoLive() throws -> RoomAtWork {
         var work = try RoomAtWork(slots: 2)
@@ -66,7 +66,7 @@ import Testing
         #expect(work.description == "live/media [-] [6*] stream.forbidden:1 500")
         try work.at(11, .forbidSlot(1, untilMs: RoomAtWork.at(400), reason: "face"))
         #expect(work.refusal(at: 11, .resumeSlot(2)) == .slotNotForbidden(2))
-        // Slipped past its cut.
+        // A push that slipped past its cut.
         try work.at(12, .mediaArrived(slot: 1, sequence: 8))
         #expect(work.description == "live/media [-] [6*] cut:8:forbidden 400")
         try work.at(13, .resumeSlot(1))
@@ -136,7 +136,7 @@ import Testing
         #expect(work.deadline == 1_020)
         var forgotten = work
         try forgotten.at(1_020, .tick)
-        // Still forbidden when it is forgotten: its name stays so.
+        // Still forbidden when the room is deleted: its name stays forbidden.
         #expect(forgotten.effects == [.delete] && forgotten.room.slots.map(\.isForbidden) == [true, false])
         var reopened = work
         try reopened.at(30, .reopen)
@@ -159,7 +159,7 @@ import Testing
         #expect(work.description == "live/media [9*] 3601")
         try work.at(11, .mediaArrived(slot: 1, sequence: 9))
         #expect(work.description == "live/media [9*] 3601")
-        // The ghost is stale for good.
+        // Reports of the replaced push are stale for good.
         try work.at(12, .mediaIdle(slot: 1, sequence: 5))
         try work.at(12, .pushEnded(slot: 1, sequence: 5, .connectionLost))
         #expect(work.description == "live/media [9*] 3601")

@@ -1,12 +1,12 @@
 import Rooms
 import Testing
 
-/// Every state × every input, written out: what a room does ten seconds after its creation.
+/// Every state × every input, in tables. Each shows what a room does ten seconds after its creation.
 ///
-/// A line holds inputs, an arrow and the result as ``RoomAtWork/description`` shows it; `same` is the state before without effects,
-/// `refused` names the states that are allowed.
+/// A line holds inputs, an arrow and the result as ``RoomAtWork/description`` shows it. `same` is the state before without effects;
+/// `refused` lists the allowed states.
 @Suite struct RoomRulesTableTests {
-    /// Names that the tables use. Push 5 is the one that the fixtures have, 9 is another.
+    /// Names used in the tables. Push 5 belongs to the fixtures, 9 is another.
     static let inputs: [(name: String, input: RoomInput)] =
         [
             ("admit9", .pushAdmitted(slot: 1, sequence: 9)),
@@ -24,7 +24,7 @@ import Testing
             ("reopen", .reopen), ("serverStarted", .serverStarted), ("tick", .tick),
         ] + PushEnd.allCases.map { ("end5.\($0.rawValue)", .pushEnded(slot: 1, sequence: 5, $0)) }
 
-    /// How the fixture came to be, and its table.
+    /// A fixture's history, and its table.
     struct Table: Sendable, CustomTestStringConvertible {
         let name: String
         let past: [(second: Int64, input: RoomInput)]

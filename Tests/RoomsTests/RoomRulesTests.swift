@@ -1,7 +1,7 @@
 import Rooms
 import Testing
 
-/// A room and its time, in seconds from its creation; every timer of its policy has a length of its own.
+/// A room with a clock in seconds from its creation. Every timer of its policy has a different length.
 struct RoomAtWork {
     /// Milliseconds since 1970 at which the room was made.
     static let origin: Int64 = 1_790_000_000_000
@@ -47,13 +47,13 @@ struct RoomAtWork {
         }
     }
 
-    /// A push that runs.
+    /// Admits a push, with media at once.
     mutating func push(_ sequence: Int64, slot: Int = 1, at second: Int64) throws {
         try self.at(second, .pushAdmitted(slot: slot, sequence: sequence))
         try self.at(second, .mediaArrived(slot: slot, sequence: sequence))
     }
 
-    /// Ticks until nothing is due any more; all events of the room on the way.
+    /// Ticks until nothing is due any more. Returns all events of the room on the way.
     mutating func settle(at second: Int64) throws -> [RoomEvent.Kind] {
         var kinds: [RoomEvent.Kind] = []
         for _ in 0..<10 {
@@ -66,7 +66,7 @@ struct RoomAtWork {
     }
 
     var deadline: Int64? { RoomRules.nextDeadline(of: self.room).map { ($0 - Self.origin) / 1_000 } }
-    /// Of the last input.
+    /// The events of the last input.
     var events: [RoomEvent.Kind] { self.effects.compactMap { if case .event(let kind, _) = $0 { kind } else { nil } } }
     var cuts: [RoomEffect] { self.effects.filter { if case .cut = $0 { true } else { false } } }
 
@@ -143,7 +143,7 @@ struct RoomAtWork {
         #expect(work.room.title == "Harbour" && work.room.custom == "{\"a\":1}" && work.room.owner == "olga")
         #expect(work.room.endedAt == nil && work.room.liveSince == nil && work.room.durationFrom == nil)
         #expect(work.room.heartbeatAt == nil && work.room.ownerAwaySince == nil && work.room.ownerSeenAt == nil)
-        // What the former instance's push still reports is stale.
+        // Reports of the former instance's push are stale.
         try work.at(51, .mediaArrived(slot: 1, sequence: 5))
         #expect(work.description == "created/reopened [-] 350")
     }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Rooms
 
-/// What the store does when its disk has little room, or none.
+/// The store when its disk is nearly full, or cannot be written.
 @Suite struct RoomStoreDiskTests {
-    /// Bytes that a test says are free.
+    /// Free bytes, as set by a test.
     private final class Disk: Sendable {
         let free = Mutex<Int64>(1_000)
         var floor: DiskFloor { DiskFloor(minFreeBytes: 100) { self.free.withLock { $0 } } }
@@ -38,7 +38,7 @@ import Testing
         #expect(test.registry.storeStatus.problem == nil)
     }
 
-    /// Facts wait for a store that takes nothing, so many and no more; calls do not wait behind them.
+    /// Facts that wait for a store that cannot be written are limited in number. Calls do not wait behind them.
     @Test func waitingFactsAreBounded() async throws {
         let test = try TestRegistry { $0.intake = Intake.Limits(calls: 100_000, facts: 800, factBytes: 1 << 30) }
         defer { test.remove() }
@@ -52,14 +52,14 @@ import Testing
         #expect(await test.push("live/cam1") == .failure(.unavailable(#"storeFailed("SQLite 8: attempt to write a readonly database")"#)))
         try await test.eventually { test.registry.storeStatus.isFailing }
         let status = test.registry.storeStatus
-        // What is being tried just now is not waiting.
+        // The batch being tried just now does not count as waiting.
         #expect(status.waitingFacts <= 800 && status.droppedFacts >= 3_001 - 800 - 256, "\(status)")
         #expect(status.problem?.contains("cannot be written") == true)
         try test.pragma("query_only = 0")
         try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
         try await test.eventually { !test.registry.storeStatus.isFailing && test.registry.storeStatus.waitingFacts == 0 }
         await test.settle()
-        // The push's end was the oldest, and is no audit trail: it was not dropped. Of the trail the newest are there.
+        // The push's end was the oldest fact but no audit trail: it was not dropped. Of the trail the newest entries are kept.
         let last = try await test.registry.events(after: 0, room: "cam1", limit: 10_000).last { $0.kind == .floorGranted }
         #expect(last?.data.contains("u2999") == true, "\(String(describing: last))")
     }
@@ -79,14 +79,14 @@ import Testing
         submit(.trail, 16)
         #expect(dropped.withLock { $0 } == [1, 3, 5])
         for number in 17..<40 { submit(.fact, number) }
-        // Facts are left alone as long as there is a trail.
+        // Facts are kept as long as there is a trail to drop.
         #expect(Array(dropped.withLock { $0 }.prefix(9)) == [1, 3, 5, 7, 9, 11, 13, 15, 16])
         #expect(intake.facts.waiting <= 16 && intake.facts.dropped == dropped.withLock { $0.count })
         #expect(!dropped.withLock { $0 }.contains(100) && !dropped.withLock { $0 }.contains(39))
-        // By bytes too.
+        // The byte limit drops entries too.
         submit(.trail, 40, bytes: 2 << 20)
         #expect(dropped.withLock { $0.contains(40) } && intake.facts.bytes <= 1 << 20)
-        // What the store did not take is in front again, and the calls are told.
+        // Facts that the store rejected go back in front; waiting calls are returned.
         let first = intake.take(3)
         let waiting = intake.facts.waiting
         #expect(first.map(\.kind) == [.call, .fact, .fact])
@@ -95,7 +95,7 @@ import Testing
         #expect(intake.facts.waiting == waiting + 2)
     }
 
-    /// Whoever knocks at a name that somebody else has leaves nothing behind.
+    /// A refused push to a name in use leaves nothing behind.
     @Test func refusedPushesAreNotKept() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -108,7 +108,7 @@ import Testing
         await test.settle()
         #expect(try test.sql(Int.self, "SELECT count(*) FROM pushes") == 1)
         #expect(try await test.registry.room("cam1").slots[0].sequence == first.sequence.rawValue)
-        // A number is not used again.
+        // Numbers are never reused.
         #expect(try await test.push("live/cam1").get().sequence.rawValue > first.sequence.rawValue + 20)
     }
 
@@ -128,7 +128,7 @@ import Testing
         #expect(try fields(begin)["parameters"] == kept)
     }
 
-    /// Asked for each room that is to be made, and for no other push.
+    /// The pacing check runs for each room to be created, and for no other push.
     @Test func roomsArePacedWherePushesMakeThem() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rooms
 
-/// What the store makes of its files when something has happened to them while it was closed.
+/// The store and files that were changed while it was closed.
 @Suite struct RoomStoreFilesTests {
     private static func withFolder(_ body: (String) async throws -> Void) async throws {
         let folder = NSTemporaryDirectory() + "earshot-files-\(UUID().uuidString)"
@@ -13,7 +13,7 @@ import Testing
         try await body(folder)
     }
 
-    /// A store as kill -9 leaves it: changes in the log alone. `before` are in its own file.
+    /// A store as kill -9 leaves it: changes are only in the log.
     private static func killed(in folder: String, rooms: Int = 20) async throws {
         let live = folder + "-live"
         defer { try? FileManager.default.removeItem(atPath: live) }
@@ -25,7 +25,7 @@ import Testing
             new.id = try RoomID(checking: "room\(number)")
             _ = try await registry.create(new, by: Actor("test"))
         }
-        // By another process: closing these files in this one would end SQLite's locks.
+        // Copied by another process: closing these files in this one would release SQLite's locks.
         try self.run("/bin/cp", ["\(live)/earshot.db", "\(live)/earshot.db-wal", "\(live)/earshot.db-shm", folder])
         await registry.stop()
     }
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// Nothing syncs the index: after a power cut it may be that of the log before. An index of a later log is news.
+    /// Nothing syncs the index: after a power cut it may belong to an earlier log. An index of a later log is reported.
     @Test(arguments: [(1, false), (3, false), (-1, true)]) func anIndexThatIsBehindItsLogIsNoNews(_ restarts: Int, _ isNews: Bool)
         async throws
     {
@@ -92,7 +92,7 @@ import Testing
                 #expect(registry.endProblem == nil)
             }
             #expect(FileIdentity(path: folder + "/earshot.db-wal")?.size ?? 0 == 0)
-            // The file alone is the store.
+            // The file alone is the whole store.
             let alone = folder + "/alone.db"
             try FileManager.default.copyItem(atPath: folder + "/earshot.db", toPath: alone)
             #expect(try await DatabaseQueue(path: alone).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM rooms") } == 3)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// Cut off between two changes: only the index beside it knows.
+    /// Cut off between two changes, which only the index beside it reveals.
     @Test func aLogThatEndsTooEarlyIsTold() async throws {
         try await Self.withFolder { folder in
             try await Self.killed(in: folder)
@@ -126,7 +126,7 @@ import Testing
             #expect(log.committed > 10 && !log.isTorn && log.storeID ?? 0 != 0)
             let whole = try Data(contentsOf: URL(fileURLWithPath: path))
             var frames = Int(log.committed) - 1
-            // Back to the frame that ends the change before.
+            // Back to the frame that ends the previous change.
             func size(after frame: Int) -> UInt32 {
                 whole[(32 + (frame - 1) * (24 + log.pageSize) + 4)...].prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
             }
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// SQLite would take its pages for its own.
+    /// SQLite would treat the other log's pages as its own.
     @Test(arguments: [true, false]) func anotherStoresLogIsRefused(_ hasIndex: Bool) async throws {
         try await Self.withFolder { folder in
             let (own, other) = (folder + "/own", folder + "/other")
@@ -217,14 +217,14 @@ import Testing
         }
     }
 
-    /// A journal (SQLite's file format, §3) that takes a store back to so many pages of 4,096 bytes, and changes none of these.
+    /// A rollback journal (SQLite's file format, §3) back to `pages` pages of 4,096 bytes. It changes none of these.
     static func journal(pages: UInt8) -> Data {
         var bytes = Data([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7])
         bytes += [0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, pages, 0, 0, 2, 0, 0, 0, 0x10, 0]
         return bytes + Data(repeating: 0, count: 512 - bytes.count)
     }
 
-    /// The first page is written, and not yet committed.
+    /// The first page is written but not yet committed.
     @Test func aPowerCutWhileItIsMadeIsUndone() async throws {
         try await Self.withFolder { folder in
             let (whole, path) = (folder + "/whole", folder + "/earshot.db")
@@ -275,7 +275,7 @@ import Testing
         await #expect(throws: RegistryError.storeGone) { try await test.create("lost") }
         #expect(await test.push("live/lost", mayCreateRoom: true).isRefused)
         #expect(try await self.eventually { await test.registry.storeProblem()?.contains("deleted or replaced") ?? false })
-        // Another one in its place is no better.
+        // Another store in its place is no better.
         try FileManager.default.createDirectory(atPath: test.directory, withIntermediateDirectories: true)
         try FileManager.default.copyItem(atPath: away + "/earshot.db", toPath: test.directory + "/earshot.db")
         await #expect(throws: RegistryError.storeGone) { try await test.create("lost") }
@@ -287,7 +287,7 @@ import Testing
         #expect(try test.sql(Int.self, "SELECT count(*) FROM rooms") == 2)
     }
 
-    /// Answers are good for a second.
+    /// Polls for up to a minute, since answers are cached for a second.
     private func eventually(_ condition: () async -> Bool) async throws -> Bool {
         let begin = ContinuousClock.now
         while begin.duration(to: .now) < .seconds(60) {
@@ -307,9 +307,9 @@ import Testing
             for _ in 0..<500 { group.addTask { await test.registry.storeProblem() } }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        // A machine that stands still for two seconds keeps the answer back for as long.
+        // A machine that stalls for two seconds delays the answer as long.
         #expect(problems.count == 500 && problems.allSatisfy { $0 == nil || $0?.contains("not answered") == true })
-        // A busy machine may take more than a second over them.
+        // A busy machine may need more than a second for them.
         #expect(test.registry.counters.operations - before < 20)
         #expect(try await self.eventually { await test.registry.storeProblem() == nil })
     }
@@ -323,7 +323,7 @@ import Testing
         configuration.busyMode = .timeout(60)
         let other = try DatabaseQueue(path: test.directory + "/earshot.db", configuration: configuration)
         try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
-        // A moment before it was another's an answer may have been good.
+        // An answer from just before the lock may still count.
         #expect(try await self.eventually { await test.registry.storeProblem()?.contains("not answered") == true })
         try await other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
         #expect(try await self.eventually { await test.registry.storeProblem() == nil })

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Rooms
 
-/// Notices, stored answers, tokens, and what is forgotten.
+/// Notices, stored answers, tokens, and the deletion of old history.
 @Suite struct RoomStoreOutboxTests {
     static let earshot = WebhookTarget(url: "http://a/", format: .earshot)
     static let tencent = WebhookTarget(url: "http://a/", format: .tencent)
@@ -22,11 +22,11 @@ import Testing
         test.registry.pushEnded(grant.sequence, .clientStopped)
         await test.settle()
         #expect(try await self.due(test, Self.earshot) == ["cam1 room.created", "cam2 room.created"])
-        // Tencent's shape knows streams alone.
+        // Tencent's format has only stream events.
         #expect(try await self.due(test, Self.tencent) == ["cam1 stream.begin"])
         let first = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.earshot })
         #expect(first.event == test.events[0] && first.attempts == 0 && first.state == .pending)
-        // A failure holds up its own room and target alone.
+        // A failure holds up only its own room and target.
         try await test.registry.recordAttempt(first.id, status: 500, error: "no", durationMs: 12, retryAt: test.now + 60_000)
         #expect(try await self.due(test, Self.earshot) == ["cam2 room.created"])
         #expect(try await self.due(test, Self.other).count == 2)
@@ -37,12 +37,12 @@ import Testing
         #expect(try await self.due(test, Self.earshot) == ["cam2 room.created", "cam1 stream.begin"])
         let delivered = try #require(try await test.registry.notices(state: .delivered, room: "cam1", before: nil, limit: 10).first)
         #expect(delivered.id == first.id && delivered.attempts == 2 && delivered.deliveredAt == test.now && delivered.lastStatus == 200)
-        // Given up: the next one goes.
+        // Given up: the next one is sent.
         let begin = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.tencent })
         try await test.registry.recordAttempt(begin.id, status: nil, error: "timeout", durationMs: 20_000, retryAt: nil)
         #expect(try await self.due(test, Self.tencent) == ["cam1 stream.end"])
         #expect(try await test.registry.notices(state: .failed, room: nil, before: nil, limit: 10).map(\.id) == [begin.id])
-        // An attempt that is recorded twice counts once.
+        // An attempt recorded twice counts once.
         try await test.registry.recordAttempt(begin.id, status: 200, error: nil, durationMs: 1, retryAt: nil)
         #expect(try await test.registry.notices(state: .failed, room: nil, before: nil, limit: 10).first?.lastError == "timeout")
         let copy = try #require(try await test.registry.redeliver(begin.id))
@@ -80,7 +80,7 @@ import Testing
         let key = IdempotencyKey(tokenID: 1, key: "k'1", fingerprint: "f")
         #expect(try await test.registry.storedAnswer(key) == nil)
         _ = try await self.create("cam1", key, test)
-        // The answer is there with the effect.
+        // The answer is stored together with the effect.
         #expect(try await test.registry.storedAnswer(key) == StoredAnswer(status: 201, body: "{\"a\":'cam1"))
         await #expect(throws: RegistryError.keyBusy("k'1")) { try await self.create("cam2", key, test) }
         let reused = IdempotencyKey(tokenID: 1, key: "k'1", fingerprint: "g")
@@ -90,7 +90,7 @@ import Testing
             try await test.registry.keep(StoredAnswer(status: 200, body: ""), for: reused)
         }
         #expect(test.kinds == [.roomCreated])
-        // Another token's key is another key; a refused call takes none.
+        // Another token's key is another key; a refused call uses none.
         let other = IdempotencyKey(tokenID: 2, key: "k'1", fingerprint: "f")
         await #expect(throws: RegistryError.self) { try await self.create("cam1", other, test) }
         #expect(try await test.registry.storedAnswer(other) == nil)
@@ -99,7 +99,7 @@ import Testing
         #expect(try await test.registry.storedAnswer(key) == nil)
     }
 
-    /// Without its answer the effect is not there either.
+    /// An effect is not stored without its answer.
     @Test func anAnswerThatCannotBeMadeUndoesItsCall() async throws {
         struct Unspeakable: Error {}
         let test = try TestRegistry()
@@ -116,7 +116,7 @@ import Testing
         #expect(try await self.create("cam1", key, test).id.rawValue == "cam1")
     }
 
-    /// A key that an earlier version stored without its answer: the call was carried out, and is not again.
+    /// A key that an earlier version stored without an answer. Its call was carried out and is not repeated.
     @Test func aKeyWithoutItsAnswerIsTold() async throws {
         let test = try TestRegistry()
         defer { test.remove() }
@@ -157,7 +157,7 @@ import Testing
         #expect(await fieldError { try await test.registry.createToken(name: "ops'; --", role: .app) }?.field == "name")
         #expect(await fieldError { try await test.registry.createToken(name: "", role: .app) }?.field == "name")
         #expect(await fieldError { try await test.registry.createToken(name: "a\nb", role: .app) }?.field == "name")
-        // The command line's way, from beside the server.
+        // The command line's store, beside the server.
         let store = try TokenStore(directory: test.directory)
         defer { store.close() }
         #expect(try store.list() == [token])
@@ -189,9 +189,9 @@ import Testing
         for _ in 0..<5 { await test.advance(101) }
         #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 0)
         #expect(try test.sql(Int.self, "SELECT count(*) FROM pushes") == 0)
-        // Its target never answered in all the time: given up, then forgotten.
+        // Its target never answered in all that time: given up, then deleted.
         #expect(try test.sql(Int.self, "SELECT count(*) FROM outbox WHERE state = 'pending'") == 0)
-        // What is forgotten is not numbered again.
+        // Deleted numbers are not reused.
         try await test.apply(.close, "cam1")
         #expect(test.events.last?.number == 302 && test.events.last?.id == 302)
         #expect(try await test.registry.lastEventID() == 302)
@@ -199,7 +199,7 @@ import Testing
     }
 }
 
-/// The text that the store makes and takes.
+/// JSON text that the store writes and accepts.
 @Suite struct JSONTextTests {
     @Test(arguments: [
         ("{}", true), (" { \"a\" : [ 1 , -0.5e+3 , true , null , \"\\u00e9\\n\" ] } ", true), ("{\"a\":{}}", true), ("", false),

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Rooms
 
-/// Lists of rooms: order, filters, pages, search, and what they cost.
+/// Lists of rooms: order, filters, pages, search, and their cost.
 @Suite struct RoomStoreQueryTests {
-    /// Rooms of every state, with titles that repeat and differ in case alone.
+    /// Rooms in every state, with titles that repeat or differ only in case.
     private static func filled(_ count: Int = 120) async throws -> (TestRegistry, [Room]) {
         let test = try TestRegistry()
         for index in 0..<count {
@@ -25,7 +25,7 @@ import Testing
             case 5: try await test.apply(.expire, id)
             default: break
             }
-            // Several rooms have one time of creation.
+            // Several rooms share a time of creation.
             if index % 4 == 0 { test.pass(1) }
         }
         await test.settle()
@@ -111,7 +111,7 @@ import Testing
         query.order = .oldest
         query.size = 10
         let first = try await test.registry.rooms(query)
-        // The cursor's own room goes, others come before it.
+        // The cursor's own room is deleted, and others appear before it.
         try await test.registry.delete(try #require(first.rooms.last).id.rawValue, by: Actor("t"))
         try await test.create("late")
         query.after = first.next
@@ -218,7 +218,7 @@ import Testing
         #expect(try await find("  bob  ") == ["cam-garden"])
         #expect(try await find("").count == 3)
         #expect(try await find("***") == [])
-        // Titles and owners change, rooms go.
+        // Titles and owners change, and a room is deleted.
         var patch = RoomPatch()
         patch.title = "renamed"
         patch.owner = .some("carol")
@@ -256,7 +256,7 @@ import Testing
         try await test.create("room1") { $0.title = "a b c not and or near words" }
         var query = RoomQuery()
         query.text = text
-        // No error, and no more than the words in it could find.
+        // No error, and no more rooms than its words could match.
         let page = try await test.registry.rooms(query)
         #expect(page.rooms.count <= 1)
         query.text = "zzz " + text
@@ -282,7 +282,7 @@ import Testing
 
     // MARK: - Cost
 
-    /// The plans of all statements that a page needs: ranges of indexes, nothing sorted, no table read through.
+    /// The query plans of a page's statements use index ranges. None sorts or scans a table.
     @Test func everyPageReadsIndexRanges() async throws {
         let (test, _) = try await Self.filled(30)
         defer { test.remove() }
@@ -307,7 +307,7 @@ import Testing
                     let whole = range.state == nil && cursor == nil
                     #expect(step.hasPrefix(whole ? "SCAN rooms USING" : "SEARCH rooms USING"), "\(plan.sql(range)): \(step)")
                     #expect(step.contains("COVERING INDEX"), "\(step)")
-                    // Equal values first, then the place of the cursor.
+                    // Equality terms first, then the cursor's range.
                     if range.owner != nil { #expect(step.contains("owner=? AND state=? AND is_public=?"), "\(step)") }
                     if cursor != nil { #expect(step.contains("<") || step.contains(">"), "\(step)") }
                 }
@@ -315,7 +315,7 @@ import Testing
         }
     }
 
-    /// The same of all other statements that run while a server works.
+    /// The same for all other statements of a running server.
     @Test func noStatementReadsATableThrough() async throws {
         let test = try TestRegistry { $0.webhooks = [WebhookTarget(url: "http://x/", format: .earshot)] }
         defer { test.remove() }
@@ -361,7 +361,7 @@ import Testing
             _ = try store.roomCounts()
             store.db.trace(options: [])
         }
-        // Small by nature, or the oldest few of an index.
+        // Small tables, or the oldest few rows of an index.
         let allowed = ["sqlite_sequence", "room_counts", "room_words", "tokens", "(subquery"]
         let statements = traced.statements.filter { sql in ["SELECT", "UPDATE", "DELETE", "INSERT"].contains { sql.hasPrefix($0) } }
         #expect(statements.count > 60, "\(statements.count)")
@@ -386,9 +386,9 @@ import Testing
     }
 }
 
-/// The statements that a connection ran, each once. With values filled in.
+/// The distinct statements that a connection ran, with values filled in.
 private final class Traced: @unchecked Sendable {
-    // Filled on the connection's queue alone, read when nothing runs on it.
+    // Filled only on the connection's queue, read when nothing runs on it.
     private(set) var statements: Set<String> = []
     func add(_ event: Database.TraceEvent) { self.statements.insert(event.expandedDescription) }
 }

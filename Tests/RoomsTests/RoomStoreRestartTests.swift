@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rooms
 
-/// What a killed server finds when it starts again, and files that it should not touch.
+/// A server's start after a kill, and files that it must not touch.
 @Suite struct RoomStoreRestartTests {
     @Test func nothingIsMissingAfterAKill() async throws {
         let test = try TestRegistry { $0.webhooks = [WebhookTarget(url: "http://x/", format: .earshot)] }
@@ -32,7 +32,7 @@ import Testing
                 FloorRecord(kind: .released, user: "ann", reason: "asked", mode: "ptt", heldMs: 5),
                 FloorRecord(kind: .granted, user: "ben", reason: "free", mode: "ptt"),
             ])
-        // Said in order; the events are there when a later change is.
+        // Floor records are written in order, and before any later change.
         _ = try await test.registry.join("live", user: "ben", nick: "Ben")
         let before = test.events
         let notices = try await test.registry.notices(state: .pending, room: nil, before: nil, limit: 100)
@@ -42,7 +42,7 @@ import Testing
         let events = try await next.registry.events(after: 0, room: nil, limit: 1_000)
         #expect(Array(events.prefix(before.count)) == before)
         #expect(Array(events.dropFirst(before.count)) == next.events)
-        // Streams end in the order of their pushes, then rooms change in the order in which they were made. A push without media has no end.
+        // Streams end in the order of their pushes; then rooms change in order of creation. A push without media has no end.
         #expect(
             next.events.map { "\($0.roomID?.rawValue ?? "-") \($0.kind.rawValue)" } == [
                 "live stream.end", "paused stream.end", "live talk.floor.released", "live room.interrupted",
@@ -64,7 +64,7 @@ import Testing
         let pushes = try await next.registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 10)
         #expect(pushes.map(\.end) == [.serverRestart, .serverRestart, .serverRestart])
         #expect(pushes.map(\.sequence) == [waiting.sequence.rawValue, paused.sequence.rawValue, grant.sequence.rawValue])
-        // The same publisher comes back within grace: the same room.
+        // The same publisher returns within its grace period: the same room.
         let back = try await next.goLive("live/live")
         #expect(back.sequence > waiting.sequence)
         #expect(try await next.registry.room("live").state == .live)
@@ -91,7 +91,7 @@ import Testing
         #expect(banned.state == .expired || banned.state == .created)
         #expect(try await next.registry.ban(of: ghost) == nil)
         #expect(next.registry.playRefusal("live/ghost") == nil && next.registry.playRefusal("live/banned") == nil)
-        // It was live all the time that is known; what it gets after the restart is its maximum.
+        // It counts as live all that time, so its maximum duration is over.
         let live = try await next.registry.room("live")
         #expect(live.state == .expired && live.reason == .maxDuration)
         for id in ["idle", "live", "banned"] {
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func theTimerRunsByItself() async throws {
-        // The real clock: the only test that waits for one.
+        // The real clock; the only test that waits for one.
         let folder = NSTemporaryDirectory() + "earshot-timer-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }

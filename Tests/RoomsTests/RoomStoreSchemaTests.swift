@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rooms
 
-/// Stores of earlier versions: each schema there ever was becomes today's, with what is in it, wherever the process is killed.
+/// Stores of earlier versions. Every former schema becomes today's with its contents, wherever the process is killed.
 @Suite struct RoomStoreSchemaTests {
     /// A store as an earlier version left it, with a row in each table.
     private static func make(_ schema: FormerSchemas.Schema, in folder: String) throws {
@@ -67,7 +67,7 @@ import Testing
             640, 480, 0, 1);
         """
 
-    /// All rows as text, by table; and the schema.
+    /// All rows as text, by table, and the schema.
     private static func contents(_ folder: String) throws -> (rows: [String: [String]], schema: [String]) {
         let queue = try DatabaseQueue(path: folder + "/earshot.db")
         defer { try? queue.close() }
@@ -76,7 +76,7 @@ import Testing
             var rows: [String: [String]] = [:]
             for table in tables where !table.hasPrefix("room_words_") && table != "grdb_migrations" && table != "clock" {
                 rows[table] = try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { row in
-                    // Columns that came later are at their defaults.
+                    // Columns added later have their defaults.
                     row.filter { !["kept_from", "policy_record"].contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
                 }
             }
@@ -91,7 +91,7 @@ import Testing
         try body(folder)
     }
 
-    /// As a fresh store has it.
+    /// The schema of a fresh store.
     private static func newest() throws -> [String] {
         var schema: [String] = []
         try self.withFolder { folder in
@@ -118,7 +118,7 @@ import Testing
                 let kept = ["talk_settings", "talk_members", "kicks"].contains(table) ? rows.filter { !$0.contains("gone") } : rows
                 #expect(after.rows[table] == kept, "\(table)")
             }
-            // The store as it was stands beside it.
+            // A copy of the former store is kept beside it.
             let copies = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.contains(".schema-") }
             #expect(copies.count == 1)
             let copy = try DatabaseQueue(path: "\(folder)/\(copies[0])")
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// The files as a kill leaves them at each statement of the way: the next start goes on from there, and loses nothing.
+    /// The files as a kill leaves them at each statement of the migration. The next start continues from there and loses nothing.
     @Test(arguments: FormerSchemas.all) func killedInBetween(_ schema: FormerSchemas.Schema) throws {
         let newest = try Self.newest().sorted()
         try Self.withFolder { folder in
@@ -156,7 +156,7 @@ import Testing
 
     /// Copies of a store's files, taken while it is being changed.
     private final class Images: @unchecked Sendable {
-        // Filled on the connection's queue alone, read when nothing runs on it.
+        // Filled only on the connection's queue, read when nothing runs on it.
         private(set) var folders: [String] = []
         private let folder: String
 
@@ -168,14 +168,14 @@ import Testing
             let names = ["earshot.db", "earshot.db-wal", "earshot.db-shm"].filter {
                 FileManager.default.fileExists(atPath: "\(self.folder)/\($0)")
             }
-            // Files change when a transaction is committed, or begins to be.
+            // Files change when a transaction commits, or starts to.
             let sizes = names.map { FileIdentity(path: "\(self.folder)/\($0)")?.size }
             guard sizes != self.last else { return }
             self.last = sizes
             let image = "\(self.folder)/image-\(self.folders.count)"
             do {
                 try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: true)
-                // By another process: closing these files in this one would end SQLite's locks.
+                // Copied by another process: closing these files in this one would release SQLite's locks.
                 let copy = Process()
                 copy.executableURL = URL(fileURLWithPath: "/bin/cp")
                 copy.arguments = names.map { "\(self.folder)/\($0)" } + [image]

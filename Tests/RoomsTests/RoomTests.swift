@@ -3,9 +3,9 @@ import Testing
 
 @testable import Rooms
 
-/// What rooms are by default and may be, as the API's description and the example configuration say it.
+/// Defaults and limits of rooms, as in the API's description and the example configuration.
 @Suite struct RoomTests {
-    /// Default, least and most of each setting; milliseconds.
+    /// Default, minimum and maximum of each setting; durations in milliseconds.
     @Test(
         arguments: [
             ("neverStarted", 300_000, 1_000, 604_800_000), ("grace", 30_000, 0, 86_400_000), ("cleanStop", 3_000, 0, 86_400_000),
@@ -21,7 +21,7 @@ import Testing
             var patch = RoomPatch()
             patch.policy[name] = value
             var new = NewRoom(policy: RoomPolicy())
-            // Words are kept as such: only in a patch can there be another.
+            // Enumerated settings can hold no other value; only a patch can carry one.
             field.set(&new.policy, value)
             if isAllowed {
                 try patch.check()
@@ -109,7 +109,7 @@ import Testing
     }
 }
 
-/// Text that rooms are written with.
+/// Text fields of rooms.
 @Suite struct RoomTextTests {
     @Test func idsAreOfLettersDigitsAndTwoSigns() {
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)
@@ -122,7 +122,7 @@ import Testing
         let ids = (0..<1_000).map { _ in RoomID.random().rawValue }
         #expect(Set(ids).count == 1_000)
         #expect(ids.allSatisfy { $0.count == 13 && $0.hasPrefix("r") && RoomID.isID($0) })
-        // Each sign of the alphabet, which has none that look alike, and no more: 1 in 10^150 misses one.
+        // Every character of the alphabet, which has no look-alikes, and no other. The odds of missing one are 1 in 10^150.
         #expect(Set(ids.flatMap { $0.dropFirst() }) == Set("abcdefghjkmnpqrstuvwxyz23456789"))
     }
 
@@ -137,7 +137,7 @@ import Testing
         #expect(path.map { $0.description == text } ?? true)
     }
 
-    /// Long values are shown in part.
+    /// Long values are truncated.
     @Test func errorsShowWhatWasGiven() {
         #expect(FieldError("title", String(repeating: "a", count: 80), "b").value.count == 80)
         #expect(FieldError("title", String(repeating: "a", count: 81), "b").value == String(repeating: "a", count: 60) + "…")
@@ -145,23 +145,23 @@ import Testing
         #expect(FieldError("title", "a", "b").description == "title is \"a\": b")
     }
 
-    /// Both ends of every range, and what stands just outside.
+    /// Both ends of every range are refused.
     @Test(arguments: PlainText.refused) func invisibleCharactersAreRefused(_ range: ClosedRange<UInt32>) {
         for value in [range.lowerBound, range.upperBound] {
             if let scalar = Unicode.Scalar(value) { #expect(!PlainText.isPlain("a\(Character(scalar))"), "\(value)") }
         }
     }
 
-    /// The tables are Unicode's: all that is ignorable by default or a control is refused, but for what text is written with.
+    /// The tables follow Unicode: default-ignorable and control characters are refused. Exceptions are those that text is written with.
     @Test func theRefusedAreUnicodes() {
-        // Joiners; Hangul fillers are refused; variation selectors; tags.
+        // Kept: joiners, variation selectors, tags. Hangul fillers are refused.
         let kept: [ClosedRange<UInt32>] = [0x200C...0x200D, 0x180B...0x180F, 0xFE00...0xFE0F, 0xE0020...0xE007F, 0xE0100...0xE01EF]
         let also: [ClosedRange<UInt32>] = [0x2028...0x2029, 0xFFF9...0xFFFB]
         let edges = Set(PlainText.refused.flatMap { [$0.lowerBound, $0.upperBound, $0.upperBound + 1, max(1, $0.lowerBound) - 1] })
         for value in UInt32(0)...0x10FFFF {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let isIgnorable = scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.generalCategory == .control
-            // Of what is far from every range one in a hundred is enough.
+            // Far from every range, one value in 97 is enough.
             guard isIgnorable || value % 97 == 0 || edges.contains(value) else { continue }
             let isRefused = (isIgnorable && !kept.contains { $0.contains(value) }) || also.contains { $0.contains(value) }
             #expect(PlainText.isPlain("\(Character(scalar))") == !isRefused, "\(String(value, radix: 16))")
@@ -224,7 +224,7 @@ import Testing
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         let day: Int64 = 86_400_000
         var instants: [Int64] = [0, 1_000, 59_000, 60_000, 3_599_000, 3_600_000, day - 500, day, -500, -day, -day - 500, -day + 500]
-        // The first and last days of months for leap years and others, and the turns of centuries; from 1583 on both mean one calendar.
+        // The first and last days of months in leap years and others, and the turns of centuries. From 1583 on both use the same calendar.
         for year in [1583, 1600, 1699, 1700, 1899, 1900, 1969, 1970, 1999, 2000, 2023, 2024, 2026, 2099, 2100, 2399, 2400, 9999] as [Int64]
         {
             let january = (year - 1970) * 365 + (year - 1969) / 4 - (year - 1901) / 100 + (year - 1601) / 400

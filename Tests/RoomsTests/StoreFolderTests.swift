@@ -47,7 +47,7 @@ import Testing
             #expect(try FileManager.default.contentsOfDirectory(atPath: backup).sorted() == ["earshot.db", "keys.json", "relay.key"])
             #expect(try Self.mode(backup) == 0o700)
             for name in ["earshot.db", "keys.json", "relay.key"] { #expect(try Self.mode("\(backup)/\(name)") == 0o600, "\(name)") }
-            // Never over another one.
+            // Never over an existing backup.
             let error = #expect(throws: StoreError.self) { try folder.backup(to: backup) }
             #expect(error?.isConflict == true)
             try await Self.create("later", in: registry)
@@ -71,7 +71,7 @@ import Testing
                 $0.hasPrefix("restore-") || $0.hasSuffix(".restoring")
             }
             #expect(left == [])
-            // Into an empty place as well.
+            // Into an empty directory as well.
             let fresh = StoreFolder(directory: base + "/fresh", secrets: Self.secrets)
             #expect(try fresh.restore(from: backup) == nil)
             let again = try RoomRegistry(directory: base + "/fresh", settings: RoomRegistry.Settings())
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    /// While rooms are made as fast as they can be, a backup is a whole one of some moment.
+    /// A backup taken while rooms are created at full speed is consistent.
     @Test func backupUnderWrites() async throws {
         try await Self.withFolders { data, base in
             let registry = try RoomRegistry(directory: data, settings: RoomRegistry.Settings())
@@ -112,7 +112,7 @@ import Testing
             try RoomStore(directory: data).close()
             let folder = StoreFolder(directory: data, secrets: Self.secrets)
             try folder.backup(to: base + "/backup")
-            // As after a kill with the former files away and the new ones not there yet.
+            // As after a kill with the former files moved away and the new ones not there yet.
             #expect(FileManager.default.createFile(atPath: data + "/earshot.restoring", contents: nil))
             try FileManager.default.moveItem(atPath: data + "/earshot.db", toPath: base + "/away.db")
             let error = #expect(throws: StoreError.self) { try RoomRegistry(directory: data, settings: RoomRegistry.Settings()) }
@@ -155,7 +155,7 @@ import Testing
             case .success(let problems): #expect(!problems.isEmpty)
             case .failure(let error): #expect("\(error)".contains("damaged"), "\(error)")
             }
-            // It is no backup, and is not made one.
+            // It can be neither backed up nor restored from.
             #expect(throws: StoreError.self) { try folder.backup(to: base + "/bad") }
             #expect(!FileManager.default.fileExists(atPath: base + "/bad"))
             #expect(throws: StoreError.self) {

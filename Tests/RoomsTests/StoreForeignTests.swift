@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rooms
 
-/// `earshot store` and the server's start with files that are none of earshot's, or not all of them; and what they leave untouched.
+/// `earshot store` and the server's start with foreign or incomplete files. Shows what they leave untouched.
 @Suite struct StoreForeignTests {
     private static let secrets = ["keys.json", "relay.key", "admin-token"]
 
@@ -22,7 +22,7 @@ import Testing
 
     private static func write(_ text: String, _ path: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: path)) }
 
-    /// Every file by its path, with its bytes.
+    /// Every file's bytes, by its path.
     private static func files(_ folder: String) throws -> [String: Data] {
         var files: [String: Data] = [:]
         for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
@@ -31,7 +31,7 @@ import Testing
         return files
     }
 
-    /// A database of somebody else, with and without migrations of its own.
+    /// Another program's database, with or without migrations of its own.
     private static func makeForeign(_ path: String, hasMigrations: Bool) async throws {
         let queue = try DatabaseQueue(path: path)
         try await queue.write { db in
@@ -46,7 +46,7 @@ import Testing
 
     private static func text(_ error: (any Error)?) -> String { error.map { "\($0)" } ?? "nothing was thrown" }
 
-    /// Also when that program was ended amid a change, which SQLite would undo.
+    /// Also when that program was killed in mid-change, which SQLite would roll back.
     @Test(arguments: [true, false], [true, false])
     func anotherProgramsDatabaseIsLeftAlone(_ hasMigrations: Bool, _ hasJournal: Bool) async throws {
         try await Self.withFolders { data, base in
@@ -66,7 +66,7 @@ import Testing
                 #expect(Self.text(start).contains("another program's database") && Self.text(start).contains("another data directory"))
             }
             #expect(try Self.files(data) == before)
-            // Over a directory that has a store.
+            // Restoring it over a directory that has a store.
             let own = base + "/own"
             try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
             try RoomStore(directory: own).close()
@@ -85,7 +85,7 @@ import Testing
             try queue.close()
             #expect(try Self.folder(data).check().problems.first?.contains("no tables") == true)
             #expect(throws: StoreError.self) { try Self.folder(base + "/other").restore(from: data) }
-            // A server makes its own there.
+            // A server creates its own store there.
             try RoomStore(directory: data, isAlone: true).close()
             #expect(try Self.folder(data).check().problems == [])
             try await DatabaseQueue(path: data + "/earshot.db").write { try $0.execute(sql: "DROP TABLE rooms") }
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    /// Without a server, check and backup leave every file as it was, among them the index that alone knows of a log's lost end.
+    /// Without a server, check and backup change no file. That includes the index, the only trace of a log's lost end.
     @Test(arguments: [1.0, 0.6, 0]) func lookingChangesNothing(_ share: Double) async throws {
         try await Self.withFolders { data, base in
             let live = base + "/live"
@@ -138,7 +138,7 @@ import Testing
                 new.id = try RoomID(checking: "room\(number)")
                 _ = try await registry.create(new, by: Actor("test"))
             }
-            // As a kill leaves them. By another process: closing these files in this one would end SQLite's locks.
+            // As a kill leaves them. Copied by another process: closing these files in this one would release SQLite's locks.
             let copy = Process()
             copy.executableURL = URL(fileURLWithPath: "/bin/cp")
             copy.arguments = ["", "-wal", "-shm"].map { "\(live)/earshot.db\($0)" } + [data]
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    /// Left by processes that were killed between a copy and its renaming.
+    /// Left by processes killed between a copy and its rename.
     @Test func unfinishedCopiesGoAtTheStart() async throws {
         try await Self.withFolders { data, _ in
             let dead = Process()

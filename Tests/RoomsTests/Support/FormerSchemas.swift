@@ -1,20 +1,20 @@
-/// The schemas that stores have had, as they were released: copies that do not change with the code.
+/// The schemas of released versions: copies that do not change with the code.
 enum FormerSchemas {
-    /// A schema: its steps in the order in which they were taken.
+    /// A schema: its steps in the order they were applied.
     struct Schema: Sendable, CustomStringConvertible {
         let description: String
         let steps: [(name: String, sql: String)]
         var has: Set<String> { Set(self.steps.map(\.name)) }
     }
 
-    /// Every one that a version of the server has had, and that between two steps of one version.
+    /// Every schema of a released version, and one between two steps of a version.
     static let all: [Schema] = {
         let first: [(name: String, sql: String)] = [("1 rooms", rooms), ("1 streams", streams), ("1 events", events), ("1 access", access)]
         let later: [(name: String, sql: String)] = [
             ("2 recordings", recordings), ("3 relay tasks", relayTasks), ("4 talk", talk), ("5 recording orders", recordingOrders),
             ("6 snapshots", snapshots), ("7 talk members", talkMembers), ("8 kicks", kicks),
         ]
-        // Relay tasks were made beside recordings.
+        // Relay tasks were added independently of recordings.
         let branch = Schema(description: "1 and 3", steps: first + [later[1]])
         return [branch] + (0...later.count).map { Schema(description: "\($0 + 1)", steps: first + later.prefix($0)) }
     }()

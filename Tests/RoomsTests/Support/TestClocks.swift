@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import Rooms
 
-/// A machine's clocks that tests set.
+/// A machine's clocks, set by tests.
 final class TestClocks: Sendable {
     private let steady: Atomic<Int64>
     private let wall: Atomic<Int64>
@@ -14,7 +14,7 @@ final class TestClocks: Sendable {
         self.boot = boot
     }
 
-    /// Lets both clocks go on.
+    /// Advances both clocks.
     func pass(_ ms: Int64) {
         self.steady.add(ms, ordering: .relaxed)
         self.wall.add(ms, ordering: .relaxed)

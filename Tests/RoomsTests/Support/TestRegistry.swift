@@ -11,10 +11,10 @@ final class TestRegistry: Sendable {
     private let time: TestTime
     private let told = Mutex<[RoomRegistry.Outcome]>([])
 
-    /// Milliseconds since 1970 of every test's beginning: 2026-11-21T10:00:00Z.
+    /// Start of every test, in milliseconds since 1970: 2026-11-21T10:00:00Z.
     static let start: Int64 = 1_795_255_200_000
 
-    /// With `clock`, time is that one's and not `time`'s.
+    /// With `clock`, time comes from it instead of `time`.
     init(
         directory: String? = nil, time: TestTime = TestTime(), clock: RoomClock? = nil,
         _ change: (inout RoomRegistry.Settings) -> Void = { _ in }
@@ -30,7 +30,7 @@ final class TestRegistry: Sendable {
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }
 
-    /// The same folder, opened again as after a kill: the first registry is not asked to finish anything.
+    /// Opens the same folder again as after a kill: the first registry finishes nothing.
     func restarted(_ change: (inout RoomRegistry.Settings) -> Void = { _ in }) async throws -> TestRegistry {
         let next = try TestRegistry(directory: self.directory, time: self.time, change)
         try await next.registry.start()
@@ -58,7 +58,7 @@ final class TestRegistry: Sendable {
         }
     }
 
-    /// How long streams are to be waited for, in seconds since the start.
+    /// How long streams are awaited, in seconds since the start.
     var waits: [String] {
         self.outcomes.compactMap { outcome in
             guard case .waits(let path, let untilMs) = outcome else { return nil }
@@ -71,7 +71,7 @@ final class TestRegistry: Sendable {
 
     func remove() { try? FileManager.default.removeItem(atPath: self.directory) }
 
-    /// The file, read beside the registry.
+    /// Queries the file beside the registry.
     func sql<T: DatabaseValueConvertible>(_ type: T.Type = T.self, _ sql: String) throws -> T? {
         try DatabaseQueue(path: self.directory + "/earshot.db").read { db in try T.fetchOne(db, sql: sql) }
     }
@@ -117,20 +117,20 @@ final class TestRegistry: Sendable {
     }
 }
 
-/// A clock that stands until it is moved. Any thread.
+/// A clock that stands still until it is advanced. Any thread.
 final class TestTime: Sendable {
     private let ms = Mutex(TestRegistry.start)
     var now: Int64 { self.ms.withLock { $0 } }
     func advance(_ ms: Int64) { self.ms.withLock { $0 += ms } }
 }
 
-/// Data of an event, for comparison.
+/// An event's data, for comparison.
 func fields(_ event: RoomEvent) throws -> [String: String] {
     let object = try JSONSerialization.jsonObject(with: Data(event.data.utf8)) as? [String: Any]
     return (object ?? [:]).mapValues { "\($0)" }
 }
 
-/// The field error with which a call is refused; nil when it is not, or for another reason.
+/// The field error with which a call is refused. Nil when it succeeds or fails for another reason.
 func fieldError<T>(_ body: () async throws -> T) async -> FieldError? {
     do {
         _ = try await body()
