@@ -8,7 +8,7 @@ import Testing
 @Suite struct ChunkGuardLimitTests {
     private static func three(_ value: Int) -> [UInt8] { [UInt8(value >> 16 & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
 
-    /// A fmt 0 header of one byte's chunk stream, and so much of the payload as one chunk of 128 bytes holds.
+    /// A fmt 0 header with a one-byte chunk stream id. Payload follows, up to one chunk of 128 bytes.
     private static func start(_ id: UInt8, type: UInt8 = 9, length: Int, timestamp: Int = 0) -> [UInt8] {
         [id] + Self.three(timestamp) + Self.three(length) + [type, 1, 0, 0, 0] + [UInt8](repeating: 0x55, count: min(length, 128))
     }
@@ -60,18 +60,18 @@ import Testing
         let timeOnly = [bytes[0] | 0x80] + bytes.dropFirst() + [0, 0, 1, 8, 8, 8]
         let nothing = [bytes[0] | 0xC0] + bytes.dropFirst() + [9, 9, 9]
         #expect(try Self.chunks(first + timeOnly + nothing).map(\.length) == [bytes.count + 14, bytes.count + 6, bytes.count + 3])
-        // Nothing before the last byte is there.
+        // No chunk is found before its last byte has arrived.
         var chunks = ChunkGuard(limits: Limits())
         for count in 0..<first.count { #expect(try chunks.nextChunk(in: ByteBuffer(bytes: first[..<count])) == nil) }
     }
 
-    /// librtmp takes a fmt 1 header for the first of a chunk stream, as some servers send it.
+    /// librtmp accepts a fmt 1 header first in a chunk stream, as some servers send it.
     @Test func lengthsComeFromTheLatestHeader() throws {
         let first: [UInt8] = [0x44, 0, 0, 0, 1, 2, 3, 9]
         #expect(try Self.chunks(first + [UInt8](repeating: 0, count: 128) + Self.more(4, 128)).map(\.length) == [136, 129])
         let all = [0x44, 0, 0, 0, 0, 0, 2, 9, 1, 1] + [0x44, 0, 0, 0, 0, 0, 3, 8, 1, 1, 1] + [0x84, 0, 0, 9, 1, 1, 1] + [0xC4, 1, 1, 1]
         #expect(try Self.chunks(all.map { UInt8($0) }).map(\.length) == [10, 11, 7, 4])
-        // The bytes of the length, each of them.
+        // Each of the length's three bytes counts.
         var limits = Limits()
         limits.dataMessageBytes = 0x01_0203
         #expect(try Self.chunks(Self.start(4, type: 18, length: 0x01_0203), limits).map(\.length) == [140])
@@ -100,11 +100,11 @@ import Testing
         limits.partialMessages = 2
         let two = Self.start(4, length: 129) + Self.start(5, length: 129)
         Self.refuses(.tooManyPartialMessages(limit: 2), by: limits, two + Self.start(6, length: 129))
-        // One that is whole makes room for one more, no further.
+        // A completed message makes room for exactly one more.
         let three = two + Self.more(4, 1) + Self.start(6, length: 129)
         #expect(try Self.chunks(three, limits).map(\.length) == [140, 140, 2, 140])
         Self.refuses(.tooManyPartialMessages(limit: 2), by: limits, three + Self.start(7, length: 1))
-        // Empty messages and those of one chunk are over at once.
+        // Empty messages and those of one chunk complete at once.
         let short = (0..<5).flatMap { _ in Self.start(7, length: 0) + Self.start(8, length: 128) }
         #expect(try Self.chunks(Self.start(4, length: 129) + short + Self.start(5, length: 129), limits).count == 12)
     }
@@ -115,7 +115,7 @@ import Testing
         let begun = Self.start(4, length: 200)
         #expect(try Self.chunks(begun + Self.start(5, length: 300), limits).count == 2)
         Self.refuses(.tooManyPartialBytes(limit: 500), by: limits, begun + Self.start(5, length: 301))
-        // What is whole is given back, all of it and once.
+        // A completed message frees its bytes, all of them and once.
         let whole = begun + Self.more(4, 72)
         #expect(try Self.chunks(whole + Self.start(5, length: 500), limits).count == 3)
         Self.refuses(.tooManyPartialBytes(limit: 500), by: limits, whole + Self.start(5, length: 501))
@@ -132,7 +132,7 @@ import Testing
         for timestamp in [0xFF_FFFE, 0xFF_FEFF, 0xFE_FFFF] {
             #expect(try Self.chunks(Self.start(4, length: 100, timestamp: timestamp)).map(\.length) == [112])
         }
-        // fmt 1 and 2 alike, and the next header is not.
+        // The same in fmt 1 and 2; the header after them is not extended.
         let deltas: [UInt8] = [0x44, 0xFF, 0xFF, 0xFF, 0, 0, 1, 9] + Self.extended + [7] + [0x84, 0xFF, 0xFF, 0xFF] + Self.extended + [7]
         #expect(try Self.chunks(deltas + [0x84, 0, 0, 1, 7] + [0xC4, 7]).map(\.length) == [13, 9, 5, 2])
     }
@@ -150,10 +150,10 @@ import Testing
         #expect(chunks.map(\.length) == [144, 129, 129, 2])
         #expect(chunks.map { $0.missingTimestamp?.at } == [nil, 1, 1, 1])
         #expect(chunks.map { $0.missingTimestamp?.value } == [nil, 0x0102_0304, 0x0102_0304, 0x0102_0304])
-        // A server that leaves it out once leaves it out always, even where the payload looks like it.
+        // A server that omits it once always omits it, even where the payload looks like it.
         let alike = [0xC4] + Self.extended + [UInt8](repeating: 0x55, count: 124)
         #expect(try Self.chunks(Self.begun + more + alike + Self.more(4, 1)).map(\.length) == [144, 129, 129, 2])
-        // Three bytes alike are not the timestamp.
+        // Three matching bytes are not the timestamp.
         for differing in 0..<4 {
             var bytes = [0xC4] + Self.extended + [UInt8](repeating: 0x55, count: 124)
             bytes[1 + differing] ^= 0x80
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// While the bytes that have come are the timestamp's, more must come.
+    /// While the bytes so far match the timestamp, the guard waits for more.
     @Test func aTimestampThatMayStillComeIsWaitedFor() throws {
         var chunks = ChunkGuard(limits: Limits())
         #expect(try chunks.nextChunk(in: ByteBuffer(bytes: Self.begun))?.length == 144)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Upstream
 
-/// Where chunks end, told from their headers alone.
+/// The ends of chunks, found from their headers alone.
 @Suite struct ChunkGuardTests {
     private static func stream(chunkSize: Int) -> ByteBuffer {
         var bytes = ByteBuffer()
@@ -37,7 +37,7 @@ import Testing
         return lengths
     }
 
-    /// However the bytes come: the same chunks, and all of them.
+    /// However the bytes are split, all the same chunks are found.
     @Test(arguments: [1, 128, 129, 60_000]) func sameChunksHoweverTheyArrive(_ chunkSize: Int) throws {
         let bytes = Self.stream(chunkSize: chunkSize)
         let whole = try Self.lengths(bytes, chunkSize: chunkSize, step: bytes.readableBytes)
@@ -46,7 +46,7 @@ import Testing
         for step in 1...7 { #expect(try Self.lengths(bytes, chunkSize: chunkSize, step: step) == whole) }
     }
 
-    /// A chunk that is not there whole leaves no trace: asking again gives the same answer.
+    /// An incomplete chunk leaves no trace: asking again gives the same answer.
     @Test func askingTwiceChangesNothing() throws {
         let bytes = Self.stream(chunkSize: 128)
         var chunks = ChunkGuard(limits: Limits())

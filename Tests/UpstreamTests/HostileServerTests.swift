@@ -6,16 +6,16 @@ import Testing
 
 @testable import Upstream
 
-/// Servers that send what librtmp could not stand: the link ends with what was wrong, and the process goes on.
+/// Servers that send what librtmp could not survive. The link ends and names the fault, and the process goes on.
 @Suite struct HostileServerTests {
     struct Attack: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// After the answer to `play`.
+        /// Sent after the answer to `play`.
         let bytes: [UInt8]
         let words: String
     }
 
-    /// fmt 0 header of a message on message stream 1.
+    /// A fmt 0 header of a message on message stream 1.
     private static func header(_ chunkStream: UInt8, type: UInt8, length: Int, timestamp: Int = 0) -> [UInt8] {
         func three(_ value: Int) -> [UInt8] { [UInt8(value >> 16 & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
         var bytes = [chunkStream]
@@ -24,7 +24,7 @@ import Testing
         return bytes + [type, 1, 0, 0, 0]
     }
 
-    /// A message of 200 bytes whose second chunk does not come, another header in its place.
+    /// A message of 200 bytes whose second chunk is replaced by another header.
     private static func interrupted(by header: [UInt8]) -> [UInt8] {
         var bytes = Self.header(6, type: 9, length: 200)
         bytes += [UInt8](repeating: 0x17, count: 128)
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// Chance bytes after play, from a fixed seed: whatever the link ends with, it ends.
+    /// Random bytes after play, from a fixed seed. The link ends, with any error.
     @Test func chanceBytes() async throws {
         for seed in 1...60 as ClosedRange<UInt64> {
             var script = ScriptedRTMP.Script()
@@ -113,7 +113,7 @@ import Testing
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                     return UInt8(truncatingIfNeeded: state >> 33)
                 }
-                // A likely header, so that chance gets further than the first byte.
+                // A plausible header, so that the random bytes get past the first byte.
                 return Self.header(6, type: [8, 9, 18, 20, 22, 4][Int(seed % 6)], length: Int(seed) * 37) + bytes
             }
             script.closesAfter = ["play"]
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    /// Broken messages within a sound chunk stream are left out, and the stream goes on.
+    /// Broken messages within a sound chunk stream are dropped, and the stream goes on.
     @Test func brokenMessagesAreLeftOut() async throws {
         var script = ScriptedRTMP.Script()
         script.answer = { command, _ in
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    /// An aggregate is opened; times are its own.
+    /// An aggregate is split into its messages, which keep their own times.
     @Test func aggregateIsOpened() async throws {
         func part(_ type: UInt8, _ timestamp: UInt8, _ body: [UInt8]) -> [UInt8] {
             [type, 0, 0, UInt8(body.count), 0, 0, timestamp, 0, 0, 0, 0] + body + [0, 0, 0, UInt8(body.count + 11)]
@@ -185,7 +185,7 @@ import Testing
         }
         try await ScriptedRTMP.run(script) { server in
             try await pulling(server.url) { _, record in
-                // More when a busy machine looks after the link has come back: they are said anew each time.
+                // There may be more: when a busy machine looks late, the link has reconnected and got the same frames again.
                 try await eventually("the frames") { record.frames.count >= 3 }
                 #expect(record.frames.prefix(3).map(\.timestamp) == [0xFFFF_FF00, 0xFFFF_FFF0, 0x1_0000_0010])
                 #expect(record.frames[1].payload == ByteBuffer(bytes: keyframe))
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    /// Servers that say an extended timestamp once a message, and those that repeat it in every chunk.
+    /// Servers send an extended timestamp once per message, or repeat it in every chunk.
     @Test(arguments: [true, false]) func extendedTimestamps(_ repeats: Bool) async throws {
         var script = ScriptedRTMP.Script()
         let time: [UInt8] = [1, 2, 3, 4]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Upstream
 
-/// What ffmpeg pushes into nginx is what a pulling link gets from it.
+/// A pulling link gets from nginx exactly the packets that ffmpeg pushes into it.
 @Suite struct PullTests {
     struct Recording: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -26,14 +26,14 @@ import Testing
         Recording("video only", video: Fixture.withBFrames),
     ]
 
-    /// The tags that the link delivered, read as the file that they would make: the same packets and times as the pushed file's.
+    /// Read as a file, the link's tags have the pushed file's packets and times.
     @Test(arguments: recordings) func samePackets(_ recording: Recording) async throws {
         let source = try await Fixture.flv(video: recording.video, audio: recording.audio, seconds: 3)
         let expected = try await PacketList.of(file: source)
         try await Nginx.run { nginx in
             let url = "\(nginx.url)/live/cam1"
             try await pulling(url) { task, record in
-                // nginx agrees to play what nobody publishes yet.
+                // nginx agrees to play a name that nobody publishes yet.
                 try await eventually("the answer to play") { task.status.bytesIn > 300 }
                 #expect(task.status.remoteAddress == "127.0.0.1:\(nginx.port)")
                 #expect(task.status.tls == nil)
@@ -43,13 +43,13 @@ import Testing
                 let got = try await Self.packets(record)
                 #expect(got.difference(from: expected) == nil)
                 #expect(record.words.hasPrefix("connecting running"))
-                // An end of sequence may be on its way still.
+                // An end of sequence may still be on its way.
                 try await eventually("as many in the status") { task.status.framesIn == UInt64(record.frames.count) }
                 let status = task.status
                 #expect(status.malformed == 0)
                 #expect(status.connections == 1)
                 #expect(status.bytesIn > record.frames.reduce(0) { $0 + UInt64($1.payload.readableBytes) })
-                // Metadata and sequence headers came too, and first.
+                // Metadata arrived too.
                 #expect(record.frames.contains { $0.kind == .data && $0.tag.flags.contains(.metadata) })
             }
         }
@@ -67,7 +67,7 @@ import Testing
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Nginx.run { nginx in
             let url = "\(nginx.url)/live/cam1"
-            // Nothing but the call ends it.
+            // Only the call ends it.
             var options = UpstreamOptions.forTests
             options.silenceMs = 600_000
             let used = options
@@ -101,7 +101,7 @@ import Testing
             try await Nginx.run(port: port) { nginx in
                 try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
                     try await eventually("frames") { record.frames.count > 20 }
-                    // Before the publisher goes: otherwise nginx may still say that the stream has ended.
+                    // Killed before the publisher goes: otherwise nginx may still report the stream's end.
                     nginx.process.send(SIGKILL)
                     try await eventually("the end of the first connection") { record.ends.count == 1 }
                 }
@@ -113,7 +113,7 @@ import Testing
             let count = record.frames.count
             try await Nginx.run(port: port) { _ in
                 try await ClientProcess.during(FFmpeg.push(source, to: url)) { _ in
-                    // Sound may come first, and for a while.
+                    // Sound may arrive first, and for a while.
                     try await eventually("frames again") {
                         let frames = record.frames[count...]
                         return frames.count > 20 && frames.contains { $0.kind == .video && $0.tag.flags.contains(.coded) }
@@ -122,7 +122,7 @@ import Testing
             }
             #expect(record.starts == 2)
             #expect(task.status.connections == 2)
-            // The new connection begins with headers of its own.
+            // The new connection starts with headers of its own.
             let again = record.frames[count...].prefix { $0.kind != .video || !$0.tag.flags.contains(.coded) }
             #expect(again.contains { $0.kind == .video && $0.isSequenceHeader }, "\(record.frames[count...].prefix(30).map(\.tag.flags))")
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Upstream
 
-/// The rules of the push queue, by themselves.
+/// The rules of the push queue, without a connection.
 @Suite struct PushBacklogTests {
     private static func video(_ time: Int64, key: Bool = false, bytes: Int = 100) throws -> Frame {
         let body = [key ? 0x17 : 0x27, 1, 0, 0, 0] + [UInt8](repeating: 0, count: bytes)
@@ -54,7 +54,7 @@ import Testing
         #expect(backlog.counts(nowMs: 100) == PushBacklog.Counts())
     }
 
-    /// The GOP in the queue is decoded with the header that was in force at its start, not with a newer one.
+    /// The queued GOP is decoded with the header from its start, not a newer one.
     @Test func headersStayInTheirPlace() throws {
         var backlog = Self.make()
         backlog.offer(try Self.videoHeader(1), nowMs: 0)
@@ -85,11 +85,11 @@ import Testing
         var backlog = Self.make()
         backlog.offer(try Self.audioHeader(), nowMs: 0)
         backlog.offer(try Self.audio(5), nowMs: 0)
-        // Without a connection there is nothing to keep it for.
+        // Without a connection, audio alone is not kept.
         backlog.attach(nowMs: 0)
         backlog.offer(try Self.audio(25), nowMs: 0)
         #expect(Self.drain(&backlog) == "h a25")
-        // Video that joins later does not cut it.
+        // Video that starts later does not cut the audio.
         backlog.offer(try Self.videoHeader(1), nowMs: 0)
         backlog.offer(try Self.video(30), nowMs: 0)
         backlog.offer(try Self.audio(45), nowMs: 0)
@@ -153,7 +153,7 @@ import Testing
         #expect(backlog.counts(nowMs: 7_000).bytes <= 10_000)
     }
 
-    /// Headers that the queue lost to its bounds are sent all the same.
+    /// Headers that the queue's limits dropped are sent all the same.
     @Test func headersSurviveEveryBound() throws {
         var backlog = Self.make(bytes: 5_000, ms: 1_000, audioMs: 2_000)
         backlog.attach(nowMs: 0)
@@ -177,7 +177,7 @@ import Testing
         #expect(Self.drain(&backlog) == "")
     }
 
-    /// Memory stays within bounds whatever is offered to a queue that nobody empties.
+    /// Memory stays within bounds, whatever is offered to a queue that is never drained.
     @Test func boundedWithoutConnection() throws {
         var backlog = Self.make(bytes: 100_000, ms: 100_000)
         for time in 0..<5_000 as Range<Int64> {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Upstream
 
-/// What is offered to a pushing link is what players of the other server get.
+/// Players of the other server get exactly what a pushing link is offered.
 @Suite struct PushTests {
-    /// A push begins at a keyframe and at 0: audio of before is not part of it.
+    /// A push starts at a keyframe and at time 0, without earlier audio.
     static func pushed(_ tags: [Tag]) -> [Tag] {
         guard let first = tags.firstIndex(where: { $0.kind == .video && !$0.isSequenceHeader }) else { return tags }
         let zero = tags[first].timestamp
@@ -50,13 +50,13 @@ import Testing
         }
     }
 
-    /// The other server is killed and comes back while the stream goes on.
+    /// The other server is killed and comes back while the stream continues.
     @Test func comesBackWhenTheServerDoes() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         let tags = try FLVFile.read(source)
         let port = try await FreePort.take()
         let url = "rtmp://127.0.0.1:\(port)/live/cam1"
-        // Time for a player to be there before the push comes back.
+        // Gives a player time to join before the push comes back.
         var options = UpstreamOptions.forTests
         (options.reconnect.firstMs, options.reconnect.maxMs) = (1_500, 1_500)
         try await pushing(url, options) { task, record in
@@ -67,12 +67,12 @@ import Testing
                         try await pulling(url) { pull, pulled in
                             try await eventually("the answer to play") { pull.status.bytesIn > 300 }
                             let isFirst = task.state != .running
-                            // A machine that is late loses video up to the next keyframe, not sound.
+                            // A slow machine loses video up to the next keyframe, but no sound.
                             try await eventually("frames") { pulled.frames.count > 30 && pulled.frames.contains { $0.kind == .video } }
                             let video = pulled.frames.filter { $0.kind == .video }
                             #expect(video.first?.isSequenceHeader == true)
                             let coded = video.first { $0.tag.flags.contains(.coded) }
-                            // A player who joins before the push comes back gets its beginning.
+                            // A player that joins before the push comes back gets its beginning.
                             if isFirst { #expect(coded?.isKeyframe == true, "round \(round)") }
                             let times = pulled.frames.map(\.timestamp)
                             #expect((times.first ?? .max) < 60_000)
@@ -98,7 +98,8 @@ import Testing
         message.payload.getInteger(at: message.payload.readerIndex + (message.type == .video ? 5 : 2))
     }
 
-    /// A receiver that takes a quarter of what is offered: memory is bounded, all audio arrives, and every gap in the video ends at a keyframe.
+    /// A receiver that reads a quarter of what is offered. Memory is bounded, all audio arrives, and every gap in the video ends at a
+    /// keyframe.
     @Test func slowReceiver() async throws {
         var script = ScriptedRTMP.Script()
         script.readEveryMs = 100
@@ -152,14 +153,14 @@ import Testing
         }
     }
 
-    /// More than the system keeps for a receiver that takes nothing.
+    /// Offers more than the system buffers for a receiver that reads nothing.
     private static func offerTooMuch(to task: UpstreamTask) throws {
         for index in 0..<24 {
             task.offer(try Self.numbered(.video, index, key: true, bytes: 1 << 20, timestamp: Int64(index)))
         }
     }
 
-    /// A receiver that takes nothing more: the link says so and is tried again; and it can be stopped long before that.
+    /// A receiver that stops reading: the link reports it and is tried again. It can also be stopped long before that.
     @Test(arguments: [false, true]) func receiverThatStopsReading(_ secure: Bool) async throws {
         var script = ScriptedRTMP.Script()
         script.stopsReadingAfter = "publish"
@@ -188,7 +189,8 @@ import Testing
         }
     }
 
-    /// What goes out beside media: headers first, metadata behind `@setDataFrame`, the caller's properties in connect, a goodbye at the end.
+    /// Everything sent beside media. Headers go first, metadata behind `@setDataFrame`, the caller's properties in connect, a goodbye at
+    /// the end.
     @Test func whatTheServerIsTold() async throws {
         let properties = SharedList<String>()
         var script = ScriptedRTMP.Script()
@@ -220,7 +222,7 @@ import Testing
         }
     }
 
-    /// Starting and stopping over and over leaves no thread and no connection behind, and ends in the state last asked for.
+    /// Repeated starts and stops leave no thread and no connection behind. The last call decides the state.
     @Test func startsAndStopsAtWill() async throws {
         try await ScriptedRTMP.run { server in
             let name = "churn\(server.port)"
@@ -238,7 +240,7 @@ import Testing
             task.stop()
             try await eventually("stopped") { task.state == .stopped }
             try await eventually("no thread") { try Self.threads().allSatisfy { $0 != name } }
-            // Every run of the thread reports its end before the next one begins.
+            // Every run of the thread reports its end before the next one starts.
             let words = record.states.map(\.word)
             for (before, after) in zip(words, words.dropFirst()) {
                 #expect(before == "stopped" ? after == "connecting" : after != "connecting")
@@ -249,12 +251,12 @@ import Testing
 
     private static func threads() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").compactMap {
-            // A thread may end between the two looks.
+            // A thread may end between listing and reading.
             try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8).trimmingCharacters(in: .newlines)
         }
     }
 
-    /// No key in anything that is shown: state, errors, librtmp's log.
+    /// No key appears in the state, in errors, or in librtmp's log.
     @Test func keysAreNotShown() async throws {
         let lines = SharedList<String>()
         LibRTMPLog.setHandler { lines.append($0) }

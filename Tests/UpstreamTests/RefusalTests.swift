@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstream
 
-/// Servers that refuse, redirect, say nothing or nonsense: each is named clearly, and none does harm.
+/// Servers that refuse, redirect, stay silent or send nonsense. Each fault is named clearly, and none does harm.
 @Suite struct RefusalTests {
     private static var once: UpstreamOptions {
         var options = UpstreamOptions.forTests
@@ -14,7 +14,7 @@ import Testing
         return options
     }
 
-    /// What a link that is tried once ends with.
+    /// The error of a link that is tried once.
     static func failure(_ url: String, pushes: Bool = false, _ options: UpstreamOptions? = nil) async throws -> UpstreamError {
         let body: (UpstreamTask, PullRecord) async throws -> UpstreamError = { task, _ in
             try await eventually("failure") { if case .failed = task.state { true } else { false } }
@@ -59,7 +59,7 @@ import Testing
             end.wait()
             return .success([[127, 0, 0, 1]])
         }
-        // The lookup ends with the test, and the link before it.
+        // The lookup ends only with the test, after the link.
         try await pulling("rtmp://slow.test/live/cam1", options) { task, _ in
             try await eventually("the lookup") { !asked.all.isEmpty }
             task.stop()
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// The address that would be connected to decides, whatever the name.
+    /// The address to connect to decides, whatever the name.
     @Test(arguments: ["rtmp://127.0.0.1:1/live/cam1", "rtmp://inside.test:1/live/cam1", "rtmp://[::1]:1/live/cam1"])
     func forbiddenAddress(_ url: String) async throws {
         var options = UpstreamOptions { address in address.first == 127 || address.last == 1 ? "loopback" : nil }
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// The first address refuses, the second one serves; the forbidden one between them is not touched.
+    /// The first address refuses, the second is forbidden and skipped, the third serves.
     @Test func nextAddressIsTried() async throws {
         try await ScriptedRTMP.run(host: "::1") { server in
             try await ScriptedRTMP.run { _ in
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    // MARK: The server's words
+    // MARK: The server's answers
 
     @Test func refusedConnect() async throws {
         var script = ScriptedRTMP.Script()
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    /// What librtmp's own code would answer by connecting again, or by reading what is not there.
+    /// librtmp's own code would answer these by connecting again, or by reading missing data.
     @Test(arguments: [
         "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : ",
         "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=needauth&user=&salt=&challenge=&opaque=", "",
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// nginx closes without a word.
+    /// nginx closes without an answer.
     @Test(arguments: [true, false]) func deniedByNginx(_ pushes: Bool) async throws {
         try await Nginx.run { nginx in
             let error = try await Self.failure("\(nginx.url)/closed/cam1", pushes: pushes)
@@ -216,7 +216,7 @@ import Testing
         }
         try await ScriptedRTMP.run(script) { server in
             try await pushing(server.url) { task, _ in try await eventually("consent") { task.state == .running } }
-            // And a clean stop says so.
+            // A clean stop says goodbye.
             try await eventually("the goodbye") {
                 server.commands.all.contains("FCUnpublish") && server.commands.all.contains("deleteStream")
             }
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: Silence
 
-    /// The link gives up what never comes. What has to come before it gets more time where this machine was too slow for it.
+    /// The link gives up on what never arrives. The steps before it get more time where this machine was too slow for them.
     private static func expectSilence(_ server: ScriptedRTMP, pushes: Bool = false, waitingFor what: String) async throws {
         var error: UpstreamError?
         for ms in [500, 5_000, 60_000] {

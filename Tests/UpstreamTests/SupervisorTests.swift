@@ -2,7 +2,7 @@ import Testing
 
 @testable import Upstream
 
-/// When a link is tried again.
+/// The times at which a link is tried again.
 @Suite struct SupervisorTests {
     private static let lost = UpstreamError.closed(while: "here")
 
@@ -34,7 +34,7 @@ import Testing
         machine.running(nowMs: 40_000)
         #expect(machine.ended(Self.lost, nowMs: 70_000, random: 0) == .wait(1_000))
         machine.connecting()
-        // Not having run at all is not stable, however long it took.
+        // An attempt that never ran is not stable, however long it took.
         #expect(machine.ended(Self.lost, nowMs: 700_000, random: 0) == .wait(2_000))
     }
 

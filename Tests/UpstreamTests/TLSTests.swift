@@ -4,7 +4,7 @@ import Testing
 
 @testable import Upstream
 
-/// RTMPS: who may be talked to, and that what goes through TLS is what came in.
+/// RTMPS: which servers are trusted, and that TLS passes the bytes unchanged.
 @Suite struct TLSTests {
     private static func options(_ authority: String?) -> UpstreamOptions {
         var options = UpstreamOptions.forTests
@@ -15,7 +15,7 @@ import Testing
         return options
     }
 
-    /// What the link failed with.
+    /// The error with which the link failed.
     private static func failure(_ url: String, _ options: UpstreamOptions) async throws -> UpstreamError {
         try await pulling(url, options) { task, _ in
             try await eventually("failure") { if case .failed = task.state { true } else { false } }
@@ -87,7 +87,7 @@ import Testing
                         return
                     }
                     #expect(why.contains(refusal.words), "\(why)")
-                    // Nothing of RTMP was said.
+                    // No RTMP was sent.
                     #expect(server.messages.all.isEmpty)
                 }
             }
@@ -129,7 +129,7 @@ import Testing
         script.isDeaf = true
         try await ScriptedRTMP.run(script) { server in
             var error: UpstreamError?
-            // The time is that of the connection too, for which this machine may be too slow.
+            // The limit includes the connection itself, for which this machine may be too slow.
             for ms in [300, 5_000, 60_000] {
                 var options = Self.options(nil)
                 options.connectTimeoutMs = ms
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    /// The TLS server goes away in the middle.
+    /// The TLS server is killed in mid-stream.
     @Test func lostInTheMiddle() async throws {
         try await Fixture.withDirectory { directory in
             let certificates = try await Certificates.make(in: directory)

@@ -19,7 +19,7 @@ import Testing
             text: "RTMPS://Live.Example.com:8443/app/sk_live_0123456789?key=hush&b=2", app: "app",
             stream: "sk_live_0123456789?key=hush&b=2",
             origin: "rtmps://live.example.com:8443", redacted: "rtmps://live.example.com:8443/app/sk_l***"),
-        // As ffmpeg and librtmp split it.
+        // Split as by ffmpeg and librtmp.
         Good(
             text: "rtmp://h/talk/room1/alice?token=x/y", app: "talk/room1", stream: "alice?token=x/y", origin: "rtmp://h",
             redacted: "rtmp://h/talk/room1/a***"),
@@ -71,7 +71,7 @@ import Testing
                 return
             }
             #expect(error.isPermanent)
-            // The words hold nothing of the URL.
+            // The message contains nothing of the URL.
             #expect(!error.description.contains("password"))
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// An authority and certificates from it, made with openssl.
+/// A certificate authority and its certificates, made with openssl.
 struct Certificates: Sendable {
     struct Pair: Sendable {
         let certificate: String
@@ -48,10 +48,10 @@ struct Certificates: Sendable {
     }
 }
 
-/// A TLS server in front of a plain one: Python's ssl module, another implementation's hands on the same library.
+/// A TLS server in front of a plain one, in Python: its ssl module is another user of the same library.
 struct TLSFront: Sendable {
     let port: Int
-    /// What the client called the server, one line a connection; "None" without a name.
+    /// Prints each connection's server name on a line; "None" without a name.
     let process: ClientProcess
 
     private static let script = """

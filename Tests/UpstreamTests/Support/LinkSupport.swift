@@ -4,7 +4,7 @@ import NIOCore
 import Synchronization
 @testable import Upstream
 
-/// What a pulling link reported, in order.
+/// The events and states that a link reported, in order.
 final class PullRecord: Sendable {
     private struct State {
         var frames: [Frame] = []
@@ -15,7 +15,7 @@ final class PullRecord: Sendable {
     private let state = Mutex(State())
 
     var frames: [Frame] { self.state.withLock { $0.frames } }
-    /// Without metadata and headers: as many as a file's packets, and an end of sequence behind these.
+    /// Frames other than metadata and headers: as many as a file's packets, plus an end of sequence.
     var codedCount: Int { self.frames.count { $0.kind != .data && !$0.isSequenceHeader } }
     var starts: Int { self.state.withLock { $0.starts } }
     var ends: [UpstreamError] { self.state.withLock { $0.ends } }
@@ -35,7 +35,7 @@ final class PullRecord: Sendable {
 
     func note(_ new: UpstreamState) { self.state.withLock { $0.states.append(new) } }
 
-    /// The frames as FLV tags, as a file would hold them.
+    /// The frames as FLV tags, like those of a file.
     var tags: [Tag] {
         self.frames.map {
             Tag(kind: $0.kind, timestamp: UInt32(truncatingIfNeeded: $0.timestamp), payload: Array($0.payload.readableBytesView))
@@ -44,7 +44,8 @@ final class PullRecord: Sendable {
 }
 
 extension UpstreamOptions {
-    /// Everything on loopback is allowed. No limit is met because this machine stood still for seconds: tests of limits set their own.
+    /// Allows everything on loopback. The limits are so high that a machine that stalls for seconds meets none; tests of limits set their
+    /// own.
     static var forTests: UpstreamOptions {
         var options = UpstreamOptions { _ in nil }
         options.connectTimeoutMs = 60_000
@@ -59,7 +60,7 @@ extension UpstreamOptions {
     }
 }
 
-/// Runs a pulling link for the time of the body.
+/// Runs a pulling link while the body runs.
 func pulling<Result>(
     _ url: String, _ options: UpstreamOptions = .forTests, _ body: (UpstreamTask, PullRecord) async throws -> Result
 ) async throws -> Result {
@@ -68,7 +69,7 @@ func pulling<Result>(
     return try await running(task) { try await body(task, record) }
 }
 
-/// Runs a pushing link for the time of the body.
+/// Runs a pushing link while the body runs.
 func pushing<Result>(
     _ url: String, _ options: UpstreamOptions = .forTests, _ body: (UpstreamTask, PullRecord) async throws -> Result
 ) async throws -> Result {

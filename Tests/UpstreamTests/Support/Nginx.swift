@@ -8,7 +8,7 @@ struct Nginx: Sendable {
     let process: ClientProcess
     private let log: String
 
-    /// Waits until so many players have been let in.
+    /// Waits until nginx has admitted this many players.
     func players(_ count: Int) async throws {
         try await eventually("\(count) players at nginx") {
             try String(contentsOfFile: self.log, encoding: .utf8).split(separator: "\n").count { $0.contains("play: name=") } >= count
@@ -17,7 +17,7 @@ struct Nginx: Sendable {
 
     var url: String { "rtmp://127.0.0.1:\(self.port)" }
 
-    /// Apps: `live` takes anything; `ends` tells its players when a publisher leaves.
+    /// Apps: `live` accepts anything, `ends` notifies players when a publisher leaves, `closed` denies everything.
     private static func settings(port: Int, directory: URL) -> String {
         """
         load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;
@@ -41,7 +41,7 @@ struct Nginx: Sendable {
         """
     }
 
-    /// Runs until the body is done.
+    /// Runs nginx until the body is done.
     static func run<Result>(port: Int? = nil, _ body: (Nginx) async throws -> Result) async throws -> Result {
         try await Fixture.withDirectory { directory in
             let taken: Int

@@ -4,25 +4,25 @@ import NIOPosix
 import RTMP
 import Synchronization
 
-/// An RTMP server that does what a test wants of it: by default it agrees to everything and keeps what it is sent.
+/// An RTMP server that follows a test's script. By default it agrees to everything and records what it is sent.
 final class ScriptedRTMP: Sendable {
-    /// What the server does on a message, beside remembering it.
+    /// The server's reaction to messages, besides recording them.
     struct Script: Sendable {
         /// Accepts connections and never reads from them.
         var isDeaf = false
-        /// Reads and never says a word, not even of the handshake.
+        /// Reads and never sends anything, not even its handshake.
         var isMute = false
-        /// Messages to answer a command with; nil: as a friendly server would.
+        /// Messages that answer a command; nil for a friendly server's usual answer.
         var answer: @Sendable (Command, Message) -> [Message]? = { _, _ in nil }
-        /// Bytes that follow the answers to a command, as they are.
+        /// Raw bytes that follow the answers to a command.
         var raw: @Sendable (Command) -> [UInt8] = { _ in [] }
-        /// Close after these commands' answers.
+        /// Closes after the answers to these commands.
         var closesAfter: Set<String> = []
         /// Reads nothing more after this command.
         var stopsReadingAfter: String?
-        /// Bytes of payload in its chunks.
+        /// Payload bytes per chunk that it sends.
         var chunkSize = 128
-        /// Milliseconds between reads, of `readBytes` each; 0: as they come.
+        /// Milliseconds between reads, of `readBytes` each; 0 reads as data arrives.
         var readEveryMs: Int64 = 0
         var readBytes = 64 << 10
     }
@@ -72,7 +72,7 @@ final class ScriptedRTMP: Sendable {
         return try await body(server)
     }
 
-    /// Cuts all connections.
+    /// Closes all connections.
     func closeAll() {
         let all = self.channels.withLock { channels in
             defer { channels = [] }

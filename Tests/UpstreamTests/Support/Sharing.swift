@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A list that several threads add to.
+/// A list to which several threads append.
 final class SharedList<Element: Sendable>: Sendable {
     private let items = Mutex<[Element]>([])
     var all: [Element] { self.items.withLock { $0 } }
@@ -14,12 +14,11 @@ enum Loops {
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 }
 
-/// A port for a server of another program. Below the range that the system takes clients' ports from, so that no connection gets it
-/// meanwhile.
+/// Ports for servers of other programs. They lie below the range of the system's client ports, so that no connection gets one meanwhile.
 enum FreePort {
     private static let next = Atomic<Int>(Int.random(in: 25_000..<32_000))
 
-    /// Nobody listens there. It is not tried by listening: a child that is started at that moment would have the socket too, until it
+    /// A port on which nobody listens. It is not tested by listening: a child started at that moment would hold the socket too, until it
     /// runs its program.
     static func take(host: String = "127.0.0.1") async throws -> Int {
         for _ in 0..<200 {
