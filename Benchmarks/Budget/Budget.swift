@@ -13,11 +13,10 @@ import Musl
 import Darwin
 #endif
 
-/// Sends so many frames to so many viewers, for a tool that counts instructions or allocations meanwhile. See ../budget.sh.
+/// Sends frames to viewers while a tool counts instructions or allocations. See ../budget.sh.
 ///
-/// Everything is the server's own, from the chunks of the publisher's read to the viewers' `send`: this folder holds links to its
-/// socket writer and encoder. What is not: NIO's selector and reads, and the other end, which is a datagram socket that drops what it is
-/// sent.
+/// All code is the server's own, from the chunks of the publisher's read to the viewers' `send`: this folder links to its socket writer and
+/// encoder. Exceptions are NIO's selector and reads, and the other end, a datagram socket that drops what it is sent.
 @main
 enum Budget {
     struct Load {
@@ -90,7 +89,7 @@ enum Budget {
     }
 }
 
-/// Milliseconds that pass only when somebody says so.
+/// A millisecond clock that only the caller advances.
 private final class Clock: Sendable {
     private let ms = Atomic<Int64>(1_000)
     var nowMs: Int64 { self.ms.load(ordering: .relaxed) }
@@ -101,7 +100,7 @@ private final class Nobody: PublisherDelegate {
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
 }
 
-/// A publisher's connection as far as its media goes: bytes of a read in, frames out.
+/// The media path of a publisher's connection: bytes of a read in, frames out.
 private struct Publisher {
     private static let chunkSize = 60_000
     private var decoder = ChunkDecoder()
@@ -132,7 +131,7 @@ private struct Publisher {
     }
 }
 
-/// A player's connection as far as its media goes.
+/// The media path of a player's connection.
 private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner {
     typealias InboundIn = ByteBuffer
 
@@ -185,9 +184,9 @@ private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner
     func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }
 
-/// A socket that takes everything: a datagram's receiver that does not read loses it.
+/// A socket that accepts everything: a datagram receiver that does not read loses the data.
 ///
-/// The kernel counts a datagram to the sender until the receiver's side has looked at it, which a busy machine puts off: the room for that is
+/// The kernel charges a datagram to the sender until the receiver's side has looked at it, which a busy machine delays. So the buffer is
 /// large, and each frame waits for the one before.
 private struct Drain {
     struct Failure: Error { let call: String, code: CInt }
@@ -214,7 +213,7 @@ private struct Drain {
             }
         }
         guard code == 0 else { throw Failure(call: "bind or connect", code: code) }
-        // Beyond the system's limit where we may, else up to it.
+        // Beyond the system's limit where permitted, otherwise up to it.
         var bytes = Self.sendBufferBytes
         let size = socklen_t(MemoryLayout<CInt>.size)
         if setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, size) != 0 {
@@ -224,7 +223,7 @@ private struct Drain {
         }
     }
 
-    /// Returns when the kernel counts nothing to the sender any more.
+    /// Returns when the kernel charges nothing to the sender any more.
     func waitUntilTaken() {
         var waiting: CInt = 0
         while ioctl(self.descriptor, UInt(TIOCOUTQ), &waiting) == 0, waiting > 0 { usleep(100) }

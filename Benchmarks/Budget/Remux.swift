@@ -1,19 +1,19 @@
 import FFmpeg
 import Media
 
-/// What a stream costs in another container: an FLV file's samples through the muxer that HLS and recordings use, so many times over.
+/// The cost of a stream in another container. Sends an FLV file's samples through the muxer of HLS and recordings, `rounds` times.
 ///
-/// Reads and cuts by the tests' own code, to which this folder links.
+/// Reads and cuts with the tests' own code, to which this folder links.
 enum Remux {
     struct Failure: Error { let what: String }
 
     private static let formats: [String: FragmentMuxer.Format] = ["fmp4": .fmp4, "mpegts": .mpegTS]
     static var formatNames: String { Self.formats.keys.sorted().joined(separator: "|") }
 
-    /// As in `hls.part`. Milliseconds.
+    /// As in `hls.part`, in milliseconds.
     private static let partMs: Int64 = 200
 
-    /// Nil: such a format is not known.
+    /// Nil for an unknown format.
     static func format(_ name: String) -> FragmentMuxer.Format? { Self.formats[name] }
 
     static func run(_ path: String, rounds: Int, _ format: FragmentMuxer.Format) throws {

@@ -1,4 +1,4 @@
-/// The figures as a picture: a panel of bars per scenario, and the curve of viewers against latency and CPU. A plain value.
+/// Draws the figures: a panel of bars per scenario, and the curve of viewers against latency and CPU. A plain value.
 struct Chart {
     private let figures: Figures
 
@@ -9,7 +9,7 @@ struct Chart {
     private static let labelWidth = 150.0
     private static let colours = ["earshot": "#0b7285", "bare": "#868e96", "nginx": "#e8590c"]
 
-    /// Scenarios of the curve are named curve-N.
+    /// Scenarios that appear only in the curve are named curve-N.
     private static let curvePrefix = "curve-"
 
     var svg: String {
@@ -41,7 +41,7 @@ struct Chart {
         }
     }
 
-    /// One scenario and figure: a bar a server. Returns where the next panel starts.
+    /// Draws one figure of a scenario, a bar per server. Returns where the next panel starts.
     private func panel(_ scenario: String, _ measure: Measure, at top: Double, into body: inout String) -> Double {
         let rows = self.figures.servers(in: scenario).compactMap { server in
             self.figures.rounds(scenario, server).median(measure).map { (server, $0, self.figures.rounds(scenario, server).text(measure)) }
@@ -59,7 +59,7 @@ struct Chart {
         return y + 12
     }
 
-    /// Viewers against latency (p50, p99) and CPU, earshot alone.
+    /// Draws viewers against latency (p50, p99) and CPU, for earshot alone.
     private func curve(at top: Double, into body: inout String) -> Double {
         let points = self.figures.scenarios.filter { $0.hasPrefix(Self.curvePrefix) || $0.hasPrefix("capacity-") }
             .map { self.figures.rounds($0, "earshot") }

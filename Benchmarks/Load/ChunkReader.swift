@@ -2,12 +2,12 @@ import Glibc
 import NIOCore
 import RTMP
 
-/// Reads one viewer's chunk stream where it lies: frames are checked piece by piece and never put together, so that hundreds of viewers
-/// cost a fraction of a core. Everything else becomes a `Message` for the session. One per viewer, on the loop's thread.
+/// Reads one viewer's chunk stream in place. Frames are checked piece by piece and never assembled, so that hundreds of viewers cost a
+/// fraction of a core. Everything else becomes a `Message` for the session. One per viewer, on the loop's thread.
 ///
-/// Lighter than `ChunkDecoder` on purpose: no limits on sizes beyond its own tables, and fmt 3 is taken to repeat the extended timestamp.
+/// Lighter than `ChunkDecoder` on purpose: no size limits beyond its own tables, and fmt 3 is assumed to repeat the extended timestamp.
 struct ChunkReader {
-    /// Why the bytes cannot be RTMP.
+    /// The reason why the bytes cannot be RTMP.
     struct WireError: Error, Equatable {
         var what: String
     }
@@ -16,10 +16,10 @@ struct ChunkReader {
     private var streams: [PartialMessage] = []
     private var current = 0
     private var chunkRemaining = 0
-    /// A header that was cut by the end of a read.
+    /// A header cut off by the end of a read.
     private var carried: [UInt8] = []
 
-    /// Takes the bytes of one read.
+    /// Consumes the bytes of one read.
     mutating func read(
         _ input: UnsafeRawBufferPointer, room: Int, nowNs: UInt64, check: inout StreamCheck, other: (Message) -> Void
     ) throws(WireError) {
@@ -40,7 +40,7 @@ struct ChunkReader {
 
     private mutating func finish(room: Int, nowNs: UInt64, check: inout StreamCheck, other: (Message) -> Void) {
         if let message = self.streams[self.current].finish(room: room, nowNs: nowNs, check: &check) {
-            // Set Chunk Size counts from here (RTMP 1.0 §5.4.1).
+            // Set Chunk Size takes effect here (RTMP 1.0 §5.4.1).
             if message.type == .setChunkSize,
                 let size = message.payload.getInteger(at: message.payload.readerIndex, as: UInt32.self), size > 0
             {
@@ -52,7 +52,7 @@ struct ChunkReader {
 
     // MARK: Headers
 
-    /// Makes the header's chunk stream the current one; `false` when the input ends first.
+    /// Makes the header's chunk stream the current one; returns `false` when the input ends first.
     private mutating func readHeader(_ input: UnsafeRawBufferPointer, _ position: inout Int) throws(WireError) -> Bool {
         if self.carried.isEmpty {
             let rest = UnsafeRawBufferPointer(rebasing: input[position...])
@@ -86,7 +86,7 @@ struct ChunkReader {
         }
     }
 
-    /// The header's length as far as these bytes tell; the header is whole when there are that many.
+    /// The header's length as far as these bytes show. The header is complete when it has that many.
     private func headerLength(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 1 }
         guard let (id, basic) = Self.basicHeader(bytes) else { return bytes[0] & 0x3F == 0 ? 2 : 3 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// Random viewers under load, every byte of whom is compared with what was published.
+/// Random viewers under load. Every byte they get is compared with what was published.
 struct Churn: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Have viewers come, stop reading, read on and go at random while streams are published, and check every byte they get.",
@@ -34,7 +34,7 @@ struct Churn: ParsableCommand {
     @Option(help: "Write the figures to this file.")
     var json: String?
 
-    /// What a viewer lacks when the publishers have stopped must come within this time. Nanoseconds.
+    /// Time for viewers to catch up after the publishers have stopped. Nanoseconds.
     private static let drainNs: UInt64 = 10_000_000_000
 
     func validate() throws {
@@ -87,14 +87,14 @@ struct Churn: ParsableCommand {
             totals.incomplete = incomplete
         } catch {
             loop.closeAll()
-            // What ended the publisher explains best what ended the viewers.
+            // The publisher's failure best explains the viewers'.
             try publisher.stop()
             throw error
         }
         return totals
     }
 
-    /// Whether the viewer has its stream's last frames. One that came too late for a frame has none to lack.
+    /// Whether the viewer has its stream's last frames. One that joined too late for any frame lacks none.
     private static func isComplete(_ viewer: Viewer, _ publisher: Publisher) -> Bool {
         let sent = publisher.sent(room: viewer.room)
         return viewer.phase == .closed

@@ -1,25 +1,25 @@
 import Glibc
 
-/// A fixed number of viewers, each of which plays one of the streams for a random time, perhaps stops reading and reads on meanwhile, and
-/// goes with an end or a reset, whatever it was doing; another one takes its place at once. On the calling thread; not Sendable.
+/// A fixed number of viewers that come and go. Each plays one of the streams for a random time, may stop reading and resume, and leaves
+/// with an orderly end or a reset, whatever it was doing. Another one takes its place at once. On the calling thread; not Sendable.
 final class ChurnLoop {
-    /// What is to happen.
+    /// The load to generate.
     struct Plan {
         var names: [String]
         /// Viewers at a time.
         var places: Int
         /// Mean time that a viewer stays. Nanoseconds.
         var meanLifeNs: UInt64
-        /// Of a hundred viewers, how many stop reading now and then.
+        /// Percentage of viewers that stop reading now and then.
         var stallingPercent: Int
-        /// Bytes the kernel keeps for a viewer that stops reading.
+        /// Kernel receive buffer of a viewer that stops reading, in bytes.
         var stalledReceiveBufferBytes: Int
         var seed: UInt64
     }
 
     private struct Place {
         var viewer: Viewer?
-        /// Counts the place's viewers: an event of one that has gone is not for the next.
+        /// Counts the place's viewers, so that a former viewer's event does not reach the next.
         var generation: UInt32 = 0
         var stalls = false
         var hasStalled = false
@@ -33,11 +33,11 @@ final class ChurnLoop {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
     private var places: [Place]
     private var random: SplitMix
-    /// Viewers are not replaced any more.
+    /// Set when viewers are no longer replaced.
     private var isEnding = false
     private(set) var totals = ChurnTotals()
 
-    /// Of a hundred viewers, how many go within the first milliseconds: in the middle of the handshake or of a command.
+    /// Percentage of viewers that leave within the first milliseconds. They are still in the handshake or in a command.
     private static let hastyPercent = 10
     private static let hastyNs: UInt64 = 4_000_000
     private static let stallNs: ClosedRange<UInt64> = 100_000_000...4_000_000_000
@@ -54,7 +54,7 @@ final class ChurnLoop {
 
     var viewers: [Viewer] { self.places.compactMap(\.viewer) }
 
-    /// Those that have read all the time.
+    /// Viewers that have never stopped reading.
     var steadyViewers: [Viewer] { self.places.compactMap { $0.hasStalled ? nil : $0.viewer } }
 
     func run(untilNs end: UInt64, isDone: () -> Bool) throws(LoadError) {
@@ -70,7 +70,7 @@ final class ChurnLoop {
         }
     }
 
-    /// Nobody comes or stalls any more, and everybody reads.
+    /// Stops joins and stalls, and lets every viewer read.
     func calmDown() throws(LoadError) {
         self.isEnding = true
         for index in self.places.indices {
@@ -133,7 +133,7 @@ final class ChurnLoop {
         try self.epoll.add(viewer.descriptor, token: self.token(index), [.read, .write, .hangUp])
     }
 
-    /// The place's viewer goes, if it is still there, and what it got is counted.
+    /// Closes the place's viewer, if it is still there, and counts what it got.
     private func leave(_ index: Int) {
         let place = self.places[index]
         guard let viewer = place.viewer else { return }
@@ -159,7 +159,7 @@ final class ChurnLoop {
         } else if event.isHungUp {
             viewer.close(ChurnTotals.closedByServer)
         }
-        // Replaced at the next look.
+        // Replaced in the next round.
         if viewer.phase == .closed, !self.isEnding { self.places[index].actsNs = 0 }
     }
 
@@ -175,25 +175,25 @@ final class ChurnLoop {
     }
 }
 
-/// What all viewers together found.
+/// The totals over all viewers.
 struct ChurnTotals: Codable {
     var opened = 0
-    /// Viewers that came and went, for whatever reason.
+    /// Viewers that came and went, for any reason.
     var gone = 0
-    /// Of these, how many got at least one frame.
+    /// Those of them that got at least one frame.
     var played = 0
     var stalls = 0
     /// Frames, and the bytes of their tag bodies; each byte was compared with what was published.
     var messages = 0
     var bytes = 0
-    /// Viewers who had stopped reading and were cut.
+    /// Viewers that had stopped reading and were cut.
     var cut = 0
     var damaged = 0
-    /// Frames of another stream than the one that was asked for.
+    /// Frames of a stream other than the requested one.
     var foreign = 0
     var duplicates = 0
     var disordered = 0
-    /// Audio frames left out within what a viewer got; and video of viewers that read all the time.
+    /// Audio frames missing between a viewer's first and last. Also video frames of viewers that read all the time.
     var missing = 0
     /// Viewers that read all the time and never got their stream's end.
     var incomplete = 0
@@ -205,7 +205,7 @@ struct ChurnTotals: Codable {
 
     /// Whether every byte was right.
     var isRight: Bool {
-        // Each by itself: a frame that comes late counts as one missing less, so that a sum could be 0 by chance.
+        // One by one: a late frame lowers `missing` by one, so that a sum could be 0 by chance.
         [self.damaged, self.foreign, self.duplicates, self.disordered, self.missing, self.incomplete, self.failed].allSatisfy { $0 == 0 }
     }
 
@@ -233,14 +233,14 @@ struct ChurnTotals: Codable {
 }
 
 extension Socket {
-    /// The next `close` resets the connection in place of an orderly end.
+    /// Makes the next `close` reset the connection instead of ending it in order.
     static func resetOnClose(_ descriptor: CInt) {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }
 
-/// A generator whose numbers are the same for the same seed.
+/// A generator with the same numbers for the same seed.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -40,7 +40,7 @@ struct Compare: ParsableCommand {
     }
 }
 
-/// All results, by scenario and server, in the order in which they came.
+/// All results by scenario and server, in the order given.
 struct Figures {
     private let results: [RunResult]
     let scenarios: [String]
@@ -58,7 +58,7 @@ struct Figures {
         return servers.sorted { Self.rank($0) < Self.rank($1) }
     }
 
-    /// Ours first, then the floor, then rivals.
+    /// Earshot first, then the floor, then rivals.
     private static func rank(_ server: String) -> Int { server.hasPrefix("earshot") ? 0 : server.hasPrefix("bare") ? 1 : 2 }
 
     func rounds(_ scenario: String, _ server: String) -> Rounds {

@@ -106,7 +106,7 @@ struct Run: ParsableCommand {
             viewersPerRoom: self.viewers, shape: self.shape, joinIntervalUs: self.joinIntervalUs, warmupSeconds: self.warmup,
             seconds: self.seconds, players: self.mode == .join ? self.players : 0, stalledViewers: self.mode == .stall ? self.stalled : 0,
             stalledReceiveBufferBytes: self.stalledBufferKib << 10,
-            // A name of this run's own: what an earlier run left behind does not count.
+            // A name of this run's own, so that leftovers of an earlier run do not count.
             namePrefix: "load-\(Clock.now() / 1_000_000)", server: self.serverPid.map { ProcessStats(pid: $0) })
         var result = RunResult(
             server: self.server, scenario: self.scenario, mode: self.mode, rooms: self.rooms, viewersPerRoom: self.viewers,

@@ -2,10 +2,10 @@ import Glibc
 
 /// Readiness of many sockets in one call. Owned by the viewer loop and used on its thread only.
 ///
-/// The Glibc module does not carry sys/epoll.h (Swift 6.3), and NIO's selector is not public; NIO's channels would do, but cost this
-/// tool more than its parsing does. So the three functions, which are Linux's stable system interface, are found by name.
+/// The Glibc module does not carry sys/epoll.h (Swift 6.3), and NIO's selector is not public. NIO's channels would do, but cost this tool
+/// more than its parsing does. So the three functions, which are Linux's stable system interface, are looked up by name.
 final class Epoll {
-    /// What happened to one socket.
+    /// An event on one socket.
     struct Event {
         var token: UInt64
         var isReadable: Bool
@@ -68,7 +68,7 @@ final class Epoll {
         try self.change(operation: 2, socket, token: 0, [])
     }
 
-    /// Has `other`'s readiness told here, as the readiness of one descriptor.
+    /// Reports `other`'s readiness here, as that of one descriptor.
     func add(_ other: Epoll, token: UInt64) throws(LoadError) {
         try self.add(other.descriptor, token: token, .read)
     }

@@ -1,11 +1,11 @@
-/// Reads one HTTP-FLV viewer's answer where it lies: the head, the chunks (RFC 9112 §7.1) and the tags in them (Adobe FLV 10.1 §E.4.1), whose
-/// frames are checked piece by piece and never put together, as ``ChunkReader`` does it with RTMP. One per viewer, on the loop's thread.
+/// Reads one HTTP-FLV viewer's response in place. Parses the head, the chunks (RFC 9112 §7.1) and the tags in them (Adobe FLV 10.1 §E.4.1).
+/// Frames are checked piece by piece and never assembled, as in ``ChunkReader``. One per viewer, on the loop's thread.
 ///
 /// ```
 /// head → chunk size → chunk data → end of line → chunk size → …      in the data: file header → (tag header → body → size of the tag) …
 /// ```
 struct FLVReader {
-    /// Why the bytes cannot be what was asked for.
+    /// The reason why the bytes are no such response.
     struct WireError: Error, Equatable {
         var what: String
     }
@@ -14,12 +14,12 @@ struct FLVReader {
     private enum Part { case fileHeader, tagHeader, body, trailer }
 
     private var framing = Framing.head
-    /// The head, or a chunk's size line, so far.
+    /// The head or a chunk's size line, as far as it was read.
     private var line: [UInt8] = []
-    /// Bytes of the chunk that are still to come.
+    /// Bytes of the chunk that are still to be read.
     private var chunkRemaining = 0
     private var part = Part.fileHeader
-    /// The present part of the file, if it is no tag's body.
+    /// The current part of the file, unless that is a tag's body.
     private var head: [UInt8] = []
     private var message = PartialMessage(id: 0)
 
@@ -28,10 +28,10 @@ struct FLVReader {
     private static let tagHeaderLength = 11
     private static let trailerLength = 4
 
-    /// Whether the server has said yes.
+    /// Whether the server has accepted the request.
     var isOpen: Bool { self.framing != .head }
 
-    /// Takes the bytes of one read.
+    /// Consumes the bytes of one read.
     mutating func read(_ input: UnsafeRawBufferPointer, room: Int, nowNs: UInt64, check: inout StreamCheck) throws(WireError) {
         var position = 0
         while position < input.count {

@@ -71,33 +71,33 @@ struct Overload: ParsableCommand {
     }
 }
 
-/// What ``Overload`` measured. A plain value.
+/// The measurements of ``Overload``. A plain value.
 struct OverloadResult: Codable {
     var server: String
     /// Viewers.
     var capacity = 0
-    /// What ended the search for it; nil: there may not be more viewers.
+    /// The reason why the search ended; nil at the highest number of viewers allowed.
     var limitedBy: String?
-    /// Milliseconds, at capacity.
+    /// At capacity, in milliseconds.
     var capacityP99Ms: Double?
     var offers: [Offer] = []
-    /// After the load fell: seconds until all was as usual; nil: not within the time that was given.
+    /// Seconds from the fall of the load until all was normal; nil when that took too long.
     var recoverySeconds: Double?
 
     struct Offer: Codable {
-        /// Of the capacity.
+        /// As a multiple of the capacity.
         var factor: Double
         var viewers: Int
         /// Viewers that got nine of ten frames.
         var served = 0
-        /// Of those, in milliseconds.
+        /// Their latency, in milliseconds.
         var p50Ms: Double?
         var p99Ms: Double?
-        /// In the measured seconds: refused in words, closed without, and cut after they had been served.
+        /// In the measured seconds: refused with a reason, closed without one, and cut after being served.
         var refused = 0
         var turnedAway = 0
         var cut = 0
-        /// The same since the first join.
+        /// Cut since the first join.
         var cutInAll = 0
     }
 

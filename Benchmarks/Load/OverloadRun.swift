@@ -11,11 +11,11 @@ struct OverloadRun {
 
     private static let second: UInt64 = 1_000_000_000
     private static let comesAgainNs: UInt64 = 1_000_000_000
-    /// Seconds in which all must be as usual again.
+    /// Seconds within which all must be normal again.
     private static let recoveryLimit = 15
-    /// A newcomer that is served at once has its first keyframe within this time. Nanoseconds.
+    /// Time to the first keyframe within which a newcomer counts as served at once. Nanoseconds.
     private static let joinLimitNs: UInt64 = 1_000_000_000
-    /// Viewers whose latency of each second is looked at.
+    /// Viewers whose latency is sampled each second.
     private static let sampled = 500
 
     func run(into result: inout OverloadResult) throws(LoadError) {
@@ -37,7 +37,7 @@ struct OverloadRun {
         self.plan(loop, name, count: self.most, intervalUs: self.rampIntervalUs)
         var served = 0
         var late = 0
-        // One late second may be another program's doing.
+        // A single late second may be another program's fault.
         while late < 2, loop.viewers.count < self.most {
             let p99 = try self.measureSecond(loop)
             if let ending = loop.endings.first {
@@ -53,7 +53,7 @@ struct OverloadRun {
             // Without a cached keyframe, a server shows the first one late.
             served = loop.viewers.count { $0.phase == .playing && $0.check.messages > 0 }
         }
-        // What joins cost is over then; those on the brink may be too many, or too few only by these.
+        // Measured without the cost of joins. Where there are still too many viewers, their number is lowered by 5 %.
         while true {
             loop.keep(served)
             try loop.run(untilNs: Clock.now() + 3 * Self.second)
@@ -97,7 +97,7 @@ struct OverloadRun {
             let first = loop.viewers.count
             let start = Clock.now()
             let p99 = try self.measureSecond(loop)
-            // Those that have had the time.
+            // Those that have had the time to be served.
             let newcomers = loop.viewers.dropFirst(first).filter { $0.startedNs + Self.joinLimitNs / 2 < Clock.now() }
             let areServed = newcomers.allSatisfy { viewer in
                 viewer.check.firstKeyframeNs.map { $0 - viewer.startedNs < Self.joinLimitNs } ?? false
@@ -136,7 +136,7 @@ struct OverloadRun {
         return all
     }
 
-    /// The latency of those who are served, and how many these are.
+    /// The latency of the viewers that are served, and their number.
     private func measure(_ loop: ViewerLoop, seconds: Double) throws(LoadError) -> (p99: Double?, p50: Double?, served: Int) {
         let start = Clock.now()
         let end = start + UInt64(seconds * 1e9)
@@ -147,7 +147,7 @@ struct OverloadRun {
         let audioFrames = self.shape.audioKbps > 0 ? Double(StreamShape.audioSampleRate) / Double(StreamShape.audioSamplesPerFrame) : 0
         let wanted = Int((Double(self.shape.framesPerSecond) + audioFrames) * seconds * 0.9)
         let served = loop.viewers.filter { $0.phase == .playing && $0.check.windowMessages >= wanted }
-        // Frames that were sent in the window and come a little later count too.
+        // Frames sent in the window count even if they arrive a little later.
         try loop.run(untilNs: end + Self.second)
         let latency = self.latency(of: served)
         return (latency.milliseconds(at: 0.99), latency.milliseconds(at: 0.5), served.count)

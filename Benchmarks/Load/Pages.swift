@@ -2,7 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Rooms
 
-/// What a page of the room list costs with few rooms and with many, in one process and one run: two stores, asked in turn.
+/// Compares a page of the room list with few rooms and with many. Two stores are asked in turn, in one process and one run.
 struct Pages: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Compare the cost of a page of rooms in a small store and in a large one.")

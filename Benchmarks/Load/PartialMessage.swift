@@ -2,7 +2,7 @@ import Glibc
 import NIOCore
 import RTMP
 
-/// What a chunk stream remembers, and the message that is arriving on it. Part of a `ChunkReader`.
+/// The state of a chunk stream, and the message that is arriving on it. Part of a `ChunkReader`.
 struct PartialMessage {
     let id: UInt32
     var length = 0
@@ -38,7 +38,7 @@ struct PartialMessage {
         self.isStarted = true
     }
 
-    /// fmt 3: goes on, or starts a message with the last header again (RTMP 1.0 §5.3.1.2.4).
+    /// fmt 3: continues a message, or starts one with the last header again (RTMP 1.0 §5.3.1.2.4).
     mutating func continueOrRepeat() {
         guard !self.isStarted else { return }
         self.timestamp &+= self.timestampField
@@ -82,7 +82,7 @@ struct PartialMessage {
         return memcmp(found, reference, expected.count) == 0
     }
 
-    /// The message is whole: counts a frame, returns anything else.
+    /// Ends a complete message: counts a frame, returns anything else.
     mutating func finish(room: Int, nowNs: UInt64, check: inout StreamCheck) -> Message? {
         defer {
             self.received = 0
@@ -99,7 +99,7 @@ struct PartialMessage {
         // Packet type 0 is a sequence header; some servers also send empty frames.
         guard self.head.count > 1, self.head[1] != 0 else { return nil }
         let isVideo = self.type == MessageType.video.rawValue
-        // A command frame (Adobe FLV 10.1 §E.4.3.1) is none of the publisher's: the server fills a pause with it.
+        // Command frames (Adobe FLV 10.1 §E.4.3.1) are not the publisher's: the server fills pauses with them.
         if isVideo, self.head[0] >> 4 & 7 == Self.commandFrame { return nil }
         check.received(
             self.stamp, isVideo: isVideo, isKeyframe: isVideo && self.head[0] >> 4 == 1, isIntact: self.isIntact, length: self.length,

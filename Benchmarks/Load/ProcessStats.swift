@@ -7,7 +7,7 @@ struct ProcessStats {
     /// User and system time of all threads, in microseconds; the kernel counts in ticks, usually of 10 ms.
     func cpuMicroseconds() -> Int? { self.cpuTimes().map { $0.user + $0.system } }
 
-    /// The same, apart.
+    /// The same, user and system apart.
     func cpuTimes() -> (user: Int, system: Int)? {
         guard let stat = Self.read("/proc/\(self.pid)/stat"), let end = stat.lastIndex(of: ")") else { return nil }
         // proc(5): the fields after the name start with the third; utime and stime are 14 and 15.
@@ -32,7 +32,7 @@ struct ProcessStats {
         return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000 + Int(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
     }
 
-    /// What all processes of this machine have used, in microseconds.
+    /// CPU time used by all processes of this machine, in microseconds.
     static func machineCPUMicroseconds() -> Int? {
         // proc(5): the first line is user, nice, system, idle, iowait, irq, softirq, in ticks.
         guard let line = Self.read("/proc/stat")?.split(separator: "\n").first else { return nil }

@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// The synthetic cameras of all rooms, sending on an even real-time schedule from a thread of their own.
+/// The synthetic cameras of all rooms. They send on an even real-time schedule from a thread of their own.
 ///
-/// `@unchecked Sendable`: `connections` is touched by the caller before `start` and after `stop` has joined the thread, by the thread in
-/// between; everything else is immutable or in the mutex.
+/// `@unchecked Sendable`: the caller touches `connections` before `start` and after `stop` has joined the thread; the thread does in
+/// between. Everything else is immutable or in the mutex.
 final class Publisher: @unchecked Sendable {
     let shape: StreamShape
     private var connections: [PublisherConnection]
@@ -18,11 +18,11 @@ final class Publisher: @unchecked Sendable {
         var worstDelayNs: UInt64 = 0
     }
 
-    /// Connects one camera a room; returns when all are accepted.
+    /// Connects one camera per room; returns when all are accepted.
     init(target: Target, names: [String], shape: StreamShape) throws(LoadError) {
         self.shape = shape
         self.connections = []
-        // Made at its first use, which takes longer than a frame's interval.
+        // Created at its first use, which takes longer than a frame's interval.
         _ = Pattern.fill(sequence: 0, 0..<1)
         do throws(LoadError) {
             for (room, name) in names.enumerated() {
@@ -51,7 +51,7 @@ final class Publisher: @unchecked Sendable {
         self.thread = thread
     }
 
-    /// Ends the sending and keeps the connections, so that what is on its way still arrives.
+    /// Stops sending and keeps the connections, so that frames on their way still arrive.
     func stop() throws(LoadError) {
         guard let thread = self.thread else { return }
         self.shared.withLock { $0.isStopping = true }
@@ -67,12 +67,12 @@ final class Publisher: @unchecked Sendable {
 
     var worstDelayMs: Double { Double(self.shared.withLock { $0.worstDelayNs }) / 1e6 }
 
-    /// Frames sent to a room; after `stop`.
+    /// Frames sent to a room. Valid after `stop`.
     func sent(room: Int) -> (video: UInt64, audio: UInt64) {
         (self.connections[room].videoSequence, self.connections[room].audioSequence)
     }
 
-    // MARK: The thread
+    // MARK: Thread
 
     private func run() {
         do throws(LoadError) {
@@ -82,7 +82,7 @@ final class Publisher: @unchecked Sendable {
         }
     }
 
-    /// Frame `n` of all rooms' frames belongs to room `n % rooms`, so that the rooms' frames lie evenly between each other.
+    /// Frame `n` of all rooms belongs to room `n % rooms`, so that rooms are evenly interleaved.
     private func sendOnSchedule() throws(LoadError) {
         let rooms = self.connections.count
         let start = Clock.now()
@@ -93,7 +93,7 @@ final class Publisher: @unchecked Sendable {
         var audio = 0
         while !self.shared.withLock({ $0.isStopping }) {
             let videoDue = self.shape.videoKbps > 0 ? start + UInt64(Double(video) * videoInterval) : UInt64.max
-            // Half an interval beside the video, so that the two do not fall together more often than they must.
+            // Half an interval off the video, so that the two coincide no more often than they must.
             let audioDue = self.shape.audioKbps > 0 ? start + UInt64((Double(audio) + 0.5) * audioInterval) : UInt64.max
             let due = min(videoDue, audioDue)
             Clock.sleep(untilNs: due)

@@ -2,7 +2,7 @@ import Glibc
 import NIOCore
 import RTMP
 
-/// One synthetic camera: a blocking connection that publishes. Used by one thread at a time, the one that made it or the publisher's.
+/// One synthetic camera: a blocking connection that publishes. Used by one thread at a time, its creator or the publisher's.
 struct PublisherConnection {
     let room: Int
     private let descriptor: CInt
@@ -15,7 +15,7 @@ struct PublisherConnection {
 
     private static let timeoutSeconds = 10
 
-    /// Connects and waits until the server says that the publish has started; sends the headers.
+    /// Connects, waits until the server reports that the publish has started, and sends the headers.
     init(target: Target, name: String, room: Int, shape: StreamShape) throws(LoadError) {
         self.room = room
         self.descriptor = try Socket.open(to: target, isBlocking: true)
@@ -51,7 +51,7 @@ struct PublisherConnection {
         try self.send(.audio, SyntheticMedia.audio(stamp), timestamp: timestamp)
     }
 
-    /// Answers what the server has sent meanwhile, such as pings.
+    /// Answers messages that the server has sent meanwhile, such as pings.
     mutating func answer() throws(LoadError) {
         while let bytes = try self.receive(flags: CInt(MSG_DONTWAIT)) { try self.handle(bytes) { _ in } }
     }
@@ -87,7 +87,7 @@ struct PublisherConnection {
                 case .connected: isConnected = true
                 case .streamCreated(let streamID): created = streamID
                 case .publishStarted: isPublishing = true
-                // Servers may refuse releaseStream and FCPublish and mean nothing by it.
+                // Servers may refuse releaseStream and FCPublish, to no effect.
                 case .refused(let command, let status) where ["connect", "createStream", "publish"].contains(command):
                     refusal = .publisher("\(command) refused: \(status.code) \(status.description)")
                 default: break
@@ -136,7 +136,7 @@ struct PublisherConnection {
         guard bytes.withUnsafeReadableBytes({ Socket.sendAll(self.descriptor, $0) }) else { throw .system("send", errno) }
     }
 
-    /// `nil` when a non-blocking call finds nothing.
+    /// Receives bytes; `nil` when a non-blocking call finds none.
     private func receive(flags: CInt) throws(LoadError) -> ByteBuffer? {
         var buffer = ByteBuffer()
         var code: CInt = 0

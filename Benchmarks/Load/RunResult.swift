@@ -1,4 +1,4 @@
-/// Everything that one run measured: what the JSON file holds. A plain value.
+/// All measurements of one run, as stored in the JSON file. A plain value.
 struct RunResult: Codable {
     var server: String
     var scenario: String
@@ -14,23 +14,23 @@ struct RunResult: Codable {
     var bytes = 0
     /// CPU of the server in the measured seconds, user and system, all threads.
     var serverCPUSeconds: Double?
-    /// Of that, what was not the kernel's.
+    /// The share of it spent outside the kernel.
     var serverUserPercent: Double?
     var serverCPUMicrosecondsPerMessage: Double?
-    /// In mode join, what fan-out to those who have joined costs meanwhile included.
+    /// In mode join, includes the fan-out to viewers that have already joined.
     var serverCPUMicrosecondsPerJoin: Double?
-    /// Share of one core that this tool used meanwhile; near 100 the latencies are its own.
+    /// Share of one core that this tool used meanwhile. Near 100, the latencies are its own.
     var generatorCPUPercent: Double = 0
-    /// What everything else on this machine used meanwhile, as a share of one core: above a few percent, latencies are not the server's.
+    /// Share of one core that everything else on this machine used meanwhile. Above a few percent, latencies are not the server's.
     var othersCPUPercent: Double?
     /// The worst delay of the publisher behind its schedule.
     var publisherWorstDelayMs: Double = 0
 
     var latency = Spread()
-    /// Each viewer's own median; of these the median and the worst.
+    /// The median and the worst of the viewers' own medians.
     var medianViewerMs: Double?
     var worstViewerMs: Double?
-    /// connect() to the first whole keyframe, and to the answer to play on the way there.
+    /// Time from connect() to the first complete keyframe, and to the earlier answer to play.
     var join = Spread()
     var playAnswer = Spread()
     var loss = Loss()
@@ -47,9 +47,9 @@ struct RunResult: Codable {
         var max: Double?
     }
 
-    /// Over the whole run, viewers that stalled on purpose left out.
+    /// Over the whole run, without viewers that stalled on purpose.
     struct Loss: Codable {
-        /// Frames that never came, with those that were still missing long after the publisher had stopped.
+        /// Frames that never arrived, including those still missing long after the publisher stopped.
         var missing = 0
         var duplicates = 0
         var outOfOrder = 0
@@ -58,7 +58,7 @@ struct RunResult: Codable {
         var damaged = 0
         /// Viewers that were refused, disconnected, or never got a frame.
         var failedViewers = 0
-        /// Why the first of them failed.
+        /// The reason why the first of them failed.
         var firstFailure: String?
 
         /// Whether every viewer has every byte, once, in order.
@@ -73,7 +73,7 @@ struct RunResult: Codable {
         var perViewerKiB: Double?
     }
 
-    /// Viewers who played while others joined.
+    /// Viewers that played while others joined.
     struct Players: Codable {
         var count: Int
         var before: Spread
@@ -82,14 +82,14 @@ struct RunResult: Codable {
 
     struct Stall: Codable {
         var stalledViewers = 0
-        /// The most that resident memory rose above its value before the stall.
+        /// The highest rise of resident memory over its value before the stall.
         var growthKiB: Double?
         var growthPerStalledViewerKiB: Double?
-        /// How many of the stalled had been disconnected when they read on.
+        /// Stalled viewers that had been disconnected by the time they resumed reading.
         var disconnected = 0
     }
 
-    /// Lines for a person.
+    /// Lines for human readers.
     var text: String {
         var rows: [(String, String)] = [
             ("server", self.server), ("scenario", "\(self.scenario) (\(self.mode.rawValue))"),

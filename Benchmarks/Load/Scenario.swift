@@ -5,21 +5,21 @@ struct Scenario {
     var rooms: Int
     var viewersPerRoom: Int
     var shape: StreamShape
-    /// Between joins, in microseconds.
+    /// Interval between joins, in microseconds.
     var joinIntervalUs: Int
     var warmupSeconds: Double
     var seconds: Double
-    /// Viewers that play already when the joins of mode join begin.
+    /// Viewers that already play when the joins of mode join begin.
     var players: Int
     var stalledViewers: Int
-    /// Of viewers that will stall: small, so that the server feels the stall and not this machine's receive buffers.
+    /// Receive buffer of viewers that will stall. It is small, so that the stall reaches the server and not only this machine's buffers.
     var stalledReceiveBufferBytes: Int
     var namePrefix: String
     var server: ProcessStats?
 
-    /// After the publishers stop, how long what is on its way may take. Nanoseconds.
+    /// Time for frames in flight to arrive after the publishers stop. Nanoseconds.
     private static let drainNs: UInt64 = 5_000_000_000
-    /// From the stall's begin: reading for a while first, so that it stops in mid-stream.
+    /// Time spent reading before a stall, so that it happens in mid-stream.
     private static let stallDelayNs: UInt64 = 2_000_000_000
     private static let settleNs: UInt64 = 2_000_000_000
 
@@ -33,7 +33,7 @@ struct Scenario {
         do throws(LoadError) {
             try self.runLive(publisher, names, into: &result)
         } catch {
-            // What ended the publisher explains best what ended the viewers.
+            // The publisher's failure best explains the viewers'.
             try publisher.stop()
             throw error
         }
@@ -58,7 +58,7 @@ struct Scenario {
         let loop = try ViewerLoop(target: self.target)
         let gopSeconds = Double(self.shape.gop) / Double(self.shape.framesPerSecond)
         if self.mode == .join {
-            // A whole GOP, so that a joiner finds one cached whenever it comes.
+            // A whole GOP, so that a joiner always finds one cached.
             Clock.sleep(untilNs: Clock.now() + Self.nanoseconds(gopSeconds + self.warmupSeconds))
             if self.players > 0 { try self.playAlone(loop, names, into: &result) }
         }
@@ -98,7 +98,7 @@ struct Scenario {
         return all
     }
 
-    /// Plans all joins, evenly; returns when the last is due.
+    /// Plans all joins, evenly spaced; returns when the last is due.
     private func plan(_ loop: ViewerLoop, names: [String], viewers: Int? = nil) -> UInt64 {
         let start = Clock.now()
         let interval = UInt64(self.joinIntervalUs) * 1000
@@ -129,7 +129,8 @@ struct Scenario {
         return stall
     }
 
-    /// Reads on: whom the server has given up finds the connection's end behind what was on its way; the others must be able to go on.
+    /// Resumes reading. Viewers that the server has given up find the connection's end behind the data in flight; the others must be able
+    /// to go on.
     private func resume(_ loop: ViewerLoop, into result: inout RunResult) throws(LoadError) {
         for index in 0..<min(self.stalledViewers, loop.viewers.count) { try loop.resume(index) }
         try loop.run(untilNs: Clock.now() + Self.settleNs)
@@ -178,7 +179,7 @@ struct Scenario {
         }
     }
 
-    /// Frames that a viewer lacks at the end of its tracks.
+    /// Frames missing at the end of a viewer's tracks.
     private func tail(_ viewer: Viewer, _ publisher: Publisher) -> Int {
         let sent = publisher.sent(room: viewer.room)
         let video = viewer.check.video.next.map { Int(sent.video) - Int($0) } ?? 0

@@ -1,4 +1,4 @@
-/// What every coded frame carries behind its tag header, so that a viewer can tell loss, damage and age. A plain value.
+/// The mark behind every coded frame's tag header, which shows loss, damage and age. A plain value.
 ///
 /// ```
 /// | magic 4 | message length 4 | room 3 | sequence 5 | send time 9 |      seven bits a byte, high bit set, big-endian
@@ -57,14 +57,14 @@ struct Stamp: Equatable {
     }
 }
 
-/// The bytes that fill a frame behind its stamp: the same for publisher and viewer, and different from one frame to the next.
+/// The bytes that fill a frame behind its stamp. The same for publisher and viewer, and different from one frame to the next.
 enum Pattern {
-    /// Frames start at different places of it.
+    /// Number of places in the pattern where a frame may start.
     private static let offsets: UInt64 = 4096
     /// Bytes of the longest message.
     static let longestMessage = 4 << 20
 
-    /// No byte is zero. Immutable after its creation and never freed, so that any thread may read it.
+    /// No byte is zero. Immutable after creation and never freed, so that any thread may read it.
     nonisolated(unsafe) private static let bytes: UnsafeRawBufferPointer = {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Pattern.longestMessage + Int(Pattern.offsets), alignment: 64)
         var state: UInt64 = 0x9E37_79B9_7F4A_7C15
@@ -77,7 +77,7 @@ enum Pattern {
         return UnsafeRawBufferPointer(buffer)
     }()
 
-    /// The filling for the message bytes `range` of the frame with this sequence number.
+    /// The fill for the message bytes `range` of the frame with this sequence number.
     static func fill(sequence: UInt64, _ range: Range<Int>) -> UnsafeRawBufferPointer {
         let base = Int(sequence &* 1031 % self.offsets)
         return UnsafeRawBufferPointer(rebasing: self.bytes[base + range.lowerBound..<base + range.upperBound])

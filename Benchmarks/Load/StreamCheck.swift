@@ -1,26 +1,26 @@
-/// What a viewer found in the frames of its stream. A plain value, one per viewer.
+/// A viewer's findings about the frames of its stream. A plain value, one per viewer.
 struct StreamCheck {
-    /// Whole frames, and the bytes of their tag bodies.
+    /// Complete frames, and the bytes of their tag bodies.
     private(set) var messages = 0
     private(set) var bytes = 0
-    /// Frames with a byte that was not sent, or a length that was not.
+    /// Frames with a wrong byte or a wrong length.
     private(set) var damaged = 0
     /// Frames of another room.
     private(set) var foreign = 0
     private(set) var video = TrackCheck()
     private(set) var audio = TrackCheck()
 
-    /// Only what is received from here on counts as measured. Nanoseconds.
+    /// Frames received from here on count as measured. Nanoseconds.
     var windowStartNs = UInt64.max
     var windowEndNs = UInt64.max
     private(set) var windowMessages = 0
     private(set) var windowBytes = 0
     private(set) var latency = Histogram()
     private(set) var firstKeyframeNs: UInt64?
-    /// When the first frame came. Nanoseconds.
+    /// Arrival of the first frame. Nanoseconds.
     private var firstNs: UInt64?
 
-    /// What is received from here on is measured, and nothing before.
+    /// Restarts the measurement at this time.
     mutating func restart(_ nowNs: UInt64) {
         self.windowStartNs = nowNs
         self.windowEndNs = .max
@@ -29,13 +29,13 @@ struct StreamCheck {
         self.latency = Histogram()
     }
 
-    /// The latencies so far; those that follow are counted anew.
+    /// Returns the latencies so far and starts a new count.
     mutating func takeLatency() -> Histogram {
         defer { self.latency = Histogram() }
         return self.latency
     }
 
-    /// One whole coded frame.
+    /// Counts one complete coded frame.
     mutating func received(
         _ stamp: Stamp?, isVideo: Bool, isKeyframe: Bool, isIntact: Bool, length: Int, timestamp: UInt32, room: Int, nowNs: UInt64
     ) {
@@ -61,8 +61,8 @@ struct StreamCheck {
         } else {
             self.audio.received(stamp.sequence, timestamp: timestamp)
         }
-        // A frame sent before the window, or before the viewer was there, came from a cache or a backlog, which is not the latency of delivery.
-        // One that was sent within it counts however late it comes.
+        // Frames sent before the window, or before the viewer was there, came from a cache or a backlog: that is not delivery latency.
+        // Those sent within the window count however late they arrive.
         if stamp.sentNs >= max(self.windowStartNs, firstNs) && stamp.sentNs < self.windowEndNs {
             self.latency.record(microseconds: (nowNs &- stamp.sentNs) / 1000)
         }
@@ -73,12 +73,12 @@ struct StreamCheck {
 struct TrackCheck {
     /// The sequence number after the highest seen; `nil` before the first frame.
     private(set) var next: UInt64?
-    /// Frames that never came, between the first and the last that did.
+    /// Frames that never arrived between the first and the last that did.
     private(set) var missing = 0
     private(set) var duplicates = 0
     private(set) var outOfOrder = 0
     private(set) var backwardTimestamps = 0
-    /// Bit n: the frame n before the highest has come.
+    /// Bit n: the frame n before the highest has arrived.
     private var recent: UInt64 = 0
     private var lastTimestamp: UInt32 = 0
 

@@ -1,14 +1,14 @@
 import NIOCore
 import RTMP
 
-/// What a synthetic camera sends. A plain value.
+/// The stream of a synthetic camera. A plain value.
 struct StreamShape: Codable, Equatable {
-    /// Kilobits a second; 0 leaves video out.
+    /// Kilobits a second; 0 for no video.
     var videoKbps: Int
     var framesPerSecond: Int
     /// Frames from one keyframe to the next.
     var gop: Int
-    /// Kilobits a second; 0 leaves audio out.
+    /// Kilobits a second; 0 for no audio.
     var audioKbps: Int
 
     /// AAC-LC: 1,024 samples a frame at 48 kHz.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What stops a run. Scope: the whole run; what happens to one viewer is counted instead.
+/// An error that stops the whole run. Failures of a single viewer are counted instead.
 enum LoadError: Error, Equatable, CustomStringConvertible {
     case system(String, Int32)
     case badURL(String)
@@ -20,7 +20,7 @@ enum LoadError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// CLOCK_MONOTONIC: the one clock of all figures.
+/// CLOCK_MONOTONIC, the only clock for all figures.
 enum Clock {
     /// Nanoseconds.
     static func now() -> UInt64 {
@@ -35,14 +35,14 @@ enum Clock {
     }
 }
 
-/// A server's place: an IPv4 address, for what is measured is loopback.
+/// A server's address. IPv4 only, since measurements run over loopback.
 struct Target {
     var host: String
     var port: UInt16
     var app: String
     var address: sockaddr_in
     let isLoopback: Bool
-    /// Viewers play here, by HTTP-FLV.
+    /// Viewers play HTTP-FLV from this port.
     var httpPort: UInt16?
 
     var url: String { "rtmp://\(self.host):\(self.port)/\(self.app)" }
@@ -71,8 +71,8 @@ struct Target {
 
 /// TCP sockets as plain descriptors.
 enum Socket {
-    /// A socket that is connecting (`isBlocking` false) or connected.
-    /// `port`: another one than the target's. `source`: the address to come from is one of a few loopback addresses, by this number.
+    /// Opens a socket that is connecting (`isBlocking` false) or connected. `port` replaces the target's. `source` selects one of a few
+    /// loopback addresses to connect from.
     static func open(
         to target: Target, port: UInt16? = nil, source: Int? = nil, isBlocking: Bool, receiveBufferBytes: Int? = nil
     ) throws(LoadError) -> CInt {
@@ -98,16 +98,16 @@ enum Socket {
         return descriptor
     }
 
-    /// An address has 28,000 ports for connections to one server. With 20,000 taken, connect() searches for a free one for so long that the
-    /// generator's core does nothing else.
+    /// Binds to one of a few addresses to share out the ports. Each has 28,000 for connections to one server. With 20,000 in use, connect()
+    /// searches so long for a free one that the generator's core does nothing else.
     private static func bind(_ descriptor: CInt, to source: Int) {
-        // Only the address now, the port when connect() knows to where: ip(7).
+        // Binds only the address; connect() picks the port once it knows the destination: ip(7).
         self.set(descriptor, CInt(IPPROTO_IP), Self.bindWithoutPort, 1)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        // 127.0.1.1 and those after it.
+        // 127.0.1.1 and up.
         address.sin_addr.s_addr = (0x7f00_0101 + UInt32(source % Self.sources)).bigEndian
-        // Refused: any address, as without it.
+        // If refused: any address, as without it.
         _ = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -145,28 +145,28 @@ enum Socket {
     }
 }
 
-/// One descriptor a viewer: the usual soft limit of 1,024 would be reached first of all.
+/// Each viewer needs a descriptor: the usual soft limit of 1,024 would be reached first of all.
 enum OpenFiles {
-    /// Descriptors that the table is made for at once.
+    /// Descriptors for which the table is made at once.
     private static let tableSize: CInt = 32_768
 
-    /// As many viewers as can be had, in this process and in a server with the same limit.
+    /// The most viewers possible in this process, and in a server with the same limit.
     static var viewers: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1_000 }
         return max(1, Int(clamping: limit.rlim_cur) - 500)
     }
 
-    /// To be called before there is a second thread.
+    /// Raises the limit. Call before a second thread exists.
     static func raiseLimit() {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard getrlimit(resource, &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
-        // When it is refused, socket() says so at the viewer that is one too many.
+        // If refused, socket() fails at the first viewer too many.
         _ = setrlimit(resource, &limit)
-        // Linux doubles the table as it fills, and in a process with threads waits for an RCU grace period each time: joins number 256
-        // and 512 were seen to wait 20 ms for it. A high descriptor, closed again, leaves a large table behind.
+        // Linux doubles the table as it fills, and in a process with threads waits for an RCU grace period each time: joins number 256 and
+        // 512 were seen to wait 20 ms for it. A high descriptor, closed again, leaves a large table behind.
         let high = fcntl(STDIN_FILENO, F_DUPFD, CInt(clamping: min(limit.rlim_cur, rlim_t(Self.tableSize))) - 1)
         if high >= 0 { close(high) }
     }

@@ -5,8 +5,8 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Changes the state of rooms over the API, evenly paced: each request is one transition, with its event, on the server's disk when
-/// the answer comes.
+/// Changes the state of rooms over the API at an even pace. Each request is one transition, which is on the server's disk with its event
+/// when the answer arrives.
 struct Transitions: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Change the state of rooms over the API at a steady rate and report how long the answers take.")
@@ -130,7 +130,7 @@ struct Transitions: AsyncParsableCommand {
         if report.failed > 0 { throw ExitCode(1) }
     }
 
-    /// Does the work for all items, so many at a time.
+    /// Does the work for all items, `width` at a time.
     static func spread<Item: Sendable>(
         _ items: [Item], over width: Int, _ work: @escaping @Sendable (Int, Item) async throws -> Void
     ) async throws {
@@ -150,7 +150,7 @@ struct Transitions: AsyncParsableCommand {
     }
 }
 
-/// Whose turn it is. Any thread.
+/// Hands out the next index. Any thread.
 private final class Turns: Sendable {
     private let next = Atomic<Int>(0)
     func take() -> Int { self.next.add(1, ordering: .relaxed).oldValue }

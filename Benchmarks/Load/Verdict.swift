@@ -3,12 +3,12 @@ struct Verdict {
     var isMet: Bool
     var text: String
 
-    /// A figure of ours against a number, or against another figure of the same run.
+    /// One of our figures against a number, or against another figure of the same run.
     private struct Target {
         enum Limit {
             case below(Double)
             case times(Double, of: String, scenario: String? = nil)
-            /// At most so much more.
+            /// At most this much more.
             case above(Double, of: String)
         }
         var scenario: String
@@ -42,7 +42,7 @@ struct Verdict {
             Target(scenario: "stall-500", measure: .latencyP99, limit: .times(1.2, of: "earshot", scenario: "stall-none")),
         ]
 
-    /// Of what was measured. Nobody may lose anything in any scenario.
+    /// The verdicts on the figures. No viewer may lose anything in any scenario.
     static func all(_ figures: Figures) -> [Verdict] {
         var verdicts = self.targets.compactMap { self.judge($0, figures) }
         if let capacity = self.capacity(figures) { verdicts.append(capacity) }
@@ -64,7 +64,7 @@ struct Verdict {
         return verdicts
     }
 
-    /// How many times the rival's viewers were served: with a p99 within 250 ms, and nobody a second behind.
+    /// The highest multiple of the rival's viewers that was served. Served means a p99 within 250 ms, and nobody a second behind.
     private static func capacity(_ figures: Figures) -> Verdict? {
         let points = figures.scenarios.compactMap { scenario -> (times: Double, p99: Double, isServed: Bool)? in
             guard let prefix = ["capacity-", "curve-"].first(where: { scenario.hasPrefix($0) }), scenario.hasSuffix("x"),

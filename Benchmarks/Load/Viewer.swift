@@ -19,10 +19,10 @@ final class Viewer {
     private(set) var failure: String?
     /// Just before connect(). Nanoseconds.
     let startedNs: UInt64
-    /// When the answer to play came. Nanoseconds.
+    /// Arrival of the answer to play. Nanoseconds.
     private(set) var answeredNs: UInt64?
     var check = StreamCheck()
-    /// Whether it has what a player needs to begin: a keyframe, or any frame of a stream without video.
+    /// Whether it has what a player needs to start: a keyframe, or any frame of a stream without video.
     var hasJoined: Bool { self.hasVideo ? self.check.firstKeyframeNs != nil : self.check.messages > 0 }
 
     private let target: Target
@@ -30,12 +30,12 @@ final class Viewer {
     private var session = ClientSession()
     private var wire = Wire()
     private var reader = ChunkReader()
-    /// Over HTTP.
+    /// Only for HTTP.
     private var flv: FLVReader?
     private var receivedBytes: UInt64 = 0
     private var reportedBytes: UInt64 = 0
 
-    /// How often the session is asked whether an acknowledgement is due, in bytes.
+    /// Bytes received between two checks for a due acknowledgement.
     private static let reportInterval: UInt64 = 256 << 10
 
     /// `source`: see ``Socket``.
@@ -77,7 +77,7 @@ final class Viewer {
         Glibc.close(self.descriptor)
     }
 
-    /// Bytes of one read, not empty.
+    /// Handles the bytes of one read, not empty.
     func received(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
         if self.flv != nil { return self.readFLV(bytes, nowNs: nowNs) }
         var rest = bytes
@@ -152,7 +152,7 @@ final class Viewer {
     }
 
     private func send(_ bytes: ByteBuffer) {
-        // A few hundred bytes at a time into an empty socket buffer: when they do not fit, something is wrong with the server.
+        // A few hundred bytes at a time into an empty socket buffer: if they do not fit, something is wrong with the server.
         let isSent = bytes.withUnsafeReadableBytes { Socket.sendAll(self.descriptor, $0) }
         if !isSent { self.close("send failed: \(String(cString: strerror(errno)))") }
     }

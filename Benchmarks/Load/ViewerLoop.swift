@@ -1,12 +1,12 @@
 import Glibc
 
-/// All viewers, on the thread that calls `run`: paced joins, reads, and nothing else. Not Sendable.
+/// All viewers, on the thread that calls `run`: only paced joins and reads. Not Sendable.
 final class ViewerLoop {
     private(set) var viewers: [Viewer] = []
     private let target: Target
     private let epoll: Epoll
-    /// Viewers without a keyframe (or, without video, a frame) yet. They are served between a few events of the others, so that a join's time is the server's and not
-    /// the time that this loop takes to read a keyframe hundreds of times.
+    /// Viewers without a keyframe yet (or, without video, a frame). They are served between a few events of the others, so that a join's
+    /// time is the server's and not the time that this loop takes to read a keyframe hundreds of times.
     private let joiners: Epoll
     private var joinerCount = 0
     /// One read buffer for all, so that it stays in the cache.
@@ -14,21 +14,21 @@ final class ViewerLoop {
     private var planned: [Plan] = []
     private var nextPlanned = 0
     private var windowStartNs = UInt64.max
-    /// A viewer that is refused or cut comes again after so long; nil: not.
+    /// Delay after which a refused or cut viewer returns; nil for never.
     var comesAgainNs: UInt64?
-    /// Those that will, in the order of their times.
+    /// Viewers that will return, in order of time.
     private var returning: [(dueNs: UInt64, index: Int)] = []
     private var nextReturning = 0
-    /// What viewers were told as they were closed, and how often.
+    /// The reasons given to viewers that were closed, and their counts.
     private(set) var endings: [String: Int] = [:]
-    /// Viewers that were closed when they had what a player needs to begin.
+    /// Viewers closed although they had what a player needs to start.
     private(set) var cuts = 0
 
     private static let joinersToken = UInt64.max
-    /// Events of other viewers between two looks at the joiners.
+    /// Events of other viewers between two checks of the joiners.
     private static let eventsBetweenJoiners = 8
 
-    /// A join to come.
+    /// A planned join.
     struct Plan {
         var dueNs: UInt64
         var name: String
@@ -49,13 +49,13 @@ final class ViewerLoop {
         self.buffer.deallocate()
     }
 
-    /// Joins to make, in the order of their times.
+    /// Sets the joins to make, in order of time.
     func plan(_ joins: [Plan]) {
         self.planned = joins
         self.nextPlanned = 0
     }
 
-    /// Serves the viewers until a time, or until `isDone`, which is asked about every 10 ms.
+    /// Serves the viewers until the given time or `isDone`, checked about every 10 ms.
     func run(untilNs end: UInt64, isDone: (() -> Bool)? = nil) throws(LoadError) {
         var nextQuestion = Clock.now()
         while true {
@@ -92,14 +92,14 @@ final class ViewerLoop {
             guard viewer.phase == .closed || viewer.hasJoined else { return }
             self.joinerCount -= 1
             if viewer.phase == .closed { self.noteEnd(viewer, Int(event.token)) }
-            // Closing its descriptor has taken a closed one off already.
+            // Closing its descriptor has already removed a closed one.
             guard viewer.phase != .closed else { return }
             try self.joiners.remove(viewer.descriptor)
             try self.epoll.add(viewer.descriptor, token: event.token, [.read, .hangUp])
         }
     }
 
-    /// What is received from now on is measured, by viewers that join later too.
+    /// Starts measuring, for viewers that join later too.
     func beginWindow(_ now: UInt64) {
         self.windowStartNs = now
         for viewer in self.viewers { viewer.check.windowStartNs = now }
@@ -111,7 +111,7 @@ final class ViewerLoop {
 
     func stall(_ index: Int) throws(LoadError) {
         let viewer = self.viewers[index]
-        // A joiner is known to the other selector, and has nothing yet to stall on.
+        // A joiner is in the other selector, and has nothing yet to stall on.
         guard viewer.phase == .playing, viewer.hasJoined else { return }
         viewer.stall()
         try self.epoll.modify(viewer.descriptor, token: UInt64(index), .hangUp)
@@ -167,7 +167,7 @@ final class ViewerLoop {
         if let delay = self.comesAgainNs { self.returning.append((Clock.now() + delay, index)) }
     }
 
-    /// Lets all but the first so many of those that are served go, and those that would come again.
+    /// Keeps the first `count` served viewers. Closes all others, and cancels those that would return.
     func keep(_ count: Int) {
         self.comesAgainNs = nil
         self.returning = []

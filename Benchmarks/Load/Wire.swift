@@ -1,7 +1,7 @@
 import NIOCore
 import RTMP
 
-/// The writing half of a client connection: encodes what a session wants sent. A plain value.
+/// The writing half of a client connection: encodes a session's outgoing messages. A plain value.
 struct Wire {
     private var encoder = ChunkEncoder()
 
