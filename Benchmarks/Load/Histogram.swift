@@ -21,7 +21,7 @@ struct Histogram {
         self.maximum = max(self.maximum, other.maximum)
     }
 
-    /// The value in milliseconds that this share (0…1) of the values does not exceed; `nil` without values.
+    /// The value in milliseconds that this share (0…1) of values does not exceed. `nil` without values.
     func milliseconds(at share: Double) -> Double? {
         guard self.total > 0 else { return nil }
         let wanted = max(1, Int((share * Double(self.total)).rounded(.up)))

@@ -81,7 +81,7 @@ struct OverloadResult: Codable {
     /// At capacity, in milliseconds.
     var capacityP99Ms: Double?
     var offers: [Offer] = []
-    /// Seconds from the fall of the load until all was normal; nil when that took too long.
+    /// Seconds until all was normal after the load fell; nil when that took too long.
     var recoverySeconds: Double?
 
     struct Offer: Codable {

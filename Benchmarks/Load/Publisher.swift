@@ -82,7 +82,7 @@ final class Publisher: @unchecked Sendable {
         }
     }
 
-    /// Frame `n` of all rooms belongs to room `n % rooms`, so that rooms are evenly interleaved.
+    /// Counted over all rooms, frame `n` belongs to room `n % rooms`. So the rooms are evenly interleaved.
     private func sendOnSchedule() throws(LoadError) {
         let rooms = self.connections.count
         let start = Clock.now()

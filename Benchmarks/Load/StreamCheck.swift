@@ -10,7 +10,7 @@ struct StreamCheck {
     private(set) var video = TrackCheck()
     private(set) var audio = TrackCheck()
 
-    /// Frames received from here on count as measured. Nanoseconds.
+    /// Only frames received from here on count as measured. Nanoseconds.
     var windowStartNs = UInt64.max
     var windowEndNs = UInt64.max
     private(set) var windowMessages = 0

@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// Of many viewers that are too slow, a few at a time are cut. The slowest go first.
+    /// Too many slow viewers at once are cut a few at a time, the slowest first.
     @Test func aFewAtATimeSlowestFirst() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

@@ -75,7 +75,7 @@ import Testing
             try await relay.sweep()
             #expect(try await relay.ringBytes(alone.stream) > 1_000)
         }
-        // The loops let go of their last references after the harness has ended.
+        // The loops release their last references after the harness has ended.
         for _ in 0..<1_000 where ledger.used != 0 { try await Task.sleep(for: .milliseconds(10)) }
         #expect(ledger.used == 0)
     }

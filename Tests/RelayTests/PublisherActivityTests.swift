@@ -98,7 +98,7 @@ import Testing
         #expect(try self.state.claim(another, takeover: .anybody, nowMs: 1, items: &self.items).replaced == 1)
     }
 
-    /// Of two signed URLs for one name the newer wins, in either order.
+    /// The newer of two signed URLs for one name wins, in either order.
     @Test mutating func anOlderCredentialDoesNotTakeOver() throws {
         _ = try self.state.claim(PublisherIdentity("signed", rank: 200), nowMs: 0, items: &self.items)
         #expect(throws: ClaimRefusal.nameTaken) {

@@ -190,7 +190,7 @@ import Testing
         #expect(self.took() == ["frame 2 @10", "left @10", "end"])
     }
 
-    /// Of nine ends of sequence in a row, at most eight are sent.
+    /// At most eight of nine ends of sequence in a row are sent.
     @Test mutating func endsOfSequencesAreCounted() throws {
         var state = StreamState()
         let token = try state.claim(self.me, nowMs: 0, items: &self.items).token

@@ -102,7 +102,7 @@ import Testing
             #expect(banned.slots[0].forbiddenUntil == bannedUntil)
             #expect(try await test.registry.ban(of: StreamPath(app: "live", name: "banned"))?.resumeAt == bannedUntil)
             #expect(try await test.registry.room("over").state == .expired)
-            // What is to come stays as far away as it was: an hour, not a week.
+            // Future times stay as far away as they were: an hour, not a week.
             let keptOut = try #require(test.registry.keptOut("u", of: "live/waiting"))
             #expect(keptOut - test.registry.now == 3_600_000 - Self.holdMs - 3_000)
             #expect(try test.sql(Int64.self, "SELECT due_at FROM outbox ORDER BY id LIMIT 1") == TestRegistry.start + leap)
@@ -284,7 +284,7 @@ import Testing
         try await test.registry.start()
         let (old, new) = (TestRegistry.start - 7_200_001, TestRegistry.start)
         let answersMs = StoreAccess.answersMs
-        // Of each kind the first three ids are recent and the last three old.
+        // The first three ids of each kind are recent, the last three old.
         for number in 1...6 {
             let at = number <= 3 ? new : old
             try test.execute(

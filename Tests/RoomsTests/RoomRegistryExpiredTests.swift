@@ -110,7 +110,7 @@ import Testing
         #expect(next.version != made.version && next.version != changed.version)
     }
 
-    /// Of many changes at once for the same version, one gets through.
+    /// Only one of many simultaneous changes for the same version gets through.
     @Test func onlyOneOfManyChangesGetsThrough() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

@@ -65,7 +65,7 @@ import Testing
         for count in 0..<first.count { #expect(try chunks.nextChunk(in: ByteBuffer(bytes: first[..<count])) == nil) }
     }
 
-    /// librtmp accepts a fmt 1 header first in a chunk stream, as some servers send it.
+    /// librtmp accepts a fmt 1 header that opens a chunk stream; some servers send it.
     @Test func lengthsComeFromTheLatestHeader() throws {
         let first: [UInt8] = [0x44, 0, 0, 0, 1, 2, 3, 9]
         #expect(try Self.chunks(first + [UInt8](repeating: 0, count: 128) + Self.more(4, 128)).map(\.length) == [136, 129])

@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    /// An aggregate is split into its messages, which keep their own times.
+    /// An aggregate is split into its messages. The first one has the aggregate's time.
     @Test func aggregateIsOpened() async throws {
         func part(_ type: UInt8, _ timestamp: UInt8, _ body: [UInt8]) -> [UInt8] {
             [type, 0, 0, UInt8(body.count), 0, 0, timestamp, 0, 0, 0, 0] + body + [0, 0, 0, UInt8(body.count + 11)]

@@ -44,8 +44,8 @@ final class PullRecord: Sendable {
 }
 
 extension UpstreamOptions {
-    /// Allows everything on loopback. The limits are so high that a machine that stalls for seconds meets none; tests of limits set their
-    /// own.
+    /// Allows every address, loopback included. The limits are so high that a machine that stalls for seconds meets none; tests of limits
+    /// set their own.
     static var forTests: UpstreamOptions {
         var options = UpstreamOptions { _ in nil }
         options.connectTimeoutMs = 60_000
