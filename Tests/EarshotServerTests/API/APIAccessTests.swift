@@ -4,14 +4,14 @@ import HTTPTypes
 import Rooms
 import Testing
 
-/// Who may call what.
+/// Access by role and token.
 @Suite struct APIAccessTests {
     private func token(_ role: TokenRole, _ api: CheckedAPI) async throws -> String {
         try await api.ok("POST", "tokens", #"{"name":"\#(role.rawValue)-test","role":"\#(role.rawValue)"}"#, status: 201)["secret"].string
             .orThrow()
     }
 
-    /// A path of this call, and a body that is refused after the role was looked at: nothing is changed by trying.
+    /// A path of this call, with a body that fails only after the role check. Trying it changes nothing.
     private func harmless(_ route: APIRoute) -> (path: String, body: String?) {
         let parts = route.parts.map { part in
             switch part {
@@ -22,7 +22,7 @@ import Testing
         return (parts.joined(separator: "/"), route.body == nil ? nil : #"{"nothing":1}"#)
     }
 
-    /// Every call, with every role: the document's x-role is what is enforced, and 403 names the role that is needed.
+    /// Every call with every role: the server enforces the document's x-role, and 403 names the role that is needed.
     @Test func rolesAreAskedFor() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// What each role may not do, by name: a change of the table is to be seen.
+    /// The calls of each role, by name, so that a change of the table shows up here.
     @Test func rolesAreAsTheyShouldBe() {
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
         #expect(admin == ["deleteRoom", "listTokens", "createToken", "revokeToken", "createRelayTask", "deleteRelayTask"])
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// After twenty failures the address is held back, but whoever has a token that worked is not.
+    /// Twenty failures throttle the address, but not a token that worked before.
     @Test func searchingForATokenIsHeldBack() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -119,10 +119,10 @@ import Testing
             #expect(statuses.suffix(9).allSatisfy { $0 == 429 }, "\(statuses)")
             let held = try await api("GET", "rooms", token: "earshot_again")
             #expect(held.status == 429)
-            // No guess, and no question for the store.
+            // A request without a token is no guess and needs no store lookup.
             #expect(try await api("GET", "rooms", token: "").status == 401)
             #expect((held.headers["retry-after"].flatMap { Int($0) } ?? 0) >= 1)
-            // New to the server, so nothing speaks for it.
+            // The server has not seen this token work yet, so it is throttled too.
             #expect(try await api("GET", "rooms", token: other).status == 429)
             try await api.ok("GET", "rooms")
         }
@@ -141,7 +141,7 @@ import Testing
             #expect(refused.headers["ratelimit-remaining"] == "0")
             #expect(try refused.json()["error"]["type"].string == "rate_limited")
             #expect(answers.prefix(2).allSatisfy { $0.status == 200 })
-            // It goes on by itself.
+            // The bucket refills.
             try await eventually("another call") { try await api("GET", "counters").status == 200 }
         }
     }
@@ -160,7 +160,7 @@ import Testing
     }
 }
 
-/// The token of a first start.
+/// The token that the first start creates.
 @Suite struct APIFirstTokenTests {
     @Test func theFirstStartMakesOneAndLaterOnesDoNot() async throws {
         try await Fixture.withDirectory { directory in
@@ -179,7 +179,7 @@ import Testing
                 return server.token
             }
             #expect(first == second)
-            // The store holds its hash alone.
+            // The store holds only the token's hash.
             for name in try FileManager.default.contentsOfDirectory(atPath: data) where name != "admin-token" {
                 let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(data)/\(name)"))
                 #expect(bytes.range(of: Data(first.utf8)) == nil, "\(name) holds the secret")
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    /// The server was killed after the file and before the token: its next start makes both.
+    /// A server killed after writing the file and before storing the token: the next start makes both.
     @Test func aFileWhoseTokenWasNotMadeIsReplaced() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// Whoever has revoked the last one gets in again by a restart: the file is for those alone who can read the store anyway.
+    /// After the last token is revoked, a restart makes another one. Only those who can read the store anyway can read the file.
     @Test func whenNoneIsValidAnotherIsMade() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    /// As a full disk leaves it, or `> admin-token`: the command line would be locked out for good.
+    /// A full disk or `> admin-token` leaves the file empty. Without a new token the command line would be locked out for good.
     @Test(arguments: ["", "\n", " \r\n\t"]) func anEmptyFileGetsAnotherToken(_ content: String) async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -227,7 +227,7 @@ import Testing
             try content.write(toFile: "\(data)/admin-token", atomically: false, encoding: .utf8)
             let second = try await TestServer.run(data: data) { server in
                 #expect(await server.lines.comes("warning", "admin-token"))
-                // The old one goes on working where it was copied to.
+                // The old token stays valid where it was copied to.
                 let statuses = (try await server.call("GET", "tokens").status, try await server.call("GET", "tokens", token: first).status)
                 #expect(statuses == (200, 200))
                 return server.token
@@ -241,7 +241,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let registry = try RoomRegistry(directory: directory.path, settings: .init())
             try await registry.start()
-            // A folder in its place: root writes everywhere else.
+            // A folder in the file's place makes the write fail. File modes would not stop root.
             try FileManager.default.createDirectory(
                 at: directory.appendingPathComponent("admin-token/x"), withIntermediateDirectories: true)
             await #expect(throws: (any Error).self) { try await FirstToken.ensure(registry, directory: directory.path) }

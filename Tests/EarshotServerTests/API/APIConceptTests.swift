@@ -4,9 +4,9 @@ import HTTPTypes
 import Rooms
 import Testing
 
-/// One name for one thing, in everything that the API's document lists and in what its errors say.
+/// Each thing has one name, in everything that the API's document lists and in all error messages.
 @Suite struct APIConceptTests {
-    /// What a thing is called, and what it was called before: those names stand beside the present one, and are marked.
+    /// Each thing's name, and its former names. A former name appears only beside the present one, marked as deprecated.
     private static let concepts: [(name: String, formerNames: Set<String>)] = [
         ("forbiddenUntil", ["until", "resumeTime", "resumeAt", "bannedUntil", "forbidUntil"]), ("roomId", ["room", "roomID", "id"]),
         ("sessionId", ["session", "sessionID", "connection", "connectionId", "id"]), ("userId", ["user", "uid", "userID"]),
@@ -15,7 +15,7 @@ import Testing
         ("taskId", ["task", "relayTaskId", "id"]), ("tokenId", ["id"]), ("snapshotId", ["snapshot", "pictureId", "id"]),
         ("deviceUid", ["device", "deviceId", "uid"]), ("isPublic", ["public"]),
     ]
-    /// An event has no call of its own, and its number is what the feed goes on from.
+    /// Schemas that may call their own number `id`. An event has no call of its own; its number is the feed's cursor.
     private static let ownIDs: Set<String> = ["Event"]
 
     private struct Names {
@@ -25,7 +25,7 @@ import Testing
         var deprecated: Set<String> = []
     }
 
-    /// Every object of the document, and the parameters of every call by where they stand.
+    /// Collects every object of the document, and the parameters of every call by where they stand.
     private static func places(_ value: JSONValue, _ path: [String], _ found: inout [Names]) {
         switch value {
         case .object(let members):
@@ -63,7 +63,7 @@ import Testing
             #expect(found.contains { $0.all.contains(concept.name) }, "\(concept.name) is nowhere")
         }
         for names in found {
-            // The last of the path is the schema's own name.
+            // The path's last component is the schema's own name.
             let isOwn = names.place.split(separator: " ").last.map { Self.ownIDs.contains(String($0)) } ?? false
             for name in names.all {
                 let concepts = Self.concepts.filter { $0.formerNames.contains(name) }
@@ -71,12 +71,12 @@ import Testing
                 #expect(names.deprecated.contains(name), "\(name) in \(names.place)")
                 #expect(concepts.contains { names.all.contains($0.name) }, "\(name) in \(names.place) stands without its present name")
             }
-            // And nothing else is deprecated than such names.
+            // Nothing but former names is deprecated.
             #expect(names.deprecated.allSatisfy { name in Self.concepts.contains { $0.formerNames.contains(name) } }, "\(names)")
         }
     }
 
-    /// What a path calls a thing, the answer about it does, too.
+    /// An answer names a thing as the path parameter does.
     @Test func answersNameThingsAsPathsDo() throws {
         for route in APIRoute.all where route.method == .get {
             guard case .parameter(let name)? = route.parts.last, name.hasSuffix("Id") else { continue }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// The former names hold the same values.
+    /// Former names hold the same values.
     @Test func formerNamesHoldTheSame() async throws {
         try await TestServer.run({ $0.talk.always = true }) { server in
             let api = try await CheckedAPI(server)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// What is not there is named as the path's parameter is, whichever call looks for it.
+    /// A 404 names the missing thing as the call's path parameter does.
     @Test func whatIsMissingIsNamedAsTheCallNamesIt() async throws {
         let values = [
             "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999",
@@ -130,7 +130,7 @@ import Testing
                     case .parameter(let name): try values[name].orThrow()
                     }
                 }.joined(separator: "/")
-                // Some want a body.
+                // Some calls need a body.
                 let bodies: [String?] = [
                     nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#,
                 ]

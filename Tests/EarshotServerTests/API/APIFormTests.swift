@@ -4,7 +4,7 @@ import NIOCore
 import Rooms
 import Testing
 
-/// What requests may hold: each kind's limits, and what is said when they are crossed.
+/// The limits of each kind of input, and the messages when they are exceeded.
 @Suite struct APIFormTests {
     private func accepts<Value>(_ kind: Kind<Value>, _ json: JSONValue) -> Bool { (try? kind.read(json)) != nil }
 
@@ -12,10 +12,10 @@ import Testing
         let kind = Kind<String>.text(length: 1...5)
         #expect(try kind.read("a") == "a")
         #expect(try kind.read("\u{1F600}a") == "\u{1F600}a")
-        // Code points: five of four bytes each.
+        // Length counts code points: these are five, of four bytes each.
         #expect(self.accepts(kind, .string(String(repeating: "\u{1F600}", count: 5))))
         #expect(throws: BrokenRule("expected 1 to 5 characters of text; these are 6")) { try kind.read("\u{1F600}aaaaa") }
-        // Two to a reader, six to the schema.
+        // Two characters to a reader, six code points to the schema.
         #expect(throws: BrokenRule("expected 1 to 5 characters of text; these are 6")) { try kind.read("e\u{301}\u{302}a\u{301}\u{302}") }
         #expect(throws: BrokenRule("expected 1 to 5 characters of text; these are 0")) { try kind.read("") }
         for json: JSONValue in [1, true, .null, [], .object([]), .number(1.5)] { #expect(!self.accepts(kind, json), "\(json)") }
@@ -100,7 +100,7 @@ import Testing
         #expect(problem(["grce": 1])?.rule.contains("did you mean grace?") == true)
         #expect(problem(["heartbeatMisses": .number(1.5)])?.field == "policy.heartbeatMisses")
         #expect(problem([])?.field == "policy")
-        // Each setting takes its bounds and nothing beyond.
+        // Each setting accepts its bounds and nothing beyond them.
         for field in RoomPolicy.fields {
             if case .words(let words) = field.kind {
                 for word in words { #expect(problem(.object([.init(name: field.name, value: .string(word))])) == nil) }
@@ -133,7 +133,7 @@ import Testing
         #expect(values[flag] == true)
         #expect(values[text] == "a b &=")
         #expect(values[Input("lifetime", Kind<Int64>.seconds(1...60_000), "")] == 500)
-        // A number is a text where a text is meant.
+        // Digits are text where the schema expects text.
         #expect(try RequestReader.query("q=12", form)[text] == "12")
         #expect(try RequestReader.query(nil, form)[page] == nil)
         #expect(try RequestReader.query("", form)[page] == nil)
@@ -169,7 +169,7 @@ import Testing
             }
         }
         #expect(throws: APIError.self) { try RequestReader.body(.init(string: "{}"), [:], form) }
-        // Nothing at all is no body where something is required.
+        // An absent body does not satisfy a required field.
         #expect(throws: APIError.self) { try RequestReader.body(.init(), [:], Form([title.required.erased])) }
     }
 }

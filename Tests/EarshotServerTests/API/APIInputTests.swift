@@ -3,9 +3,9 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Bad requests to a running server: each is refused with its field, value and rule, and leaves nothing behind.
+/// Bad requests to a running server: each error names field, value and rule, and nothing is left behind.
 @Suite struct APIInputTests {
-    /// Body of `POST /rooms`, and the field that is named.
+    /// Bodies of `POST /rooms`, and the field that the error names.
     static let badRooms: [(body: String, field: String)] = [
         (#"{"roomId":""}"#, "roomId"), (#"{"roomId":"a b"}"#, "roomId"), (#"{"roomId":"../x"}"#, "roomId"), (#"{"roomId":"é"}"#, "roomId"),
         (#"{"roomId":null}"#, "roomId"), (#"{"roomId":1}"#, "roomId"), (#"{"roomId":["a"]}"#, "roomId"), (#"{"roomId":"a';--"}"#, "roomId"),
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// The largest that is allowed is taken.
+    /// The largest allowed values are accepted.
     @Test func limitsAreReached() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// Method, path, body, and the field that is named.
+    /// Method, path, body, and the field that the error names.
     static let badCalls: [(method: String, path: String, body: String?, field: String)] = [
         ("GET", "rooms?page=0", nil, "page"), ("GET", "rooms?page=-1", nil, "page"), ("GET", "rooms?page=x", nil, "page"),
         ("GET", "rooms?page=10001", nil, "page"), ("GET", "rooms?page=501&pageSize=20", nil, "page"),
@@ -191,7 +191,7 @@ import Testing
             #expect((empty.headers["content-length"].flatMap { Int($0) } ?? 0) > 20)
             let trace = try await RawHTTP.send("TRACE /api/v1/rooms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", to: server)
             #expect(trace.hasPrefix("HTTP/1.1 405") && trace.contains("Allow: POST, GET"), "\(trace)")
-            // As no client writes it: they take dots out of paths.
+            // Sent raw, because HTTP clients remove dots from paths.
             let head = "Host: x\r\nAuthorization: Bearer \(server.token)\r\nConnection: close\r\n\r\n"
             for path in ["streams/live/..", "streams/live/.", "rooms/..", "rooms/../tokens/x"] {
                 let dots = try await RawHTTP.send("GET /api/v1/\(path) HTTP/1.1\r\n\(head)", to: server)
@@ -213,8 +213,7 @@ import Testing
         }
     }
 
-    /// A head that announces too much is answered at once; chunks that come to too much as soon as they do. Either way the rest is not
-    /// waited for.
+    /// A Content-Length over the limit is rejected at once, and chunks as soon as they exceed it. Neither waits for the rest.
     @Test(arguments: [true, false]) func bodiesThatAreTooLargeAreRefusedUnread(_ isAnnounced: Bool) async throws {
         try await TestServer.run { server in
             let head =
@@ -229,7 +228,7 @@ import Testing
             #expect(answer.hasPrefix("HTTP/1.1 413"), "\(answer.prefix(200))")
             #expect(answer.lowercased().contains("connection: close"))
             #expect(answer.contains("too_large"))
-            // It was closed from there: nobody waits for the missing 999,999,000 bytes.
+            // The server closed the connection: it does not wait for the announced gigabyte.
             #expect(ContinuousClock.now - began < .seconds(40))
         }
     }

@@ -1,9 +1,9 @@
 @testable import EarshotServer
 import Testing
 
-/// JSON as RFC 8259 has it, and nothing else.
+/// JSON as RFC 8259 defines it, and nothing else.
 @Suite struct APIJSONTests {
-    /// Text and value; read as the one, written as the other.
+    /// Pairs of text and value: each reads and writes as the other.
     static let values: [(text: String, value: JSONValue)] = [
         ("null", .null), ("true", true), ("false", false), ("0", 0), ("-1", -1), ("9223372036854775807", .integer(.max)),
         ("-9223372036854775808", .integer(.min)), ("0.5", .number(0.5)), ("-2.25", .number(-2.25)), ("1e-07", .number(1e-7)),
@@ -26,7 +26,7 @@ import Testing
         #expect(try JSONParser.parse(text.utf8) == value)
     }
 
-    /// A number comes back with its digits, whatever number it is.
+    /// A number keeps its digits, whatever its form.
     @Test(arguments: [
         "1.0", "1.10", "1E3", "1e+2", "-0", "-0.0", "12345678901234567890", "92233720368547758080", "0.1000000000000000055511151231257827",
         "1e-400", "100e-2", "9007199254740993.0",
@@ -38,7 +38,7 @@ import Testing
         #expect(try JSONParser.parse("[\(text)]".utf8).text == "[\(text)]")
     }
 
-    /// The same of one that no `Double` holds: it is none where a number is wanted.
+    /// Numbers beyond the range of `Double` keep their digits too, but are rejected where a number is needed.
     @Test(arguments: ["1e999", "-1e999", "1e400", String(repeating: "9", count: 400)])
     func numbersWithoutADoubleKeepTheirDigits(_ text: String) throws {
         let value = try JSONParser.parse(text.utf8)
@@ -59,7 +59,7 @@ import Testing
         #expect(throws: JSONProblem.self) { try JSONParser.parse(text.utf8) }
     }
 
-    /// Whatever of a text is missing, it is refused: no prefix of an object is a value.
+    /// No prefix of an object is valid.
     @Test func everyPrefixIsRefused() throws {
         let text = Array(#"{"a":[1.5e3,"x\u00e9\n",true,null],"b":{"c":"\ud83d\ude00"}}"#.utf8)
         _ = try JSONParser.parse(text)
@@ -78,7 +78,7 @@ import Testing
         #expect(throws: JSONProblem(what: "the name \"a\" is there twice", line: 2, column: 2)) {
             try JSONParser.parse("{\"a\":1,\n \"a\":2}".utf8)
         }
-        // Escaped or not, it is the same name.
+        // Escaped or not, the name is the same.
         #expect(throws: JSONProblem.self) { try JSONParser.parse(#"{"a":1,"\u0061":2}"#.utf8) }
     }
 
@@ -101,7 +101,7 @@ import Testing
         #expect(JSONValue.array([.number(.infinity), .number(.nan), .number(2), .number(1e300)]).text == "[null,null,2,1e+300]")
     }
 
-    /// Bytes from anywhere end in a value or a problem, and a value can be written and read again.
+    /// Random bytes give a value or a problem, and a written value can be read again.
     @Test(.seeded) func randomBytesAreHarmless() throws {
         var random = TestRandom()
         let pieces = [
@@ -111,13 +111,13 @@ import Testing
         for _ in 0..<20_000 {
             let bytes = (0..<Int.random(in: 0...24, using: &random)).flatMap { _ in pieces.randomElement(using: &random) ?? [] }
             guard let value = try? JSONParser.parse(bytes) else { continue }
-            // By its text: 10e1 is read as a fraction's kind of number and written as 100.
+            // Compares texts: a number keeps its digits.
             #expect(try JSONParser.parse(value.text.utf8).text == value.text, "\(String(decoding: bytes, as: UTF8.self))")
         }
     }
 }
 
-/// Points in time, as RFC 3339 writes them.
+/// Points in time in RFC 3339 form.
 @Suite struct APIInstantTests {
     @Test(arguments: [
         ("1970-01-01T00:00:00.000Z", Int64(0)), ("1970-01-01T00:00:00.001Z", 1), ("2000-02-29T12:00:00.000Z", 951_825_600_000),

@@ -4,7 +4,7 @@ import HTTPTypes
 import Rooms
 import Testing
 
-/// One name for one thing, former names that are still read, and lengths that document and server count alike.
+/// One name for each thing, former names that are still read, and lengths that document and server count alike.
 @Suite struct APINameTests {
     // MARK: - Names
 
@@ -20,7 +20,7 @@ import Testing
                 let ban = try await api.ok("POST", "streams/live/\(name)/forbid", #"{"\#(name)":"\#(soon)"}"#)
                 #expect(ban["forbiddenUntil"].string == soon && ban["resumeAt"].string == nil)
                 #expect(try await api.ok("GET", "streams/live/\(name)")["forbid"]["forbiddenUntil"].string == soon)
-                // What is wrong with it is said of the name that was given.
+                // The error names the field that the caller used.
                 let far = try await api.refused(400, "POST", "streams/live/\(name)/forbid", #"{"\#(name)":"\#(until)"}"#)
                 #expect(far["field"].string == name)
             }
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// Former names are in the document, marked as such, and nobody else's.
+    /// The document lists former names as deprecated, and no two inputs share a name.
     @Test func formerNamesAreDocumentedAsDeprecated() throws {
         let document = try JSONParser.parse(OpenAPIDocument.bytes)
         for route in APIRoute.all {
@@ -97,7 +97,7 @@ import Testing
                 let encoded = bad.replacingOccurrences(of: " ", with: "%20")
                 let error = try await api.refused(400, "GET", "rooms?state=\(encoded)")
                 #expect(error["field"].string == "state", "\(bad)")
-                // The word, as it was given.
+                // The error's value is the rejected state alone.
                 let word = bad == "live,alive" ? "alive" : bad
                 #expect(error["value"].string == (word.isEmpty ? nil : word), "\(error)")
             }
@@ -165,10 +165,10 @@ import Testing
 
     // MARK: - Lengths and digits
 
-    /// Characters of one, two, three and four bytes.
+    /// Characters of one, two, three and four UTF-8 bytes.
     private static let characters = ["a", "é", "門", "😀"]
 
-    /// Each text of the document that has a longest length: as many characters are taken, and one more is not, however many bytes they have.
+    /// Every text with a maxLength accepts that many characters and not one more, however many bytes they have.
     @Test func documentAndServerCountTheSameLengths() throws {
         var checked: Set<String> = []
         for route in APIRoute.all {
@@ -191,7 +191,7 @@ import Testing
         #expect(checked.isSuperset(of: ["title", "nick", "reason", "q", "name", "app", "url", "after", "stream"]), "\(checked)")
     }
 
-    /// The same through the store, which counts for itself.
+    /// The same through the store, which counts the lengths itself.
     @Test func theStoreTakesTextsOfFullLength() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -220,7 +220,7 @@ import Testing
                 let apps = try await api.ok("POST", "streams/\(encoded(255))/x/forbid")
                 #expect(apps["app"].string == text(255))
             }
-            // The pages' own marks are as long as they have to be.
+            // Cursors of pages are long enough for these texts.
             for path in ["rooms?sort=title&pageSize=1", "streams/forbidden?limit=1"] {
                 var seen = 0
                 var next: String?
@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test func numbersOfAnAppKeepTheirDigits() async throws {
-        // Larger than a Double, smaller than one, and longer than any.
+        // Too large for a `Double`, too small for one, and longer than any.
         let extremes = #""huge":1e400,"tiny":-1E-400,"long":\#(String(repeating: "7", count: 400))"#
         let numbers = #""id":12345678901234567890,"price":1.10,"e":1E3,"zero":-0.0"#
         let custom = #"{\#(numbers),\#(extremes),"list":[0.1000000000000000055511151231257827,7]}"#

@@ -2,10 +2,10 @@
 import Foundation
 import Testing
 
-/// QR codes that a phone's camera reads: here by zbar, from pictures of both kinds.
+/// QR codes that a phone's camera can read: zbar reads them here, from PNG and SVG.
 @Suite struct APIQRCodeTests {
     static let short = "rtmp://127.0.0.1:1935/live/cam1?txSecret=f85a2ab363fe4deaffef9754d79da6fe&txTime=5C271099"
-    /// As long as a token makes it.
+    /// A URL of the length that a token gives it.
     static let long = "rtmps://live.example.com/live/room1?token=\(String(repeating: "aZ09-_.", count: 60))"
 
     @Test(arguments: [short, long, "a", "ünïcode ☃"]) func picturesAreRead(_ text: String) async throws {
@@ -14,7 +14,7 @@ import Testing
             let png = directory.appendingPathComponent("code.png")
             for size in [1, 3, 8] {
                 try Data(code.png(moduleSize: size)).write(to: png)
-                // One pixel a module is for machines only.
+                // One pixel per module is meant for programs, not for cameras.
                 if size > 1 { #expect(try await Self.read(png) == text, "\(size) pixels a module") }
             }
             let svg = directory.appendingPathComponent("code.svg")
@@ -23,7 +23,7 @@ import Testing
             let made = try await ClientProcess.run(["rsvg-convert", "-o", drawn.path, svg.path])
             #expect(made.status == 0, "\(made.errors)")
             #expect(try await Self.read(drawn) == text)
-            // A photograph is smaller, grey and not straight.
+            // A photograph is smaller, grey and tilted.
             let photo = directory.appendingPathComponent("photo.png")
             let taken = try await ClientProcess.run([
                 "ffmpeg", "-v", "error", "-i", png.path, "-vf",
@@ -40,7 +40,7 @@ import Testing
         return read.text.trimmingCharacters(in: .newlines)
     }
 
-    /// ffmpeg reads the picture's size and depth, and finds its checksums right.
+    /// ffmpeg reads the picture's size and depth and accepts its checksums.
     @Test func thePNGIsWellFormed() async throws {
         let code = try QRCode(Self.short)
         try await Fixture.withDirectory { directory in
@@ -62,7 +62,7 @@ import Testing
                 #expect(!code.isDark(column: at, row: edge) && !code.isDark(column: edge, row: at))
             }
         }
-        // The finder's corner.
+        // The finder pattern's corner.
         #expect(code.isDark(column: 4, row: 4) && !code.isDark(column: 5, row: 5) && code.isDark(column: 6, row: 6))
     }
 

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// The same request twice, one after the other or at once.
+/// The same request repeated, in sequence or concurrently.
 @Suite struct APIRepetitionTests {
     @Test func aKeyMakesARequestHappenOnce() async throws {
         try await TestServer.run { server in
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// What was refused changed nothing, so a repetition is judged anew.
+    /// A refused request changed nothing, so its repetition is judged anew.
     @Test func refusalsAreNotKept() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// The answer is stored in the transaction of the effect: where it cannot be, there is no effect.
+    /// The answer is stored in the effect's transaction: if it cannot be stored, there is no effect.
     @Test(arguments: [
         ("rooms", #"{"title":"one"}"#), ("rooms/r1/like", "{}"), ("rooms/r1/close", "{}"), ("rooms/r1/forbid", "{}"),
         ("rooms/r1/renew", "{}"), ("rooms/r1/join", #"{"userId":"ann"}"#), ("rooms/r1/leave", #"{"userId":"bob"}"#),
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// An effect on what runs cannot be undone: the caller hears of it though the answer was not kept.
+    /// An effect on live connections cannot be rolled back: the caller gets its answer even if it could not be stored.
     @Test func aLiveEffectIsToldAnyway() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// A key that an earlier version has left without an answer.
+    /// A key that an earlier version left without an answer.
     @Test func aLostAnswerIsToldAsLost() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// Every call that has an effect says where.
+    /// Only these two calls act outside the store, and only POST calls have an effect to repeat.
     @Test func liveEffectsAreThese() {
         let live = APIRoute.all.filter { $0.effect == .live }.map(\.name)
         #expect(live == ["dropStream", "changeFloor"])
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// A secret is told once.
+    /// Only the first answer holds the secret.
     @Test func aTokensSecretIsNotRepeated() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    /// Many at once with one key: one effect, and each answer is that one's or says that it is on its way.
+    /// Many concurrent requests with one key have one effect. Each gets that answer, or 409 "in_progress".
     @Test func onceAlsoWhenAllComeAtOnce() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    /// One of many wins a transition, the others are told the state, and there is one event.
+    /// Of many concurrent requests one wins the transition. The others get 409 with the state, and there is one event.
     @Test(arguments: ["close", "expire", "forbid"]) func oneWinsATransition(_ action: String) async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    /// Two different transitions at once: both may follow each other, but the events tell one story.
+    /// Two different transitions at once: one may follow the other, and the events agree with the answers.
     @Test func rivalsLeaveOneStory() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -195,7 +195,7 @@ import Testing
                 let statuses = try await Self.atOnce(2) { index in
                     try await api("POST", "rooms/r\(round)/\(index == 0 ? "close" : "expire")").status
                 }
-                // An expired room may be closed, a closed one not be expired.
+                // An expired room may be closed; a closed one cannot expire.
                 #expect(statuses.contains(200) && statuses.allSatisfy { $0 == 200 || $0 == 409 }, "\(statuses)")
                 let events = try await api.ok("GET", "rooms/r\(round)/events")["list"].list
                 #expect(events.compactMap(\.["number"].int) == Array(1...1 + statuses.count { $0 == 200 }))
@@ -219,10 +219,10 @@ import Testing
 }
 
 extension TestServer {
-    /// No answer to a call with an Idempotency-Key can be stored.
+    /// Prevents the server from storing any answer to a call with an Idempotency-Key.
     static let noAnswers = "CREATE TRIGGER no_answers BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no'); END"
 
-    /// Runs a statement beside the server, on its store.
+    /// Runs a statement on the server's store from another process.
     func changeStore(_ sql: String) async throws {
         let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
         let done = try await ClientProcess.run(["python3", "-c", script, "\(self.dataDirectory)/earshot.db", sql])

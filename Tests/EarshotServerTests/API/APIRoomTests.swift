@@ -3,7 +3,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// Rooms through the API of a running server; every answer is held against the served document.
+/// Rooms through the API of a running server. Every answer is checked against the served document.
 @Suite struct APIRoomTests {
     @Test func aRoomIsCreatedLookedUpChangedAndDeleted() async throws {
         try await TestServer.run { server in
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// Whatever is searched for is words, never syntax of any language.
+    /// A search text is plain text, never query syntax.
     @Test func searchTextIsNoSyntax() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// What is kept comes back as it was, whatever it looks like.
+    /// Texts come back unchanged, whatever they contain.
     @Test func textsAreKeptAsTheyAre() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -176,7 +176,7 @@ import Testing
             let answer = try await api("POST", "rooms", #"{"roomId":"r1"}"#)
             #expect(answer.status == 409)
             #expect(try answer.json()["message"].string?.contains("is free from 20") == true, "\(answer.text)")
-            // Slot 2 of "r1" would be "r1-2".
+            // Slot 2 of room "x" would be "x-2".
             try await api.ok("POST", "rooms", #"{"roomId":"x-2"}"#, status: 201)
             let stream = try await api.refused(400, "POST", "rooms", #"{"roomId":"x","slots":2}"#)
             #expect(stream["field"].string == "roomId")
@@ -191,7 +191,7 @@ import Testing
             #expect(member["userId"].string == "u1")
             #expect(member["nick"].string == "Ann")
             for index in 2...5 { try await api.ok("POST", "rooms/r1/join", #"{"userId":"u\#(index)"}"#) }
-            // The same member, seen again.
+            // The same member again.
             try await api.ok("POST", "rooms/r1/join", #"{"userId":"u1","nick":"Anna"}"#)
             let room = try await api.ok("GET", "rooms/r1")
             #expect(room["members"].int == 5)
@@ -275,7 +275,7 @@ import Testing
         }
     }
 
-    /// Each state and what may be asked of it: the answer names the state and those in which it would do.
+    /// An ended room refuses each action. The error names the state, and the states that allow the action.
     @Test func endedRoomsRefuse() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Streams through the API, with real pushes.
+/// Streams through the API, with real publishers.
 @Suite struct APIStreamTests {
     @Test func aPushIsDroppedForbiddenAndResumed() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
@@ -49,7 +49,7 @@ import Testing
             #expect((stats["list"][0]["videoBitsPerSecond"].int ?? 0) > 0)
             #expect(try await api.ok("GET", "selfcheck")["ok"].bool == true)
 
-            // Dropped: cut, and back again.
+            // Dropping cuts the publisher, which may come back.
             #expect(try await api.ok("POST", "streams/live/cam1/drop")["wasDropped"].bool == true)
             #expect(try await first.outcome().status != 0)
             try await server.wait("rooms/cam1") { $0["state"].string == "interrupted" }
@@ -58,7 +58,7 @@ import Testing
             defer { second.send(SIGKILL) }
             try await server.wait("rooms/cam1") { $0["state"].string == "live" }
 
-            // Forbidden: cut, and refused until it is resumed.
+            // Forbidding cuts the publisher and rejects it until `resume`.
             let until = Instant.text(Int64(Date().timeIntervalSince1970 + 3_600) * 1_000)
             let ban = try await api.ok("POST", "streams/live/cam1/forbid", #"{"resumeTime":"\#(until)","reason":"testing"}"#)
             #expect(ban["forbiddenUntil"].string == until)
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// One stream is looked up on the loops that have to do with it, and the answer is the list's.
+    /// A lookup of one stream asks only the loops that serve it, and answers as the list does.
     @Test func oneStreamIsFoundOnItsOwnLoop() async throws {
         try await TestServer.run { server in
             let core = server.server.core
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Forbidding again changes time and reason, whether there is a room or not.
+    /// Forbidding again changes time and reason, with or without a room.
     @Test(arguments: [true, false]) func forbiddingAgain(_ hasRoom: Bool) async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// What was shown as the peak once does not fall.
+    /// A peak that the API has shown does not fall.
     @Test func thePeakDoesNotFall() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    /// A counter that is wrong is found: the check can fail.
+    /// The self-check finds a wrong counter.
     @Test func theSelfCheckFindsAWrongCounter() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    /// A member who is thrown out loses its connection.
+    /// A kicked member loses its connection.
     @Test func kickedMembersStopPlaying() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

@@ -2,7 +2,7 @@
 import HTTPTypes
 import Testing
 
-/// Which call a request means, and that the document says what the table does.
+/// Routing of requests, and the document's agreement with the table.
 @Suite struct APITableTests {
     private let table = APITable(APIRoute.all)
 
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// Both ways: what is served is documented, and what is documented is served.
+    /// Every served call is documented, and every documented call is served.
     @Test func theDocumentListsTheTable() throws {
         let document = try JSONParser.parse(OpenAPIDocument.bytes)
         #expect(document["openapi"] == "3.1.0")
@@ -116,11 +116,11 @@ import Testing
     }
 }
 
-/// How many calls a token has.
+/// The rate limit of a token.
 @Suite struct APIRateTests {
     private let second: UInt64 = 1_000_000_000
 
-    /// Takes one at each of these times.
+    /// Takes one token at each of these times. Returns whether each was allowed.
     private func takes(_ bucket: inout TokenBucket, at times: [UInt64]) -> [Bool] { times.map { bucket.take(nowNs: $0).isAllowed } }
 
     @Test func aBucketLetsABurstThroughAndThenItsRate() {
@@ -129,9 +129,9 @@ import Testing
         let empty = bucket.take(nowNs: 0)
         #expect(empty == .init(isAllowed: false, remaining: 0, waitSeconds: 0.5, fullSeconds: 2))
         #expect(self.takes(&bucket, at: [self.second / 2 - 1, self.second / 2, self.second / 2]) == [false, true, false])
-        // No more than the burst is saved up.
+        // The bucket holds no more than its burst.
         #expect(self.takes(&bucket, at: Array(repeating: 100 * self.second, count: 5)) == [true, true, true, true, false])
-        // A clock that goes back gives nothing.
+        // A clock that goes back refills nothing.
         #expect(self.takes(&bucket, at: [50 * self.second]) == [false])
     }
 
@@ -159,7 +159,7 @@ import Testing
         #expect(limits.mayTry(address: "a", nowNs: 0).map { $0 > 0 } == true)
         #expect(limits.mayTry(address: "b", nowNs: 0) == nil)
         #expect(limits.mayTry(address: "a", nowNs: 5 * self.second) == nil)
-        // However many there are, memory stays bounded and old ones are forgotten.
+        // Memory stays bounded however many addresses fail: old entries are dropped.
         for index in 0..<30_000 { limits.failed(address: "x\(index)", nowNs: 6 * self.second) }
         #expect(limits.mayTry(address: "y", nowNs: 6 * self.second) == nil)
     }

@@ -3,15 +3,15 @@ import Foundation
 import Rooms
 import Testing
 
-/// URLs that the API hands out, used as they are by real clients.
+/// URLs from the API, used unchanged by real clients.
 @Suite struct APIURLTests {
-    /// Nobody gets in by address: what gets in has a signature.
+    /// Nobody gets in by address; only a signature does.
     static let closed: @Sendable (inout ServerConfig) -> Void = {
         $0.access.publishFrom = HTTPAPIClientsTests.elsewhere
         $0.access.playFrom = HTTPAPIClientsTests.elsewhere
     }
 
-    /// What a device would read from the QR code, pushed to, is the room's first stream; the play URL plays it, another one does not.
+    /// The QR code's URL pushes the room's first stream. The play URL plays that stream; the URL of another one does not.
     @Test(arguments: ["txSecret", "jwt"]) func whatTheCodeSaysIsPushed(_ scheme: String) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await TestServer.run(Self.closed) { server in
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// A device that keeps one address pushes to whichever room it is in.
+    /// A device's own URL pushes to the room that it currently belongs to.
     @Test(arguments: ["txSecret", "jwt"]) func aDevicesOwnURL(_ scheme: String) async throws {
         try await TestServer.run(Self.closed) { server in
             let api = try await CheckedAPI(server)
@@ -91,7 +91,7 @@ import Testing
             let code = try await api("GET", "rooms/r1/push-url.svg?slot=2&size=4")
             #expect(code.contentType == "image/svg+xml")
             #expect(code.text.hasPrefix("<svg "))
-            // The list has no secret.
+            // The list of rooms has no secret.
             #expect(try await !api("GET", "rooms").text.contains("txSecret"))
         }
     }

@@ -17,7 +17,7 @@ import Testing
             let changed = try await api("PATCH", "rooms/r1", #"{"title":"one"}"#, headers: ["If-Match": first])
             let second = try changed.headers["etag"].orThrow()
             #expect(changed.status == 200 && second != first)
-            // The other one, who has seen what the first saw.
+            // A second client saw the same version, and is late.
             let late = try await api("PATCH", "rooms/r1", #"{"title":"two"}"#, headers: ["If-Match": first])
             #expect(late.status == 412)
             let error = try late.json()["error"]
@@ -30,7 +30,7 @@ import Testing
                     try await api.refused(412, call.0, call.1, headers: ["If-Match": tag])
                 }
             }
-            // One of several, the version alone, or any.
+            // If-Match accepts one tag of several, the bare version, or "*".
             try await api.ok("POST", "rooms/r1/renew", headers: ["If-Match": "\"x\" , \(second)"])
             let third = try await api.ok("GET", "rooms/r1")["version"].string.orThrow()
             let renewed = try await api.ok("POST", "rooms/r1/renew", headers: ["If-Match": "\"\(third)\""])
@@ -40,9 +40,9 @@ import Testing
                 let error = try await api.refused(400, "DELETE", "rooms/r1", headers: ["If-Match": bad])
                 #expect(error["field"].string == "If-Match", "\(bad)")
             }
-            // A room that is not there is not there, whatever its version.
+            // A missing room gives 404, whatever If-Match says.
             try await api.refused(404, "DELETE", "rooms/r2", headers: ["If-Match": "\"x\""])
-            // What goes by no version does not pretend to.
+            // A call without a version rejects the header.
             let aimless = try await api.refused(400, "POST", "rooms", headers: ["If-Match": "\"x\""])
             #expect(aimless["field"].string == "If-Match" && aimless["rule"].string?.contains("no version") == true)
             try await api.ok("DELETE", "rooms/r1", headers: ["If-Match": try await api("GET", "rooms/r1").headers["etag"].orThrow()])
@@ -62,7 +62,7 @@ import Testing
             #expect(try await api("GET", "rooms/r1", headers: ["If-None-Match": "*"]).status == 304)
             #expect(try await api("GET", "rooms/r1", headers: ["If-None-Match": "\"x\""]).status == 200)
             #expect(try await api("GET", "rooms/r1", headers: ["If-Match": "\"x\""]).status == 412)
-            // A like is shown, and so the answer is another; a change that goes by the version is still possible.
+            // A like changes the answer and its tag, but not the version: a change with the old tag still succeeds.
             try await api.ok("POST", "rooms/r1/like")
             let liked = try await api("GET", "rooms/r1", headers: ["If-None-Match": tag])
             #expect(liked.status == 200 && liked.headers["etag"] != tag)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// RFC 9110 §13.1.2: a change that is meant for a room that is not there, or of another version.
+    /// RFC 9110 §13.1.2: a change with If-None-Match fails if a listed version is the current one.
     @Test func aChangeIsNotMadeOfWhatItExcludes() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -84,7 +84,7 @@ import Testing
                 }
             }
             #expect(try await api.ok("GET", "rooms/r1")["version"].string == version)
-            // Each of the two must hold.
+            // Both conditions must hold.
             try await api.refused(412, "PATCH", "rooms/r1", #"{"title":"x"}"#, headers: ["If-Match": tag, "If-None-Match": "*"])
             try await api.refused(412, "PATCH", "rooms/r1", #"{"title":"x"}"#, headers: ["If-Match": "\"x\"", "If-None-Match": "\"y\""])
             try await api.ok("PATCH", "rooms/r1", #"{"title":"one"}"#, headers: ["If-Match": tag, "If-None-Match": "\"x\""])
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// A header without a value asks something that cannot be answered: nothing is changed.
+    /// A condition header without a value is rejected, and nothing changes.
     @Test(arguments: ["If-Match", "If-None-Match"]) func anEmptyConditionIsRefused(_ name: String) async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// A repetition gets the first answer with its tag, though the room has another version by then.
+    /// A repetition gets the first answer with its tag, although the room has another version by then.
     @Test func aRepetitionHasTheFirstAnswersTag() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
@@ -145,7 +145,7 @@ import Testing
         ] {
             #expect(throws: APIError.self, "\(bad.prefix(20))") { try tags(bad) }
         }
-        // As the document has it.
+        // The document's pattern agrees.
         let pattern = try Regex(EntityTags.pattern)
         for good in ["*", #""a-b""#, #"W/"a", "b,c","""#] { #expect(try pattern.wholeMatch(in: good) != nil, "\(good)") }
         for bad in ["", "a", #""a"#, #""a" "b""#, #""a","#, #"w/"a""#] { #expect(try pattern.wholeMatch(in: bad) == nil, "\(bad)") }

@@ -4,7 +4,7 @@ import HTTPTypes
 import NIOCore
 import Testing
 
-/// What stands around the answers: compression, pages of other origins, methods that a path has not, rates.
+/// HTTP around the answers: compression, CORS, wrong methods, rate limits.
 @Suite struct APIWireTests {
     private static func raw(_ server: TestServer, _ path: String, _ headers: String = "") async throws -> String {
         try await RawHTTP.send(
@@ -18,7 +18,7 @@ import Testing
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             for index in 0..<20 { try await api.ok("POST", "rooms", #"{"roomId":"r\#(index)"}"#, status: 201) }
-            // Foundation asks for gzip by itself, and takes it apart: every other test of the API reads compressed answers.
+            // Foundation requests gzip and decompresses by itself, so every other API test reads compressed answers.
             let list = try await api("GET", "rooms", headers: ["Accept-Encoding": "gzip"])
             #expect(list.headers["content-encoding"] == "gzip" && list.headers["vary"]?.contains("Accept-Encoding") == true)
             #expect(try list.json()["data"]["list"].count == 20)
@@ -30,10 +30,10 @@ import Testing
                 let plain = try await Self.raw(server, "rooms", "Accept-Encoding: \(refusal)\r\n")
                 #expect(plain.hasPrefix("HTTP/1.1 200") && !plain.lowercased().contains("content-encoding"), "\(refusal)")
             }
-            // Short ones are not worth it.
+            // Short answers are not compressed.
             let short = try await api("GET", "rooms/none")
             #expect(short.status == 404 && short.headers["content-encoding"] == nil)
-            // Another representation has another strong tag, and both are known again.
+            // The compressed representation has a strong tag of its own. The server accepts both tags.
             let room = try await api("GET", "rooms/r1", headers: ["Accept-Encoding": "gzip"])
             let tag = try room.headers["etag"].orThrow()
             #expect(room.headers["content-encoding"] == "gzip" && tag.hasSuffix("-gzip\""), "\(tag)")
@@ -60,7 +60,7 @@ import Testing
     @Test func packedBytesHaveGzipsForm() throws {
         for count in [1, 1_024, 3_000_000] {
             let packed = try Gzip.pack(ByteBuffer(repeating: 0x61, count: count)).orThrow()
-            // RFC 1952 §2.3: magic, deflate; at the end the length.
+            // RFC 1952 §2.3: magic number and deflate at the start, length at the end.
             #expect(packed.getBytes(at: 0, length: 3) == [0x1F, 0x8B, 8])
             #expect(packed.getInteger(at: packed.readableBytes - 4, endianness: .little, as: UInt32.self) == UInt32(count))
         }
@@ -81,7 +81,7 @@ import Testing
                 #expect(answer.headers["access-control-expose-headers"]?.contains("ETag") == true)
                 #expect(answer.headers["vary"]?.contains("Origin") == true)
             }
-            // Errors are for the page to read, too.
+            // Pages can read errors too.
             let error = try await api("GET", "rooms/none", headers: ["Origin": Self.origin])
             #expect(error.status == 404 && error.headers["access-control-allow-origin"] == Self.origin)
             let wrong = try await api("GET", "rooms", token: "", headers: ["Origin": Self.origin])
@@ -119,7 +119,7 @@ import Testing
             #expect(try other.json()["message"].string?.contains("api.allowOrigins") == true)
             #expect(try await Self.preflight(server, "nothing", "GET", from: Self.origin).status == 404)
         }
-        // Nothing of it without the setting.
+        // Without the setting there is no CORS.
         try await TestServer.run { server in
             let answer = try await Self.preflight(server, "rooms/r1", "PATCH", from: Self.origin)
             #expect(
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    /// Limit, remaining and reset tell of one bucket: never more left than there can be, and full again when they say.
+    /// Limit, remaining and reset describe one bucket: remaining never exceeds the limit, and the bucket is full when reset says.
     @Test(.seeded) func rateHeadersAgree() async throws {
         let second: UInt64 = 1_000_000_000
         for rate in [1, 3, 200] {
@@ -171,7 +171,7 @@ import Testing
                 #expect(outcome.remaining < limits.burst && (outcome.isAllowed || outcome.remaining == 0))
                 #expect(outcome.fullSeconds <= Double(RateLimits.windowSeconds) && outcome.fullSeconds >= outcome.waitSeconds)
             }
-            // As many as it says, once it is full.
+            // A full bucket allows exactly `burst` calls.
             let full = now + UInt64(limits.call(token: 1, nowNs: now).fullSeconds.rounded(.up)) * second
             let taken = (0...limits.burst).map { _ in limits.call(token: 1, nowNs: full).isAllowed }
             #expect(taken == Array(repeating: true, count: limits.burst) + [false])
@@ -182,11 +182,11 @@ import Testing
             var lastAt = ContinuousClock.now
             var refused: HTTPAnswer?
             for _ in 0..<40 where refused == nil {
-                // Errors take from the bucket as well, and say so.
+                // Errors take tokens from the bucket as well, and report it.
                 let answer = try await api("GET", "rooms/none")
                 #expect(answer.headers["ratelimit-limit"] == "4" && answer.headers["ratelimit-policy"] == "4;w=2")
                 let remaining = try answer.headers["ratelimit-remaining"].flatMap { Int($0) }.orThrow()
-                // What this call took, and what came back since the last one.
+                // Accounts for this call's token and the refill since the last one.
                 let refill = Int((ContinuousClock.now - lastAt) / .seconds(1) * 2) + 1
                 #expect((0...3).contains(remaining) && remaining < last + refill)
                 (last, lastAt) = (remaining, .now)

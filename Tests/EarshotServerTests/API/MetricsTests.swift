@@ -2,7 +2,7 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// What Prometheus scrapes.
+/// The metrics that Prometheus scrapes.
 @Suite struct MetricsTests {
     @Test(.timeLimit(.minutes(3))) func everyLineIsOfItsFormat() async throws {
         try await TalkRoom.run { room in
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// By series; throws for a line that is none.
+    /// Returns the values by series. Throws if a line is malformed.
     static func scrape(_ url: String, _ token: String) async throws -> [String: Double] {
         let answer = try await ClientProcess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer \(token)", url])
         #expect(answer.text.contains("text/plain; version=0.0.4"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// The HTTP port when there is much to do, or much that only looks so.
+/// The HTTP port under load, and when idle connections fill it.
 @Suite struct HTTPBusyTests {
     private static func get(_ path: String, _ headers: String...) -> String {
         (["GET \(path) HTTP/1.1", "Host: 127.0.0.1"] + headers).joined(separator: "\r\n") + "\r\n\r\n"
@@ -13,7 +13,7 @@ import Testing
 
     private static func waits(_ config: inout ServerConfig) { config.http.firstWaitMs = 50_000 }
 
-    /// Connections with a request under way: players that wait for a device.
+    /// Opens connections with a request in progress: players that wait for a device.
     private static func players(_ count: Int, _ server: TestServer, _ headers: String...) async throws -> [SocketClient] {
         try await server.makeRoom("cam1")
         var open: [SocketClient] = []
@@ -26,20 +26,20 @@ import Testing
         return open
     }
 
-    /// One address holds everything, and does nothing with it.
+    /// One address holds all places and leaves them idle.
     @Test func idleConnectionsMakeRoom() async throws {
         try await TestServer.run({ $0.limits.httpConnections = 60 }) { server in
             var idle: [SocketClient] = []
             for index in 0..<60 {
                 let socket = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
-                // Half of them never ask anything.
+                // Half of them never send a request.
                 if index % 2 == 0 {
                     try await socket.send(Self.get("/healthz"))
                     #expect(try await socket.answer().body == "ok\n")
                 }
                 idle.append(socket)
             }
-            // Some of them have been idle for long enough, sooner or later.
+            // Sooner or later some have been idle for long enough to be shed.
             for _ in 0..<3 {
                 try await eventually("a place") {
                     try await HTTPAnswer.get("\(server.http)/api/v1/openapi.json").status == 200
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// All are busy: refused, by name; health checks and callers of the API are not.
+    /// All places are busy: a player gets a 503 that names the limit; health checks and API callers are served.
     @Test func busyConnectionsDoNot() async throws {
         try await TestServer.run({
             Self.waits(&$0)
@@ -79,7 +79,7 @@ import Testing
             let check = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
             try await check.send(Self.get("/readyz?probe=1"))
             #expect(try await check.answer().body == "ready\n")
-            // The last place.
+            // API callers get the last place.
             let ops = try await SocketClient.open(server.addresses.http.port)
             try await ops.send(Self.get("/api/v1/counters", "Authorization: Bearer \(server.token)"))
             #expect(try await ops.answer().head.hasPrefix("HTTP/1.1 200 "))
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    /// What a proxy forwards counts for the client it names; the proxy's own connections have no limit.
+    /// A forwarded request counts for the client it names; the proxy's own connections have no limit.
     @Test func behindAnHTTPProxyTheClientCounts() async throws {
         try await TestServer.run({
             Self.waits(&$0)
@@ -126,7 +126,7 @@ import Testing
             let more = try await ask("198.51.100.1", "/live/cam1.flv").answer()
             #expect(more.head.hasPrefix("HTTP/1.1 503 ") && more.body.contains("limits.httpPerAddress"), "\(more)")
             #expect(try await ask("198.51.100.3", "/healthz").answer().body == "ok\n")
-            // One connection of the proxy for one client after the other.
+            // Repeated requests of one client on one proxy connection do not add up.
             let shared = try await ask("198.51.100.4", "/healthz")
             #expect(try await shared.answer().body == "ok\n")
             for _ in 0..<5 {
@@ -139,7 +139,7 @@ import Testing
 
     // MARK: Bodies
 
-    /// Judged by its head: the answer does not wait for a body that nobody wants.
+    /// Credentials are checked with the head: the answer does not wait for a body that would be discarded.
     @Test func credentialsAreJudgedBeforeTheBody() async throws {
         try await TestServer.run { server in
             for (headers, status) in [
@@ -155,7 +155,7 @@ import Testing
                 #expect(answer.head.lowercased().contains("connection: close"), "\(answer.head)")
                 try await eventually("the end") { socket.isClosed }
             }
-            // With its body there already the connection goes on.
+            // If the body has already arrived, the connection stays open.
             let socket = try await SocketClient.open(server.addresses.http.port)
             for _ in 0..<2 {
                 try await socket.send("POST /api/v1/rooms HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}")
@@ -176,14 +176,14 @@ import Testing
                 #expect(answer.head.hasPrefix("HTTP/1.1 408 ") && answer.body.contains("limits.httpBody"), "\(answer)")
                 try await eventually("the end") { socket.isClosed }
             }
-            // Those for a player too.
+            // Bodies of play requests have the same limit.
             let player = try await SocketClient.open(server.addresses.http.port)
             try await player.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60\r\n\r\n")
             #expect(try await player.answer().head.hasPrefix("HTTP/1.1 408 "))
         }
     }
 
-    /// A byte now and then is no progress.
+    /// An occasional byte does not count as progress.
     @Test func bodiesHaveAPace() {
         var limits = HTTPLimits()
         limits.bodyMs = 60_000
@@ -201,7 +201,7 @@ import Testing
         #expect(quick.isOverdue(nowMs: 61_000))
     }
 
-    /// RFC 9110 §10.1.1: told to go on when the head is good, and answered at once when it is not.
+    /// RFC 9110 §10.1.1: a good head gets 100 Continue, a bad one its answer at once.
     @Test func continuing() async throws {
         try await TestServer.run { server in
             let body = #"{"roomId":"c1"}"#
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    /// RFC 9112 §3.2
+    /// Requests with a missing or malformed Host are rejected (RFC 9112 §3.2).
     @Test(arguments: [
         "", "Host: a\r\nHost: a\r\n", "Host: a b\r\n", "Host: a, b\r\n", "Host: a/b\r\n", "Host: 127.0.0.1:x\r\n",
         "Host: 127.0.0.1:70000\r\n",
@@ -246,7 +246,7 @@ import Testing
     ]) func hostsThatAreNone(_ headers: String) async throws {
         try await TestServer.run { server in
             let socket = try await SocketClient.open(server.addresses.http.port)
-            // Behind one that is good.
+            // Follows a good request on the same connection.
             try await socket.send(Self.get("/healthz") + "GET /healthz HTTP/1.1\r\n\(headers)\r\n" + Self.get("/healthz"))
             #expect(try await socket.answer().body == "ok\n")
             let answer = try await socket.answer()
@@ -265,7 +265,7 @@ import Testing
         }
     }
 
-    /// RFC 9110 §15.5.6: as within the API.
+    /// 405 names the allowed methods, as in the API (RFC 9110 §15.5.6).
     @Test func otherMethodsAreNamed() async throws {
         try await TestServer.run { server in
             for (path, allow) in [
@@ -286,7 +286,7 @@ import Testing
         }
     }
 
-    /// Its memory counts while it is read, for those whose call it is.
+    /// A body's bytes are charged to the memory ledger while it is read, for authorized calls.
     @Test func bodiesAreCharged() async throws {
         try await TestServer.run { server in
             let ledger = server.server.core.memory.ledger
@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    /// ApacheBench speaks HTTP/1.0 and waits for the end; curl does when it is told to.
+    /// ApacheBench speaks HTTP/1.0 and waits for the connection's end; so does curl with `-0`.
     @Test(.timeLimit(.minutes(3))) func realOldClients() async throws {
         try await TestServer.run { server in
             for keepAlive in [[], ["-k"]] {
@@ -319,7 +319,7 @@ import Testing
 }
 
 extension TestServer {
-    /// Without a connection of its own, which would take a place.
+    /// Creates a room without a connection, which would occupy a place.
     func makeRoom(_ id: String) async throws {
         var room = NewRoom(policy: RoomPolicy())
         room.id = try RoomID(checking: id)

@@ -7,15 +7,15 @@ import Glibc
 
 @testable import EarshotServer
 
-/// HTTP while a few addresses take all they can get.
+/// HTTP service while a few addresses flood the port.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct HTTPFloodTests {
     private static let greedy = ["127.0.0.3", "127.0.0.4"]
 
-    /// Connections that are opened one after the other, by clients that never read and never close.
+    /// Opens connections one after another, which never read and never close.
     private final class Flood: Sendable {
         private let task: Task<[CInt], Never>
 
-        /// So many a second, from these addresses in turn. `request`: what each sends.
+        /// Opens `perSecond` connections a second, from `addresses` in turn. Each sends `request`.
         init(perSecond: Int, from addresses: [String], port: Int, request: String) {
             self.task = Task {
                 var sockets: [CInt] = []
@@ -26,7 +26,7 @@ import Glibc
                         sockets.append(socket)
                     }
                     next += .seconds(1) / perSecond
-                    // Cancelled: it is over.
+                    // Throws only on cancellation, which ends the loop.
                     try? await Task.sleep(until: next)
                 }
                 return sockets
@@ -64,13 +64,13 @@ import Glibc
         config.access.playFrom = CIDR.any
     }
 
-    /// Connections that found no place, or took somebody's.
+    /// Connections that found no place, or were shed for others.
     private static func tooMany(_ server: TestServer) -> UInt64 {
         let counters = server.server.core.counters.current
         return counters.httpConnectionsRefused + counters.httpConnectionsShed
     }
 
-    /// Ten health checks and ten calls, each while the flood goes on.
+    /// Sends ten health checks and ten API calls while the flood goes on, and expects an answer to each.
     private static func expectAnswers(_ server: TestServer, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let port = server.addresses.http.port
         for number in 0..<10 {
@@ -95,7 +95,7 @@ import Glibc
         }
     }
 
-    /// One address has its share, of waiting players, and asks for more all the time.
+    /// One address uses up its share with waiting players, and keeps asking for more.
     @Test func refusedRequestsTakeNobodysPlace() async throws {
         try await TestServer.run(Self.configure) { server in
             try await server.makeRoom("cam1")
@@ -118,7 +118,7 @@ import Glibc
         }
     }
 
-    /// Two addresses take all places within a second, and say nothing.
+    /// Two addresses fill all places within a second, and send nothing.
     @Test func idleOnesNeither() async throws {
         try await TestServer.run(Self.configure) { server in
             let flood = Flood(perSecond: 800, from: Self.greedy, port: server.addresses.http.port, request: "")

@@ -3,11 +3,11 @@ import Testing
 
 @testable import EarshotServer
 
-/// Who gets an HTTP connection's place, and who has to give one up.
+/// The rules by which HTTP connections get places and lose them.
 @Suite struct HTTPPlaceTableTests {
     private typealias ID = HTTPPlaceTable.ID
 
-    /// Each time two seconds on.
+    /// Advances the clock by two seconds and returns it.
     private static func later() -> Int64 { Self.clock.add(2_000, ordering: .relaxed).newValue }
     private static let clock = Atomic<Int64>(0)
 
@@ -15,7 +15,7 @@ import Testing
         HTTPPlaceTable(.init(total: total, reserved: reserved, perAddress: perAddress, refused: refused))
     }
 
-    /// Enters the connection and lets it work at once. What it was told, and whom it took the place from.
+    /// Enters the connection and starts its first request. Returns the refusal and the connections that were shed.
     private static func work(
         _ table: inout HTTPPlaceTable, _ id: ID, _ address: String?, reserve: Bool = false
     ) -> (HTTPPlaceTable.Refusal?, [ID]) {
@@ -27,7 +27,7 @@ import Testing
     @Test func theLongestIdleMakesRoom() {
         var table = Self.table(3)
         for id in 1...3 as ClosedRange<ID> { #expect(table.enter(id, "a\(id)", mayUseReserve: false, nowMs: Self.later()) == (nil, [])) }
-        // The first has been asked something since, and answered: it is the youngest now.
+        // The first has answered a request since, so it is the youngest now.
         table.work(1, "a1", isRefused: false)
         table.rest(1, nowMs: Self.later())
         #expect(table.enter(4, "b", mayUseReserve: false, nowMs: Self.later()) == (nil, [2]))
@@ -36,7 +36,7 @@ import Testing
         #expect(table.served == 3 && !table.has(2) && table.has(6))
     }
 
-    /// A request may be on its way: for a second nobody loses a place.
+    /// A connection keeps its place for a second, since a request may be on its way.
     @Test func freshOnesStay() {
         var table = Self.table(2, perAddress: 2)
         #expect(table.enter(1, "a", mayUseReserve: false, nowMs: 0) == (nil, []))
@@ -56,7 +56,7 @@ import Testing
         for id in 3...5 as ClosedRange<ID> { table.work(id, "a", isRefused: false) }
         #expect(table.enter(6, "a", mayUseReserve: false, nowMs: Self.later()) == (.tooManyFromAddress, []))
         #expect(table.enter(7, "b", mayUseReserve: false, nowMs: Self.later()) == (nil, []))
-        // When all is full, too: what floods the server ends its own connections.
+        // The same when all places are taken: a flooding address sheds its own connections.
         var full = Self.table(3)
         _ = full.enter(1, "other", mayUseReserve: false, nowMs: Self.later())
         _ = full.enter(2, "a", mayUseReserve: false, nowMs: Self.later())
@@ -75,20 +75,20 @@ import Testing
         #expect(Self.work(&table, 7, "c") == (.tooMany, []), "the reserve is full, and so is what others may have")
     }
 
-    /// Connections that are too many are told so in a few places; the oldest of them gives way.
+    /// Refused connections hold only a few places for their answers; the oldest gives way.
     @Test func refusedOnesAreFew() {
         var table = Self.table(1, refused: 2)
         _ = Self.work(&table, 1, "a")
         #expect(table.enter(2, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, []))
         #expect(table.enter(3, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, []))
         #expect(table.enter(4, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, [2]))
-        // One that asks already is left to end.
+        // One that has already sent a request may finish.
         table.work(3, nil, isRefused: true)
         #expect(table.enter(5, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, [4]))
         #expect(table.served == 1)
     }
 
-    /// Those that have their answer make room first, then the newcomer's own address; never are there more.
+    /// Answered refusals make room first, then the newcomer's own address. Their limit is never exceeded.
     @Test func answeredOnesGoFirst() {
         var table = Self.table(1, refused: 3)
         func refuse(_ id: ID, _ address: String) -> [ID] {
@@ -109,7 +109,7 @@ import Testing
         #expect(refuse(9, "f") == [] && refuse(10, "f") == [9])
     }
 
-    /// A request that was on its way when its connection lost the place is served.
+    /// A request that was on its way when its connection was shed is still served.
     @Test func aRequestComesWithTheEnd() {
         var table = Self.table(1)
         _ = table.enter(1, "a", mayUseReserve: false, nowMs: Self.later())
@@ -130,7 +130,7 @@ import Testing
         #expect(Self.work(&table, 3, "a") == (nil, []))
     }
 
-    /// Whatever comes and goes: nobody has more than is his, and nothing is left behind.
+    /// Under random load no address exceeds its share, and no entry is left behind.
     @Test(arguments: 1...8 as ClosedRange<UInt64>) func atRandom(_ seed: UInt64) {
         var random = seed
         func next(_ bound: Int) -> Int {

@@ -60,7 +60,7 @@ import Testing
             try Self.page.write(to: page, atomically: true, encoding: .utf8)
             let reports = try await WebhookReceiver.start()
             try await TestServer.runSecure({ $0.credentials.key = "a key for tests" }) { server in
-                // A page from a file has no origin that the server could know.
+                // A page from a file has no origin that the server could allow, so its requests are signed.
                 let signed = Doorkeeper.signed("cam1", key: "a key for tests").replacing("&", with: "%26")
                 try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
@@ -78,7 +78,7 @@ import Testing
                     #expect(report["width"].int == 320 && report["frames"].int ?? 0 > 50, "\(report)")
                     #expect(report["advancedMs"].int ?? 0 > 2_000, "\(report)")
                     #expect(report["playlists"].int ?? 0 >= 16 && report["socketBytes"].int ?? 0 > 20_000, "\(report)")
-                    // As the browser's own log of its connections has it.
+                    // The browser's own log of its connections shows both protocols.
                     try await eventually("the browser's log") {
                         let text = String(decoding: try Data(contentsOf: log), as: UTF8.self)
                         return text.contains("\"next_proto\":\"h2\"") && text.contains("\"next_proto\":\"http/1.1\"")

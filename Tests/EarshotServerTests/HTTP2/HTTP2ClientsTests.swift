@@ -7,7 +7,7 @@ import NIOSSL
 import Rooms
 import Testing
 
-/// HTTPS with real clients, which choose HTTP/2 where they know it.
+/// HTTPS with real clients, which choose HTTP/2 if they know it.
 @Suite struct HTTP2ClientsTests {
     private static func curl(_ arguments: String...) -> [String] { ["curl", "-sSk"] + arguments }
 
@@ -17,7 +17,7 @@ import Testing
                 let answer = try await ClientProcess.run(Self.curl(option, "\(server.https)/healthz", "-w", "%{http_version}"))
                 #expect(answer.text == "ok\n\(version)", "\(option): \(answer.text) \(answer.errors)")
             }
-            // RTMPS has the same certificate and offers nothing; neither does HTTP without TLS.
+            // RTMPS shares the certificate but offers no ALPN protocol. HTTP without TLS offers no HTTP/2 either.
             let rtmps = try server.addresses.rtmps.orThrow().port
             for (port, offer, line) in [
                 (server.secure, "h2", "ALPN protocol: h2"), (server.secure, "http/1.1,h2", "ALPN protocol: h2"),
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// async-http-client chooses by itself; the command line's client speaks HTTP/1.1 only.
+    /// async-http-client negotiates by itself, or is limited to HTTP/1.1 as in the `earshot` command.
     @Test(arguments: [false, true]) func asyncHTTPClient(_ isOld: Bool) async throws {
         try await TestServer.runSecure { server in
             var configuration = HTTPClient.Configuration(certificateVerification: .none)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// HEAD, a body that is refused before it is read, a body that waits to be asked for, and a page of another origin.
+    /// HEAD, a body that is rejected before it is read, `Expect: 100-continue`, and a cross-origin page.
     @Test func theRestOfHTTP() async throws {
         try await TestServer.runSecure { server in
             let head = try await ClientProcess.run(Self.curl("--http2", "-I", "\(server.https)/healthz"))
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// What ffmpeg pushed is what curl gets over HTTP/2, in both containers, decoded to the same pictures; and the body has an end.
+    /// curl gets over HTTP/2 what ffmpeg pushed, in both containers: the decoded pictures are the same, and the body ends.
     @Test(arguments: ["flv", "mp4"]) func endlessBodies(_ format: String) async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 8)
         let size = try FileManager.default.attributesOfItem(atPath: source)[.size] as? Int ?? 0
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// A recording, whole and in pieces, and a picture of what is live: the same bytes as over HTTP/1.1.
+    /// A recording, whole and in ranges, and a snapshot of a live room: the same bytes as over HTTP/1.1.
     @Test func filesAndPictures() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
         try await TestServer.runSecure({ $0.recording.apps = ["live"] }) { server in
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    /// Several players' waiting for the next parts, on one connection, while others ask for what is there.
+    /// Blocking playlist requests of several players on one connection, beside requests that are answered at once.
     @Test func waitingPlaylists() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.runSecure { server in
@@ -164,15 +164,15 @@ import Testing
                 try await client.get("/live/\(media)", on: 3)
                 var playlist = try await client.answer(3).text
                 var stream = 5
-                // On a busy machine the second part may be there before it is asked for: then once more.
+                // On a busy machine the second part may exist before it is requested; then the test tries again.
                 var waited = 0
                 for round in 0..<20 where waited < 4 {
                     let next = LiveHLS.next(after: playlist)
-                    // The next part, three times, and the one behind it; then something that is there.
+                    // Requests the next part three times, the one after it, and then something that exists.
                     let waiting = [next, next, next, (msn: next.msn, part: next.part + 1)]
                     let streams = (0..<waiting.count).map { stream + 2 * $0 }
                     let quick = stream + 2 * waiting.count
-                    // Meanwhile what is there may become a part, but not two.
+                    // Media already received may complete one part meanwhile, but not two.
                     let isWaiting = try await push.halted {
                         try await client.send(
                             zip(streams, waiting).flatMap {
@@ -209,7 +209,7 @@ import Testing
         return answers
     }
 
-    /// One that does not take what it asked for is let go, and its stream cut, while the rest of its connection goes on.
+    /// A viewer that does not read is dropped and its stream reset; the rest of its connection goes on.
     @Test func aStreamThatIsNotRead() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
@@ -237,7 +237,7 @@ import Testing
         }
     }
 
-    /// One that takes nothing any more, of a connection with several viewers and a file: they are let go, and then the connection is.
+    /// A connection with three viewers stops reading: the server drops the viewers, then closes the connection.
     @Test func aConnectionThatIsNotRead() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
@@ -256,7 +256,7 @@ import Testing
                     server.lines.all.count { $0.contains("reason=too_slow") && $0.contains("https-") } == 3
                 }
                 #expect(try await server.api("sessions?role=player")["total"].int == 0)
-                // What there was is thrown away, and the place is free.
+                // Pending bytes are discarded, and the place is free.
                 try await eventually("the connection's end") {
                     try await server.api("selfcheck")["ok"].bool == true && Self.connections(to: server.secure) == 0
                 }
@@ -265,7 +265,7 @@ import Testing
         }
     }
 
-    /// Established connections whose own end, in this process, is this port: Linux's /proc/net/tcp.
+    /// Counts established connections whose local port, in this process, is `port`. From Linux's /proc/self/net/tcp.
     private static func connections(to port: Int) throws -> Int {
         let own = ":" + String(format: "%04X", port)
         return try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8).split(separator: "\n").count { line in
@@ -274,7 +274,7 @@ import Testing
         }
     }
 
-    /// A viewer on a stream is one like all others: ended by number, thrown out with its room, and it may leave.
+    /// A viewer on an HTTP/2 stream ends like any other: by session number, with its room, or by leaving.
     @Test func endedOneByOne() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.runSecure { server in
@@ -285,7 +285,7 @@ import Testing
                     try await client.get("/live/cam1.\(stream == 3 ? "mp4" : "flv")", on: stream)
                     try await server.wait("sessions?role=player") { $0["total"].int == total }
                 }
-                // It has enough.
+                // The viewer leaves.
                 try await client.send([HTTP2WireFrame(.reset, stream: 5, HTTP2WireFrame.word(8))])
                 try await server.wait("sessions?role=player") { $0["total"].int == 2 }
                 try await eventually("its line") { server.lines.contains("reason=client_closed") }

@@ -2,9 +2,9 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// HTTP/2 on the HTTPS port, frame by frame: limits, refusals, what breaks the rules, and the end.
+/// HTTP/2 on the HTTPS port, frame by frame: limits, refusals, protocol errors and shutdown.
 @Suite struct HTTP2ConnectionTests {
-    /// RFC 9113 §7.
+    /// Error codes (RFC 9113 §7).
     private enum Code {
         static let none = 0
         static let protocolError = 1
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// Told on the stream, in the API's form and without a word about the connection; the connection goes on.
+    /// Errors arrive on their stream, in the API's form and without connection headers. The connection goes on.
     @Test func refusals() async throws {
         try await TestServer.runSecure { server in
             let client = try await HTTP2Client.open(server.secure)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// Whose a request is, and what it may do, is decided as on any other connection.
+    /// The client's address and access are determined as on any other connection.
     @Test func whoAsks() async throws {
         try await TestServer.runSecure({ $0.access.trustedProxies = CIDR.loopback }) { server in
             let client = try await HTTP2Client.open(server.secure)
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// What HTTP/2 does not allow in a request is an error of its stream, and of no other.
+    /// A request that HTTP/2 does not allow is an error of its stream only.
     @Test(arguments: [
         [(":method", "GET"), (":scheme", "https"), (":path", "/healthz"), ("upgrade", "websocket"), ("connection", "upgrade")],
         [(":method", "GET"), (":scheme", "https"), (":path", "/healthz"), ("transfer-encoding", "chunked")],
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    /// Above what the settings allow there is no answer, but an end that is told.
+    /// A head above the announced limits gets no answer: the connection ends with GOAWAY.
     @Test func headsWithoutEnd() async throws {
         try await TestServer.runSecure { server in
             let client = try await HTTP2Client.open(server.secure)
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// CVE-2023-44487, and floods of frames that want an answer.
+    /// CVE-2023-44487 (rapid reset), and floods of frames that require an answer.
     @Test(arguments: ["resets", "pings", "settings", "continuations", "empty data"]) func floods(_ kind: String) async throws {
         try await TestServer.runSecure { server in
             let client = try await HTTP2Client.open(server.secure)
@@ -136,13 +136,13 @@ import Testing
         }
     }
 
-    /// Those that are too many are refused by themselves.
+    /// Only the streams over the limit are refused.
     @Test func streamsAreCounted() async throws {
         try await TestServer.runSecure { server in
             let client = try await HTTP2Client.open(server.secure)
             let limit = try client.frames.first { $0.kind == .settings && $0.flags == 0 }.orThrow()
             #expect(limit.payload.prefix(6) == [0, 3, 0, 0, 0, 100])
-            // None of them has an end.
+            // None of these requests ends.
             let streams = stride(from: 1, through: 199, by: 2)
             try await client.send(streams.flatMap { HTTP2Client.request("/healthz", on: $0, method: "POST", ends: false) })
             try await client.get("/healthz", on: 201)
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    /// One too many is not offered HTTP/2, and gets its answer.
+    /// A connection over the limit is not offered HTTP/2, and gets its 503 over HTTP/1.1.
     @Test func connectionsAreCounted() async throws {
         try await TestServer.runSecure({
             $0.limits.httpConnections = 2
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    /// An idle one makes room, and is told that nothing it asked is lost.
+    /// An idle connection makes room. GOAWAY confirms that none of its requests is lost.
     @Test func idleOnesMakeRoom() async throws {
         try await TestServer.runSecure({ $0.limits.httpConnections = 2 }) { server in
             let idle = try await HTTP2Client.open(server.secure)
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    /// A body that does not come ends its stream alone; one that nobody wants is not waited for.
+    /// A body that does not arrive ends only its stream. A rejected request does not wait for its body.
     @Test func bodiesHaveATime() async throws {
         try await TestServer.runSecure({ $0.limits.httpBodyMs = 500 }) { server in
             let client = try await HTTP2Client.open(server.secure)
@@ -242,7 +242,7 @@ import Testing
         }
     }
 
-    /// What is under way ends well, and the client is told not to ask for more.
+    /// Shutdown finishes requests in progress. GOAWAY keeps the client from sending more.
     @Test func shutdown() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         let (client, idle, late) = try await TestServer.runSecure { server in
@@ -256,7 +256,7 @@ import Testing
             try await eventually("media") { client.soFar(1).body.count > 20_000 }
             let late = Task {
                 try await eventually("the news") { client.goAways.count == 2 }
-                // The one that was begun is finished; one more is not taken.
+                // The begun request is finished; a new one is not accepted.
                 try await client.send([HTTP2WireFrame(.data, flags: 1, stream: 3)] + HTTP2Client.request("/healthz", on: 5))
             }
             return (client, idle, late)
@@ -271,7 +271,7 @@ import Testing
         #expect(idle.goAways.map(\.last) == [0])
     }
 
-    /// A client that hears nothing and ends nothing does not hold up the server's end.
+    /// A client that ignores GOAWAY and PING does not hold up the shutdown.
     @Test func shutdownOfTheDeaf() async throws {
         let (deaf, begin) = try await TestServer.runSecure { server in
             let deaf = try await HTTP2Client.open(server.secure)
@@ -288,7 +288,7 @@ import Testing
 
     private static let rounds = ProcessInfo.processInfo.environment["EARSHOT_HTTP2_ROUNDS"].flatMap(Int.init) ?? 120
 
-    /// Whatever comes after the choice of HTTP/2, the process stays.
+    /// The process survives any bytes after HTTP/2 is negotiated.
     @Test func garbage() async throws {
         try await Fixture.withDirectory { directory in
             let files = try await Certificate.make("localhost", in: directory)
@@ -302,7 +302,7 @@ import Testing
                 var random = SeededGenerator(seed: 20_261_121)
                 for round in 0..<Self.rounds {
                     let client = try await HTTP2Client.open(port, greets: round % 3 > 0)
-                    // The end may come before all is sent.
+                    // The server may close before all is sent.
                     try? await client.send(HTTP2Garbage.make(round, &random))
                     try? await client.send(HTTP2Garbage.make(round, &random))
                     await client.close()
@@ -315,7 +315,7 @@ import Testing
     }
 }
 
-/// Bytes after TLS: some at random, some nearly right.
+/// Bytes to send after TLS: some random, some nearly valid.
 private enum HTTP2Garbage {
     static func make(_ round: Int, _ random: inout some RandomNumberGenerator) -> [UInt8] {
         switch round % 6 {

@@ -6,10 +6,10 @@ import Testing
 
 @testable import EarshotServer
 
-/// A live server behind TCP proxies: whose a connection is, on every port.
+/// A live server behind TCP proxies: every port uses the client address from the header.
 @Suite struct ProxyClientsTests {
     private static let stranger = "203.0.113.9"
-    /// Loopback has many addresses; from the usual one tests ask the API.
+    /// One of loopback's many addresses. The tests call the API from the usual one.
     private static let proxy = "127.0.0.2"
 
     private static func v1(_ address: String = stranger, port: Int = 40_000) -> [UInt8] {
@@ -20,7 +20,7 @@ import Testing
         ProxyHeaderTests.v2(0x21, 0x11, address + [198, 51, 100, 1, 0x9C, 0x40, 0x07, 0x8F])
     }
 
-    /// An RTMP client behind a proxy that begins with this header.
+    /// Opens an RTMP connection behind a proxy that sends this header first.
     private static func client(_ server: TestServer, _ header: [UInt8]) async throws -> RawClient {
         let client = try await RawClient.open(server.port, .from(self.proxy))
         try await client.channel.writeAndFlush(ByteBuffer(bytes: header))
@@ -29,7 +29,7 @@ import Testing
 
     private static func trusting(_ config: inout ServerConfig) { config.access.proxyProtocolFrom = [CIDR.address([127, 0, 0, 2])] }
 
-    /// Admission, log and list go by the address in the header, which is not the socket's.
+    /// Admission, log and list use the header's address, not the socket's.
     @Test(arguments: [1, 2]) func rtmpClientsAreTheHeaders(_ version: Int) async throws {
         try await TestServer.run(Self.trusting) { server in
             let local = version == 1 ? Self.v1("127.0.0.1") : Self.v2([127, 0, 0, 1])
@@ -39,7 +39,7 @@ import Testing
             try await camera.publish("cam1", on: camera.createStream())
             camera.send(.video, SyntheticTag.videoHeader)
             camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
-            // The same header and the handshake in one piece, and a viewer that is served straight to its socket.
+            // A viewer with the same header, whose media goes straight to its socket.
             let viewer = try await Self.client(server, local)
             try await viewer.handshake()
             try await viewer.connect(app: "live")
@@ -48,7 +48,7 @@ import Testing
             try await server.wait("sessions") { list in
                 list["total"].int == 2 && list["list"].list.allSatisfy { $0["address"].string == "127.0.0.1:40000" }
             }
-            // From elsewhere a credential is needed, which the proxy's own address does without.
+            // A client from elsewhere needs a credential, although the proxy's own address needs none.
             let stranger = try await Self.client(server, version == 1 ? Self.v1() : Self.v2())
             try await stranger.handshake()
             try await stranger.connect(app: "live")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// Header and handshake in pieces of one byte.
+    /// Header and request arrive one byte at a time.
     @Test func theHeaderMayComeByteByByte() async throws {
         try await TestServer.run(Self.trusting) { server in
             for header in [Self.v1("127.0.0.1"), Self.v2([127, 0, 0, 1])] {
@@ -97,14 +97,14 @@ import Testing
                 #expect(refused.head.contains(" 403 ") && refused.body.contains(Self.stranger), "\(path): \(refused)")
             }
             #expect(try await ask(local, "/live/cam1.flv").head.contains(" 200 "))
-            // The client's own word counts as little as ever.
+            // X-Forwarded-For from the client itself is still not trusted.
             let forged = try await ask(elsewhere, "/live/cam1.flv", "X-Forwarded-For: 127.0.0.1\r\n")
             #expect(forged.head.contains(" 403 "), "\(forged)")
             await camera.close()
         }
     }
 
-    /// Before TLS; curl writes the header, as another program than ours.
+    /// The header precedes TLS. curl writes it, as an independent implementation.
     @Test func overTLS() async throws {
         try await TestServer.runSecure(Self.trusting) { server in
             for (scheme, port) in [("https", try server.addresses.https.orThrow().port), ("http", server.addresses.http.port)] {
@@ -118,7 +118,7 @@ import Testing
                 let without = try await ClientProcess.run(["curl", "-sk", "--interface", Self.proxy, url])
                 #expect(without.status != 0, "\(scheme): \(without.text)")
             }
-            // RTMPS: the server's hello comes only after the header.
+            // RTMPS rejects a TLS hello that comes without the header.
             let hello: [UInt8] = [0x16, 0x03, 0x01]
             let port = try server.addresses.rtmps.orThrow().port
             let socket = try await SocketClient.open(port, from: Self.proxy)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// Without the header, with another one's bytes, and with half of it: closed, counted, and told of once each.
+    /// A missing, foreign or incomplete header closes the connection. Each case is counted and logged once.
     @Test func withoutTheHeaderNobodyComesIn() async throws {
         try await TestServer.run({
             Self.trusting(&$0)
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    /// From an address that is no proxy's the header is garbage like any other.
+    /// A header from an address that is no trusted proxy is garbage like any other.
     @Test func strangersHeadersAreNotRead() async throws {
         for networks in [[], [try CIDR(parsing: "192.0.2.1")]] {
             try await TestServer.run({ $0.access.proxyProtocolFrom = networks }) { server in
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// The proxy's own check comes from the proxy; a client that it does not know comes from nowhere that needs no credential.
+    /// A proxy's own check (LOCAL) counts as the proxy. A client of unknown address always needs a credential.
     @Test func localAndUnknown() async throws {
         try await TestServer.run(Self.trusting) { server in
             let check = try await Self.client(server, ProxyHeaderTests.v2(0x20, 0, []))
@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    /// So do those of HTTP.
+    /// So do the limits of HTTP.
     @Test func httpLimitsGoByTheClient() async throws {
         try await TestServer.run({
             Self.trusting(&$0)
@@ -237,7 +237,7 @@ import Testing
         }
     }
 
-    /// HAProxy as README has it, with either version, in front of RTMP and HTTP.
+    /// HAProxy as in docs/operations.md, with either version, in front of RTMP and HTTP.
     @Test(arguments: ["send-proxy", "send-proxy-v2"]) func behindHAProxy(_ way: String) async throws {
         try await TestServer.run(Self.trusting) { server in
             try await Fixture.withDirectory { directory in

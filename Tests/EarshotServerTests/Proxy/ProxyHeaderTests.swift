@@ -16,7 +16,7 @@ import Testing
     static let v6Addresses: [UInt8] =
         [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 11) + [7] + [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 11)
         + [1, 0x9C, 0x40, 0x07, 0x8F]
-    /// PP2_TYPE_NOOP, five bytes of it.
+    /// A PP2_TYPE_NOOP TLV of five bytes.
     static let tlv: [UInt8] = [4, 0, 5, 1, 2, 3, 4, 5]
 
     struct Vector: Sendable, CustomTestStringConvertible {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// Whole; with what follows behind it; and cut at each byte: no part is enough, and none is taken.
+    /// Reads each header whole, with bytes behind it, and cut at each byte. An incomplete header consumes nothing.
     @Test(arguments: good) func headersHoweverTheyAreCut(_ vector: Vector) throws {
         var whole = ByteBuffer(bytes: vector.bytes + [1, 2, 3])
         #expect(Self.text(try ProxyHeader(&whole)) == vector.header)
@@ -109,7 +109,7 @@ import Testing
             _ = try ProxyHeader(&bytes)
         }
         #expect(error.map { !$0.description.isEmpty } == true)
-        // Byte by byte it ends in an error too, and takes no more than a header may have.
+        // Fed byte by byte it throws too, within the longest header's length.
         var bytes = ByteBuffer()
         #expect(throws: ProxyHeaderError.self) {
             for byte in vector.bytes {
@@ -120,7 +120,7 @@ import Testing
         #expect(bytes.readableBytes <= ProxyHeader.longestV1)
     }
 
-    /// Whatever comes: a header, a refusal, or a wait for more that ends.
+    /// Any bytes give a header, an error, or a bounded wait for more.
     @Test(.seeded) func anyBytes() {
         var random = TestRandom()
         for _ in 0..<20_000 {
