@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// A browser's MediaSource plays fragmented MP4 as it comes over a WebSocket.
+/// A browser's MediaSource plays fragmented MP4 as it arrives over a WebSocket.
 @Suite struct BrowserTests {
     private static let page = """
         <!doctype html><video id=v muted autoplay playsinline width=320></video><script>
@@ -90,7 +90,8 @@ import Testing
 
     private static func keyed(_ config: inout ServerConfig) { config.credentials.key = "a key for tests" }
 
-    /// A page from a file has no origin that the server could know: it plays by a signed URL. Its "&" is within the page's own query.
+    /// A page from a file has no origin that the server could allow, so it plays by a signed URL. The "&" is escaped for the page's own
+    /// query.
     private static let signed = "?\(Doorkeeper.signed("cam1", key: "a key for tests"))".replacing("&", with: "%26")
 
     private static func browser(_ page: URL, in directory: URL, _ query: String) throws -> ClientProcess {
@@ -101,10 +102,10 @@ import Testing
         ])
     }
 
-    /// What becomes different while the page plays.
+    /// The change in the stream while the page plays.
     enum Change: String, CaseIterable { case codec, cameraComes, cameraGoes, microphoneComes }
 
-    /// Other codecs, and tracks that come and go: the page is told before it gets the first piece that is other, and plays on.
+    /// Codecs change, and tracks come and go. The page gets a text message before the first changed piece, and plays on.
     @Test(arguments: Change.allCases) func mediaSourcePlaysOn(_ change: Change) async throws {
         let video = try Tag.media(of: try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 10))
         var (before, after) = (video, video)
@@ -126,7 +127,7 @@ import Testing
                 let client = try await TagClient.publish(to: server, "live/cam1")
                 let publisher = PacedPublisher(client)
                 let pushing = Task {
-                    // Until somebody watches, and two seconds more.
+                    // Until the page plays, and two seconds more.
                     var from: UInt32 = 0
                     var ends: UInt32?
                     while from < ends ?? 60_000 {

@@ -7,22 +7,22 @@ import Rooms
 import Synchronization
 import Testing
 
-/// Players that take the cached group of pictures at their own pace, through small buffers.
+/// Players that read the cached group of pictures at their own pace, through small buffers.
 @Suite struct BurstReadersTests {
-    /// About 140 kB a second in groups of ten seconds.
+    /// About 140 kB a second, with a keyframe every ten seconds.
     private static let video = [
         "-c:v", "libx264", "-preset", "ultrafast", "-g", "250", "-keyint_min", "250", "-sc_threshold", "0", "-b:v", "1000k", "-minrate",
         "1000k", "-maxrate", "1000k", "-bufsize", "500k", "-x264-params", "nal-hrd=cbr:force-cfr=1",
     ]
 
-    /// Reads that many bytes at a time, 66 times a second: about 3.6 times the stream's rate.
+    /// The bytes of each read, 66 times a second: about 3.6 times the stream's rate.
     private static let readBytes = 8 << 10
     private static let pause = TimeAmount.milliseconds(15)
     private static let receiveBuffer = 16 << 10
-    /// Of each kind.
+    /// The number of players of each kind.
     private static let count = 12
 
-    /// They join when eight seconds are cached. Nobody of them is cut, whatever they play; those beside them who read nothing are.
+    /// Players join when eight seconds are cached. None that reads is cut, in any format; one of each format reads nothing and is cut.
     @Test func nobodyIsCutForItsBurst() async throws {
         let source = try await Fixture.flv(video: Self.video, audio: Fixture.aac, seconds: 40, size: "640x360")
         try await TestServer.run { server in
@@ -47,7 +47,7 @@ import Testing
                     players.append(player)
                 }
                 try await eventually("three are cut") { try await server.api("counters")["closed"]["too_slow"].int ?? 0 >= 3 }
-                // Those who read get more than what was cached, in their time.
+                // Those who read get more than the cache held, and in time.
                 try? await eventually("as much for all") {
                     readers.dropLast(2).allSatisfy { $0.isClosed || $0.bytes > 8 * 125_000 }
                         && players.dropLast().allSatisfy { $0.isClosed || $0.bytesReceived > 8 * 125_000 }
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// A stock ffmpeg that reads `.mp4` as fast as it plays it.
+    /// A stock ffmpeg that reads `.mp4` at playback speed.
     @Test func aPlayerAtItsOwnPace() async throws {
         let source = try await Fixture.flv(video: Self.video, audio: Fixture.aac, seconds: 40, size: "640x360")
         try await TestServer.run { server in
@@ -112,7 +112,7 @@ private final class SteadyReader: Sendable {
         self.handler = handler
     }
 
-    /// Nil pause: nothing is read.
+    /// Opens a reader. A nil pause reads nothing.
     static func get(
         _ port: Int, _ path: String, receiveBuffer: Int, readBytes: Int, every pause: TimeAmount?
     ) async throws -> SteadyReader {

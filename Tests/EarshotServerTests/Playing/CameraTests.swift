@@ -5,7 +5,7 @@ import Media
 import Rooms
 import Testing
 
-/// A publisher that turns its camera on late, off and on again, as all outputs have it.
+/// A publisher turns its camera on late, off and on again, and every output shows it.
 @Suite struct CameraTests {
     /// Three seconds of sound, four of both, four of sound, two of both.
     @Test func comesAndGoes() async throws {
@@ -21,7 +21,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             try await TestServer.run({
                 $0.rooms.policy.graceMs = 500
-                // Players that this machine keeps from reading miss nothing.
+                // Players that a busy machine keeps from reading must miss nothing.
                 $0.relay.skipBehindMs = 20_000
                 $0.relay.maxBehindMs = 30_000
                 $0.recording.apps = ["live"]
@@ -31,7 +31,7 @@ import Testing
             }) { server in
                 let client = try await TagClient.publish(to: server, "live/cam1")
                 let publisher = PacedPublisher(client)
-                // Enough to begin with, though pictures are announced and do not come; the rest when the players are there.
+                // Enough to begin with, although the announced pictures do not arrive yet. The rest follows once the players are there.
                 let joinMs: UInt32 = 2_600
                 try await publisher.send(tags.filter { $0.timestamp < joinMs })
                 async let bodies = Captured.bodies(server, "cam1", in: directory)
@@ -44,10 +44,10 @@ import Testing
                 _ = try await publishing
                 await client.close()
                 try await eventually("the playlist's end") { try await live.playlist().text.contains("#EXT-X-ENDLIST") }
-                // At once: sessions end when nothing is asked for a while.
+                // Fetched at once, since a session ends when nothing is requested for a while.
                 let segments = try await Captured.segments(live, server, "cam1", in: directory)
 
-                // A file has a pause where the camera is away.
+                // A file has a pause while the camera is off.
                 let recorded = try await Captured.recordings(server, 2)
                 let kept = Captured.difference(try await recorded.pictures(), from: pushed)
                 #expect(kept == nil)
@@ -55,7 +55,7 @@ import Testing
                 #expect(try await Captured.codecs(of: recorded.runs[1].file) == "aac h264")
                 let durations = try await [ProbedFile(recorded.runs[0].file).durationMs, ProbedFile(recorded.runs[1].file).durationMs]
                 #expect((2_800...3_300).contains(durations[0]) && (9_700...10_300).contains(durations[1]), "\(durations)")
-                // Players have a run for each state.
+                // Players get a run for each state.
                 for (name, captured) in [("mp4", try await bodies), ("fmp4", try await messages)] {
                     let types = captured.runs.map { $0.mimeType.split(separator: ";")[0] }
                     #expect(types == ["audio/mp4", "video/mp4", "audio/mp4", "video/mp4"], "\(name)")
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// What the checker has against the playlist, until it ends.
+    /// Follows the playlist to its end. Returns the checker's first violations.
     private static func follow(_ live: LiveHLS) async throws -> [Violation] {
         var history = PlaylistHistory()
         let begin = ContinuousClock.now

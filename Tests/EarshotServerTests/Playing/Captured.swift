@@ -4,24 +4,24 @@ import NIOCore
 
 @testable import EarshotServer
 
-/// What one output gave of a stream: a file for each run of it that has one type.
+/// The output of a stream in one format: a file for each run of one type.
 struct Captured: Sendable {
     struct Run: Sendable {
-        /// As the output named it; empty where outputs name none.
+        /// The type that the output gave; empty if it gives none.
         let mimeType: String
         let file: String
     }
 
     var runs: [Run] = []
 
-    /// Decoded pictures of all runs, as hashes.
+    /// Hashes of the decoded pictures of all runs.
     func pictures() async throws -> [String] {
         var all: [String] = []
         for run in self.runs { all += try await Self.pictures(of: run.file) }
         return all
     }
 
-    /// By an ffmpeg that knows Enhanced FLV; pictures as they are decoded, whatever their times.
+    /// Hashes of a file's decoded pictures, whatever their times. Uses an ffmpeg that knows Enhanced FLV.
     static func pictures(of file: String) async throws -> [String] {
         let outcome = try await ClientProcess.run(
             [
@@ -33,21 +33,21 @@ struct Captured: Sendable {
         }
     }
 
-    /// Nil when they are the same; otherwise where they part.
+    /// Returns nil if they are the same, otherwise a description of the difference.
     static func difference(_ shown: [String], from pushed: some Collection<String>) -> String? {
         if shown.elementsEqual(pushed) { return nil }
         let same = zip(shown, pushed).prefix { $0.0 == $0.1 }.count
         return "\(shown.count) pictures, expected \(pushed.count); the first \(same) are the same"
     }
 
-    /// What the file's tracks are: "aac av1".
+    /// The codecs of the file's tracks: "aac av1".
     static func codecs(of file: String) async throws -> String {
         try await ProbedFile(file).codecs.joined(separator: " ")
     }
 
     // MARK: Outputs
 
-    /// `.mp4` over HTTP, asked for again whenever its body ends, until the stream is over. A body that does not end as it should throws.
+    /// Fetches `.mp4` over HTTP, again whenever its body ends, until the stream is over. Throws if a body does not end properly.
     static func bodies(_ server: TestServer, _ name: String, in directory: URL) async throws -> Captured {
         var captured = Captured()
         while true {
@@ -59,7 +59,7 @@ struct Captured: Sendable {
         }
     }
 
-    /// `.fmp4` over a WebSocket, to its end: what stands behind each text is of that type.
+    /// Reads `.fmp4` over a WebSocket to its end. Each text gives the type of the pieces that follow it.
     static func messages(_ server: TestServer, _ name: String, in directory: URL) async throws -> Captured {
         let socket = try await WebSocketClient.open(server.addresses.http.port, "/live/\(name).fmp4")
         try await eventually("the end of \(name).fmp4", within: 60) { try socket.closeCode != nil }
@@ -85,7 +85,7 @@ struct Captured: Sendable {
         return captured
     }
 
-    /// HTTP-FLV to its end; what is of another codec is a file of its own.
+    /// Reads HTTP-FLV to its end, and starts a new file for each video codec.
     static func tags(_ url: String, in directory: URL) async throws -> Captured {
         let answer = try await HTTPAnswer.get(url)
         guard answer.status == 200 else { throw TimedOut(description: "\(url): \(answer.status)") }
@@ -111,7 +111,7 @@ struct Captured: Sendable {
         return captured
     }
 
-    /// All that a media playlist lists: a file for each initialization section.
+    /// Fetches everything that a media playlist lists, as a file for each initialization section.
     static func segments(_ live: LiveHLS, _ server: TestServer, _ name: String, in directory: URL) async throws -> Captured {
         let text = try await live.playlist().text
         guard text.contains("#EXT-X-ENDLIST") else { throw TimedOut(description: "the playlist has no end: \(text)") }
@@ -133,7 +133,7 @@ struct Captured: Sendable {
         return captured
     }
 
-    /// The files of a recording that is over, in order.
+    /// The files of a finished recording, in order.
     static func recordings(_ server: TestServer, _ count: Int) async throws -> Captured {
         let all = try await server.recordings(count, "finished")
         return Captured(runs: try all.map { Run(mimeType: "", file: try server.recordingPath($0)) })
@@ -141,7 +141,7 @@ struct Captured: Sendable {
 }
 
 extension Tag {
-    /// A file's headers and coded media; no script data, and no end of sequence, behind which more would be a surprise.
+    /// A file's headers and coded media. Leaves out script data, and the end of sequence, because more media may follow it in a test.
     static func media(of file: String) throws -> [Tag] {
         try FLVFile.read(file).filter { tag in
             let flags = try Frame(kind: tag.kind, timestamp: 0, payload: ByteBuffer(bytes: tag.payload)).tag.flags
@@ -149,6 +149,6 @@ extension Tag {
         }
     }
 
-    /// The same, later.
+    /// The same tag, `ms` later.
     func later(by ms: UInt32) -> Tag { Tag(kind: self.kind, timestamp: self.timestamp &+ ms, payload: self.payload) }
 }

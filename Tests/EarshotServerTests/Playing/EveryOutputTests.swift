@@ -4,7 +4,7 @@ import Media
 import Rooms
 import Testing
 
-/// Every output of a stream at once: the pictures that were pushed are what it shows, whatever they are coded in.
+/// All outputs of a stream at once: each shows the pushed pictures, whatever their codec.
 @Suite struct EveryOutputTests {
     enum Media: String, CaseIterable, CustomTestStringConvertible {
         case hevc = "HEVC"
@@ -16,7 +16,7 @@ import Testing
         var testDescription: String { self.rawValue }
         var changes: Bool { self == .toHEVC || self == .toAV1 }
 
-        /// Files to be pushed one behind the other.
+        /// Files to push one after the other.
         func files(_ ffmpeg: String) async throws -> [String] {
             let hevc = ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error:keyint=25:min-keyint=25"]
             let av1 = ["-c:v", "libaom-av1", "-cpu-used", "8", "-usage", "realtime", "-g", "25"]
@@ -32,9 +32,9 @@ import Testing
             }
         }
 
-        /// Milliseconds of the first tag.
+        /// Timestamp of the first tag, in milliseconds.
         var begin: UInt32 { self == .wrap ? UInt32.max - 2_500 : 0 }
-        /// What each run is, in every container.
+        /// The codecs of each run, in every container.
         var codecs: [String] {
             switch self {
             case .hevc: ["aac hevc"]
@@ -44,7 +44,7 @@ import Testing
             case .wrap: ["aac h264"]
             }
         }
-        /// How MediaSource calls the codecs of each run.
+        /// Prefixes of MediaSource's codec names for each run.
         var names: [String] {
             self.codecs.map { $0.hasSuffix("hevc") ? "hvc1." : $0.hasSuffix("av1") ? "av01." : "avc1." }
         }
@@ -95,7 +95,7 @@ import Testing
                     ]
                     for output in outputs {
                         let shown = try await output.captured.pictures()
-                        // Who joins begins with a keyframe; from there on nothing is missing.
+                        // A viewer that joins begins with a keyframe, and misses nothing after it.
                         #expect(Captured.difference(shown, from: all.suffix(shown.count)) == nil, "\(output.name)")
                         #expect(output.isWhole ? shown.count == all.count : shown.count > last, "\(output.name): \(shown.count) pictures")
                         var codecs: [String] = []
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// The first players come at the same moment: all of them are served.
+    /// The first players arrive at the same moment, and all are served.
     @Test func theFirstComeTogether() async throws {
         let tags = try Tag.media(of: try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 10))
         try await TestServer.run { server in

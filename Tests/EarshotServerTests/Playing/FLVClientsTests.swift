@@ -3,7 +3,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// HTTP-FLV and WebSocket-FLV with real players: what ffmpeg pushed is what they get.
+/// HTTP-FLV and WebSocket-FLV with real players, which get what ffmpeg pushed.
 @Suite struct FLVClientsTests {
     static let media = [
         RelayedPacketsTests.Recording("H.264 with B-frames, AAC", video: Fixture.withBFrames, audio: Fixture.aac),
@@ -11,7 +11,7 @@ import Testing
         RelayedPacketsTests.Recording("video only", video: Fixture.baseline),
     ]
 
-    /// They join a stream that runs, and get it from a keyframe on to its end, which they are told of.
+    /// Players join a running stream at a keyframe, and get it to its end, which is signalled.
     @Test(arguments: media) func ffmpegAndGStreamerPlay(_ media: RelayedPacketsTests.Recording) async throws {
         let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 8)
         let expected = try await PacketList.of(file: source)
@@ -59,7 +59,7 @@ import Testing
                 print("closed", closed.rcvd.code if closed.rcvd else None)
         """
 
-    /// Plain, and over TLS with the certificate checked. Each message is an FLV header or a tag: together they are a file.
+    /// Plain, and over TLS with the certificate checked. Each message is an FLV header or a tag; together they make a file.
     @Test(arguments: [false, true]) func webSocket(_ isSecure: Bool) async throws {
         let packages = try await PythonPackage(requirement: "websockets==15.0.1").folder()
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 5)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Who may not play is told why, in the API's form; a page's script can read it where a credential is shown, or a session.
+    /// A refused player gets the reason in the API's form. A page's script can read it if the request has a credential or a session.
     @Test func refusals() async throws {
         try await TestServer.run { server in
             for (path, status, words) in [
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// A viewer is one whatever it plays over: listed, ended by number, thrown out with its room.
+    /// A viewer over HTTP-FLV is like any other: listed, ended by number, removed with its room.
     @Test func endedByTheAPI() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await TestServer.run { server in
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// Whatever viewers play over, all counters agree with what there is, and a stream is listed once.
+    /// Whatever viewers play over, all counters agree with reality, and a stream is listed once.
     @Test func everyKindIsCounted() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.run { server in
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    /// One that stops reading is let go; the other one misses nothing.
+    /// A viewer that stops reading is dropped; the other one misses nothing.
     @Test func stalledViewerIsLetGo() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 16, size: "1280x720")

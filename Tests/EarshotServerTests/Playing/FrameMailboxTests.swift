@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// The sweep tells of frames that stopped, once, and of frames that waited for too long.
+    /// The sweep reports stopped frames once, and also frames that waited too long.
     @Test func tellsOfStalls() async throws {
         let (mailbox, wakes) = Self.mailbox()
         var patience = Self.patience
@@ -104,7 +104,7 @@ import Testing
         #expect(!mailbox.drain().isStalled)
     }
 
-    /// Whatever a publisher sends while its taker is stuck: memory has an end, and the newest header is there.
+    /// While the taker is stuck, memory stays bounded and the newest header is kept.
     @Test func isBounded() throws {
         let (mailbox, _) = Self.mailbox(limitBytes: 100_000)
         for round in 0..<1_000 {
@@ -127,7 +127,7 @@ import Testing
         #expect(headers.last == UInt8(999 % 250))
     }
 
-    /// Slices are copied, so that the memory that they are cut from is free, and copies stay as they are while others follow.
+    /// Slices are copied, which frees the buffer that they are cut from. Copies stay unchanged while others follow.
     @Test func copiesAreTheirOwn() throws {
         let (mailbox, _) = Self.mailbox()
         var kept: [(Frame, UInt8)] = []

@@ -4,7 +4,7 @@ import HLSCheck
 import Rooms
 import Testing
 
-/// HLS with real players and a checker made from its specification.
+/// HLS with real players, and with a checker written from the specification.
 @Suite struct HLSClientsTests {
     static let media = [
         RelayedPacketsTests.Recording("H.264 with B-frames, AAC", video: Fixture.withBFrames, audio: Fixture.aac),
@@ -12,7 +12,7 @@ import Testing
         RelayedPacketsTests.Recording("video only", video: Fixture.baseline),
     ]
 
-    /// What ffmpeg reads out of the segments are the pushed packets, in a row, in both containers.
+    /// ffmpeg reads the pushed packets from the segments, without a gap, in both containers.
     @Test(arguments: media, [ServerConfig.HLS.Container.fmp4, .ts])
     func ffmpegPlays(_ media: RelayedPacketsTests.Recording, _ container: ServerConfig.HLS.Container) async throws {
         let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 12)
@@ -20,7 +20,7 @@ import Testing
             let (file, whole) = (directory.appendingPathComponent("played.mkv").path, directory.appendingPathComponent("pushed.mkv").path)
             try await TestServer.run({
                 $0.hls.container = container
-                // From the first picture on, and for as long as a busy machine may take to start a player.
+                // From the first picture on, and for as long as a busy machine may need to start a player.
                 $0.hls.always = true
                 $0.hls.windowMs = 60_000
                 $0.hls.segmentMs = 1_000
@@ -37,7 +37,7 @@ import Testing
                     #expect(played.status == 0, "the playlist has an end: \(played.errors)")
                 }
             }
-            // Through one container: segments of MPEG-TS have other bytes around the same pictures.
+            // Compares decoded pictures, since segments of MPEG-TS have other bytes around the same pictures.
             _ = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", source, "-c", "copy", whole])
             if media.video != nil {
                 let (got, sent) = (try await Self.pictures(file), try await Self.pictures(whole))
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// What gstreamer is given, and how it takes it apart.
+    /// The output that gstreamer plays, and its demuxers.
     enum Output: String, CaseIterable {
         case hls, hlsTS, mp4
 
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Low-latency playlists, asked for as a player does that waits for each next part, while the publisher goes and comes back.
+    /// Low-latency playlists, requested by a player that waits for each next part, while the publisher leaves and returns.
     @Test func playlistsAreAsTheSpecificationSays() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 8)
         try await TestServer.run { server in
@@ -116,7 +116,7 @@ import Testing
             let enough = max(31, (Self.liveSeconds - 6) * 3 + 1)
             func isOver() -> Bool {
                 let seconds = (ContinuousClock.now - begin) / .seconds(1)
-                // A machine that stands still for a while makes fewer of them in this time.
+                // A machine that stalls for a while makes fewer playlists in this time.
                 return seconds > Double(Self.liveSeconds)
                     && (playlists >= enough && sawDiscontinuity || seconds > Double(Self.liveSeconds + 60))
             }
@@ -124,7 +124,7 @@ import Testing
                 let query = hint.map { "&\($0)" } ?? ""
                 let answer = try await HTTPAnswer.get("\(server.http)/live/\(media)\(query)")
                 guard answer.status == 200 else {
-                    // Nothing comes while the publisher is away.
+                    // There is no media while the publisher is away.
                     #expect(answer.status == 503 && answer.headers["retry-after"] == "1", "\(answer.status) \(answer.text)")
                     continue
                 }
@@ -148,10 +148,10 @@ import Testing
         }
     }
 
-    /// How long the playlist is followed.
+    /// Seconds for which the test follows the playlist.
     private static let liveSeconds = ProcessInfo.processInfo.environment["EARSHOT_HLS_SECONDS"].flatMap(Int.init) ?? 14
 
-    /// A device is turned while somebody watches: a discontinuity, and both sizes are played.
+    /// A device is turned while a player watches: the stream has a discontinuity, and both sizes are played.
     @Test func turnedDevice() async throws {
         let landscape = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6, size: "320x240")
         let portrait = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 5, size: "240x320")
@@ -162,7 +162,7 @@ import Testing
                 $0.rooms.policy.cleanStopMs = 500
                 $0.hls.segmentMs = 1_000
                 $0.hls.windowMs = 30_000
-                // Of fragmented MP4 ffmpeg reads the first initialization only.
+                // ffmpeg reads only the first initialization section of fragmented MP4.
                 $0.hls.container = .ts
             }) { server in
                 try await ClientProcess.during(FFmpeg.push(joined, to: "\(server.rtmp)/live/cam1")) { push in
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// Who may not watch any more finds nothing, whatever it has in its hands; a session is a viewer.
+    /// A player that is no longer allowed to watch gets nothing, even with valid URLs. A session counts as a viewer.
     @Test func sessions() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.run { server in
@@ -214,7 +214,7 @@ import Testing
                     #expect(part.status == status && (status == 416 || part.body == bytes), "\(range): \(part.status) \(part.body.count)")
                     if status == 206 { #expect(part.headers["content-range"]?.hasSuffix("/\(segment.body.count)") == true) }
                 }
-                // Another stream's file with this session, and none at all.
+                // Another stream's file with this session, and a file without a session.
                 #expect(try await HTTPAnswer.get(one.segment.replacing("cam1.hls", with: "cam2.hls")).status == 403)
                 #expect(try await HTTPAnswer.get(String(one.segment.prefix { $0 != "?" })).status == 403)
                 #expect(try await HTTPAnswer.get("\(one.playlist)&_HLS_part=1").status == 400)
@@ -233,7 +233,7 @@ import Testing
 }
 
 extension Array where Element: Equatable {
-    /// Whether `run` stands in it, whole and in order.
+    /// Whether `run` occurs in the array, whole and in order.
     func containsRun(_ run: [Element]) -> Bool {
         guard let first = run.first, run.count <= self.count else { return false }
         return self.indices.prefix(self.count - run.count + 1).contains { self[$0] == first && Array(self[$0..<$0 + run.count]) == run }

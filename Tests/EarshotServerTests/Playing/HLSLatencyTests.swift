@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// What low latency promises, and what it costs.
+/// The delay that low latency promises, and its cost.
 @Suite struct HLSLatencyTests {
     /// Coded pictures and sound, without the end of sequence.
     static func media(_ seconds: Int, audio: Bool = true) async throws -> [Tag] {
@@ -13,8 +13,8 @@ import Testing
             .filter { $0.kind != .data && !($0.kind == .video && $0.payload.count > 1 && $0.payload[1] == 2) }
     }
 
-    /// A part is in the playlist 300 ms after its last picture came, or sooner, but for what the machine is late with everything; so is the
-    /// last one before the publisher falls silent.
+    /// A part is listed within 300 ms of its last picture's arrival. The machine's own lateness is subtracted. The same holds for the last
+    /// part before the publisher falls silent.
     @Test func partsAreListedInTime() async throws {
         let tags = try await Self.media(16)
         try await TestServer.run({
@@ -34,7 +34,7 @@ import Testing
             defer { listening.cancel() }
             let begin = Int64(try publisher.sentAt.first.orThrow().ms)
             var listedMs = LiveHLS.listedMs(text)
-            // Of each part, milliseconds.
+            // The delay of each part, in milliseconds.
             var late: [Int64] = []
             while true {
                 let answer = try await live.playlist(LiveHLS.next(after: text))
@@ -51,19 +51,19 @@ import Testing
             let lateness = try await pushed
             late.sort()
             #expect(late.count > 30, "\(late.count) parts")
-            // On a machine that does a hundred other things a few may come late; most may not, and none by much.
+            // On a busy machine a few parts may be late; most may not, and none by much.
             #expect(late[late.count / 2] <= 250 && late[late.count * 9 / 10] <= 300, "\(lateness); milliseconds: \(late)")
             #expect(late.last ?? .max <= 1_000, "\(lateness); milliseconds: \(late)")
         }
     }
 
-    /// Waits until what is published comes to the stream's segments from the first picture on, which a burst right after the publish would
-    /// be ahead of.
+    /// Waits until the stream's segments include published media from the first picture on. Media sent in a burst right after the publish
+    /// would come too early.
     private static func remuxing(_ server: TestServer) async throws {
         try await eventually("segments are made") { await server.server.core.remuxers.find("live/cam1")?.isFollowing == true }
     }
 
-    /// Every part comes, and without any media behind it: never more than a part and a picture are held back for good.
+    /// Every part is listed without any media after it. At most a part and a picture are held back.
     @Test func partsAreListedAsSoonAsTheyAreFull() async throws {
         let tags = try await Self.media(12)
         let begin = Int(try tags.first.orThrow().timestamp)
@@ -90,11 +90,11 @@ import Testing
         }
     }
 
-    /// How late this machine is with everything: what a short sleep and a small request take longer than they should.
+    /// The machine's own lateness: the excess time of a short sleep and a small request.
     private actor Noise {
         private var found: [(begin: ContinuousClock.Instant, end: ContinuousClock.Instant, ms: Int64)] = []
 
-        /// Until it is cancelled.
+        /// Measures until cancelled.
         func listen(to server: TestServer) async throws {
             while !Task.isCancelled {
                 let begin = ContinuousClock.now
@@ -105,19 +105,19 @@ import Testing
             }
         }
 
-        /// Milliseconds.
+        /// In milliseconds.
         func worstMs(from begin: ContinuousClock.Instant, to end: ContinuousClock.Instant) -> Int64 {
             self.found.filter { $0.end >= begin && $0.begin <= end }.map(\.ms).max() ?? 0
         }
     }
 
-    /// Players that all wait for the same part before it comes: one playlist is put together for all of them.
+    /// Many players wait for the same part: one playlist is written for all of them.
     @Test(arguments: [250, 1_000]) func manyShareOneAnswer(_ count: Int) async throws {
         let tags = try await Self.media(20)
         try await TestServer.run({
-            // From the first picture on: no more come before all have asked.
+            // From the first picture on, since no more are sent before all players have asked.
             $0.hls.always = true
-            // Requests wait for as long as three segments.
+            // Requests wait for up to three segments.
             $0.hls.segmentMs = 8_000
         }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
@@ -125,12 +125,12 @@ import Testing
             try await publisher.send(tags.filter { $0.timestamp < 8_000 })
             let live = try await LiveHLS(server, "cam1")
             let remuxer = try server.server.core.remuxers.find("live/cam1").orThrow()
-            // All but two parts: what is asked for below does not come of what is still on its way.
+            // All but two parts, so that media still on its way cannot answer the request below.
             try await eventually("eight seconds of media") { LiveHLS.listedMs(try await live.playlist().text) >= 7_500 }
             let (msn, part) = LiveHLS.next(after: try await live.playlist().text)
             let before = await remuxer.playlistsWritten
             try await Fixture.withDirectory { directory in
-                // curl has 300 at a time at most.
+                // curl makes at most 300 requests at a time.
                 let curls = try stride(from: 1, through: count, by: 250).map { first in
                     let asked = "\(live.url)&_HLS_msn=\(msn)&_HLS_part=\(part + 2)&player=[\(first)-\(min(first + 249, count))]"
                     return try ClientProcess([
@@ -149,7 +149,7 @@ import Testing
                 let written = await remuxer.playlistsWritten - before
                 let answers = try (1...count).map { try String(contentsOf: directory.appendingPathComponent("\($0)"), encoding: .utf8) }
                 #expect(answers.allSatisfy { $0.hasPrefix("#EXTM3U") })
-                // The last of them may be answered when one more part is there: that of the last pictures, behind which nothing came.
+                // The last requests may be answered after one more part is listed: that of the last pictures, which nothing followed.
                 #expect((1...2).contains(written), "\(written) playlists for \(count) answers")
                 #expect(Set(answers).count <= written)
             }
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    /// With `hls.always` there are segments before anybody asks; without it there is no work at all.
+    /// With `hls.always` segments exist before anybody asks; without it nothing is remuxed.
     @Test(arguments: [true, false]) func always(_ isAlways: Bool) async throws {
         let tags = try await Self.media(20)
         try await TestServer.run({ $0.hls.always = isAlways }) { server in

@@ -4,7 +4,7 @@ import Media
 import Rooms
 import Testing
 
-/// What publishers may send, and players may do, while others play over HTTP.
+/// Hostile publishers and players beside others that play over HTTP.
 @Suite struct HostileOutputTests {
     private static func moved(_ tags: [Tag], by ms: Int64) -> [Tag] {
         tags.map { tag in
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// A picture of 8 MiB: a slice whose rest no decoder needs.
+    /// A picture of 8 MiB: its large extra slice is one that no decoder needs.
     private static func huge(_ tag: Tag) -> Tag {
         var tag = tag
         let count = (8 << 20) - tag.payload.count - 4
@@ -23,7 +23,7 @@ import Testing
         return tag
     }
 
-    /// Each of them in the middle of a stream that is played as HLS, FLV and MP4: nothing stops, and the next pictures come out.
+    /// Each hostile input arrives in a stream played as HLS, FLV and MP4. Nothing stops, and the next pictures come out.
     @Test func nothingStops() async throws {
         let all = try await HLSLatencyTests.media(4)
         let coded = all.filter { !$0.isSequenceHeader }
@@ -66,7 +66,7 @@ import Testing
                 }
                 #expect(try await server.api("sessions?role=player")["total"].int == 3, "\(server.lines.all)")
                 let playlist = try await live.playlist().text
-                // The publisher's clock leaps, the stream's does not: only the header that cannot be read ends what was.
+                // The publisher's clock jumps, the stream's does not. Only the unreadable header causes a discontinuity.
                 #expect(playlist.components(separatedBy: "#EXT-X-DISCONTINUITY\n").count - 1 == 1, "\(playlist)")
                 await client.close()
             }
@@ -81,7 +81,7 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int ?? 0
     }
 
-    /// One that stops reading MP4 is let go; one that asks for a segment and does not take it holds up nobody.
+    /// A player that stops reading MP4 is dropped; one that does not read a requested segment delays nobody.
     @Test func playersThatStopReading() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// Whoever asks for the head of a playlist plays nothing; a viewer that is refused after a hook's consent is told to the hook as gone.
+    /// HEAD of a playlist plays nothing. A viewer refused after a hook's consent is reported to the hook as gone.
     @Test func hooksHearOfEveryEnd() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await ScriptedServer.run { _ in

@@ -1,11 +1,11 @@
 import Foundation
 
-/// An HLS player's walk through a low-latency playlist. A plain value.
+/// An HLS player that follows a low-latency playlist. A plain value.
 struct LiveHLS {
-    /// The media playlist, with its session.
+    /// The media playlist's URL, with its session.
     let url: String
 
-    /// Opens a session, as soon as there is something to be played.
+    /// Opens a session as soon as there is something to play.
     init(_ server: TestServer, _ name: String) async throws {
         var first = ""
         try await eventually("\(name)'s playlist") {
@@ -17,12 +17,12 @@ struct LiveHLS {
         self.url = "\(server.http)/live/\(media)"
     }
 
-    /// The playlist of now, or the one that has this part.
+    /// Fetches the current playlist, or the first that has the wanted part.
     func playlist(_ wanted: (msn: Int, part: Int)? = nil) async throws -> HTTPAnswer {
         try await HTTPAnswer.get(self.url + (wanted.map { "&_HLS_msn=\($0.msn)&_HLS_part=\($0.part)" } ?? ""))
     }
 
-    /// What a player asks for that has this playlist.
+    /// The part that a player with this playlist requests next.
     static func next(after text: String) -> (msn: Int, part: Int) {
         var msn = 0
         var part = 0
@@ -37,10 +37,10 @@ struct LiveHLS {
         return (msn, part)
     }
 
-    /// Milliseconds of all that is listed: whole segments, and the parts behind them.
+    /// Duration of everything listed, in milliseconds: whole segments, and the parts after them.
     static func listedMs(_ text: String) -> Int64 { self.ends(text).listedMs }
 
-    /// Where each part that is listed ends, in milliseconds from the playlist's beginning.
+    /// The end of each listed part, in milliseconds from the playlist's beginning.
     static func partEndsMs(_ text: String) -> [Int64] { self.ends(text).partsMs }
 
     private static func ends(_ text: String) -> (listedMs: Int64, partsMs: [Int64]) {

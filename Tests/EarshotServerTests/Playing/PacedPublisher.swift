@@ -1,7 +1,7 @@
 import Media
 import Synchronization
 
-/// Publishes tags at the pace of their timestamps, from a thread of its own, and remembers when it sent them. Any thread.
+/// Publishes tags at the pace of their timestamps, from its own thread, and records when it sent them. Any thread.
 final class PacedPublisher: Sendable {
     typealias Sent = (ms: UInt32, at: ContinuousClock.Instant)
 
@@ -10,10 +10,10 @@ final class PacedPublisher: Sendable {
 
     init(_ client: TagClient) { self.client = client }
 
-    /// Pictures, without headers.
+    /// The pictures sent, without headers.
     var sentAt: [Sent] { self.sent.withLock { $0 } }
 
-    /// Returns when all are sent, or the task is cancelled.
+    /// Returns when all are sent or the task is cancelled.
     @discardableResult
     func send(_ tags: [Tag]) async throws -> PacedSender.Lateness {
         let first = tags.first?.timestamp ?? 0
@@ -35,6 +35,6 @@ final class PacedPublisher: Sendable {
         }
     }
 
-    /// When the last picture before this time was sent.
+    /// The time at which the last picture before `ms` was sent.
     func sent(before ms: Int64) -> ContinuousClock.Instant? { self.sentAt.last { Int64($0.ms) < ms }?.at }
 }

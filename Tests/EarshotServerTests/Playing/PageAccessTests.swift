@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Pages of other origins: who may play, and what players that must go are told.
+/// Pages of other origins: the rules for playing, and the answers to players whose access ends.
 @Suite struct PageAccessTests {
     private static func upgrade(_ server: TestServer, _ path: String, origin: String?) async throws -> String {
         let socket = try await SocketClient.open(server.addresses.http.port)
@@ -16,7 +16,7 @@ import Testing
         return String(answer.prefix { $0 != "\r\n" })
     }
 
-    /// A server with a live stream, and the query that plays it.
+    /// Runs a server with a live stream. `signed` is the query that plays it.
     private static func live(
         _ configure: @escaping @Sendable (inout ServerConfig) -> Void = { _ in },
         _ body: @escaping @Sendable (_ server: TestServer, _ signed: String) async throws -> Void
@@ -33,12 +33,12 @@ import Testing
         }
     }
 
-    /// A browser lets every page open WebSockets to anywhere: whose may is the server's to say.
+    /// Browsers let any page open WebSockets to any host, so the server decides which pages may.
     @Test(arguments: ["*", "https://good.example", ""]) func webSockets(_ allowed: String) async throws {
         try await Self.live({ $0.http.allowOrigin = allowed }) { server, signed in
             let own = "http://127.0.0.1:\(server.addresses.http.port)"
             let isNamed = allowed == "https://good.example"
-            // With a credential, and without.
+            // Origin; allowed with a credential; allowed without.
             let expected = [
                 (nil, true, true), (own, true, true), ("https://good.example", allowed != "", isNamed),
                 ("https://evil.example", allowed == "*", false), ("null", allowed == "*", false),
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// One request as a browser sends it; the answer's head, in lower case.
+    /// Sends one request as a browser would. Returns the answer's head, in lower case.
     private static func head(
         _ server: TestServer, _ path: String, host: String? = nil, _ lines: [String] = [], method: String = "GET"
     ) async throws -> String {
@@ -77,8 +77,8 @@ import Testing
         ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"],
     ]
 
-    /// Where the address alone lets a player in, no page of a stranger's uses that: not by fetch, not by <video>, not by a name of its own
-    /// that leads here. With a signed URL it may, as before.
+    /// Where the address alone admits a player, a foreign page cannot use that: not by fetch, not by <video>, not by its own name that
+    /// resolves to this server. With a signed URL it can.
     @Test func foreignPagesNeedACredential() async throws {
         try await Self.live { server, signed in
             let first = try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8")
@@ -100,12 +100,12 @@ import Testing
                 let rebound = try await Self.head(server, path, host: "evil.example:\(server.addresses.http.port)")
                 #expect(rebound.hasPrefix("http/1.1 403"), "\(path): \(rebound)")
             }
-            // Nothing is told of what there is.
+            // The answer does not reveal which streams exist.
             #expect(try await Self.head(server, "/live/none.m3u8", ["Origin: https://evil.example"]).hasPrefix("http/1.1 403"))
             let told = try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv", headers: ["Origin": "https://evil.example"])
             #expect(
                 told.status == 403 && told.text.contains("http.allowOrigin") && told.text.contains("https://evil.example"), "\(told.text)")
-            // The same page, with a signed URL: the playlist, what it leads to, and the rest.
+            // The same page with a signed URL gets the playlist, everything it lists, and the other formats.
             let page = ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"]
             let opened = try await HTTPAnswer.call(
                 "GET", "\(server.http)/live/cam1.m3u8\(signed)", headers: ["Origin": "https://evil.example"])
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// A wrong credential is no way around the rules.
+    /// A wrong credential does not bypass the rules.
     @Test func aWrongCredentialIsRefused() async throws {
         try await Self.live { server, _ in
             for query in ["?token=x", "?txSecret=00&txTime=7FFFFFFF", "?txTime=7FFFFFFF"] {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// Before a page's script may send a header of its own, its browser asks (Fetch §4.8).
+    /// A browser sends a preflight before a page's script may send a header of its own (Fetch §4.8).
     @Test(arguments: ["flv", "mp4", "m3u8"]) func preflights(_ format: String) async throws {
         try await TestServer.run { server in
             let answer = try await HTTPAnswer.call(
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    /// Who plays what is forbidden is told that, not that the stream is over; nobody stays in the list.
+    /// Viewers of a forbidden stream get that reason, not the stream's end. None stays in the list.
     @Test func forbiddenIsForbidden() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
         try await TestServer.run { server in
@@ -163,7 +163,7 @@ import Testing
                 try await server.wait("sessions") { list in
                     !list["list"].list.contains { ["http-flv", "hls"].contains($0["transport"].string) }
                 }
-                // The publisher, and both viewers.
+                // The publisher and both viewers.
                 try await server.wait("counters") { $0["closed"]["forbidden"].int == 3 }
             }
         }

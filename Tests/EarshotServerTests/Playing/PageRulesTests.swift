@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Which requests may play without a credential: the rules alone.
+/// The rules for requests that play without a credential.
 @Suite struct PageRulesTests {
     private static func rules(_ configure: (inout ServerConfig) -> Void = { _ in }) -> PageRules {
         var config = ServerConfig()
@@ -23,7 +23,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: headers.map { ($0.0.rawName.lowercased(), $0.1) })
     }
 
-    /// Host, and whether it is the server's.
+    /// Values of Host, and whether they name the server.
     @Test(arguments: [
         ("127.0.0.1:8080", true), ("127.0.0.1", true), ("127.5.6.7:1", true), ("[::1]:8080", true), ("localhost:8080", true),
         ("LOCALHOST", true), ("cam.localhost:8080", true), ("192.168.1.5:8080", true), ("10.0.0.1", true),
@@ -46,7 +46,7 @@ import Testing
             let error = #expect(throws: APIError.self) { try Self.ask(rules, host: host, local: "198.51.100.7") }
             #expect(error?.status.code == 403 && error?.message.contains("http.hosts") == true, "\(error?.message ?? "")")
         }
-        // Whoever says so takes any.
+        // `http.hosts: [any]` accepts every host.
         _ = try Self.ask(Self.rules { $0.http.hosts = ["any"] }, host: host)
     }
 
@@ -57,7 +57,7 @@ import Testing
         #expect(throws: APIError.self) { try Self.rules().check(two, showsCredential: false) }
     }
 
-    /// Origin, Sec-Fetch-Site, and what becomes of them where `http.allowOrigin` is "*" and where it names good.example.
+    /// Origin and Sec-Fetch-Site; allowed by default; allowed if `http.allowOrigin` names good.example.
     @Test(
         arguments: [
             (nil, nil, true, true), (nil, "none", true, true), (nil, "same-origin", true, true), (nil, "same-site", true, true),
@@ -82,7 +82,7 @@ import Testing
                 continue
             }
             let headers = try Self.ask(rules, origin: origin, site: site)
-            // Never for all, and for the named origin only when it asks.
+            // Never "*", and the named origin only for its own requests.
             #expect(headers["access-control-allow-origin"] == (origin == "https://good.example" ? origin : nil))
         }
     }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// Pictures that are taken by themselves.
+/// Snapshots taken at an interval.
 @Suite struct PeriodicSnapshotTests {
-    /// Taken while it is live, told in both shapes, kept in their number, gone with their time.
+    /// Snapshots are taken while the room is live and reported in both webhook forms. Only the newest are kept, and old ones expire.
     @Test func picturesOfALiveStream() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
         let receiver = try await WebhookReceiver.start()
@@ -29,7 +29,7 @@ import Testing
                 let newest = try #require(list.first)
                 let url = try server.http + newest["url"].string.orThrow()
                 let answer = try await HTTPAnswer.get(url, token: server.token)
-                // It may have made room for the next one meanwhile.
+                // It may have been replaced by the next one meanwhile.
                 if answer.status == 200 {
                     #expect(answer.contentType == "image/jpeg" && answer.body.count == newest["bytes"].int)
                     #expect(answer.body.prefix(2) == Data([0xFF, 0xD8]))
@@ -38,7 +38,7 @@ import Testing
                 }
                 #expect(try await HTTPAnswer.get(url).status == 401)
             }
-            // What is not live any more shows nothing new.
+            // A room that is no longer live gets no new snapshots.
             try await server.wait("rooms/cam1") { $0["state"].string == "interrupted" }
             let files = try FileManager.default.subpathsOfDirectory(atPath: "\(server.dataDirectory)/snapshots").filter { $0.contains(".") }
             #expect(files.count == 2 && files.allSatisfy { $0.hasSuffix(".jpg") }, "\(files)")
@@ -58,7 +58,7 @@ import Testing
         await receiver.stop()
     }
 
-    /// One keyframe, one picture, however long it stays on.
+    /// A stream with one keyframe gives one snapshot, however long it lasts.
     @Test func withoutANewKeyframeNothingIsTaken() async throws {
         let one = ["-c:v", "libx264", "-profile:v", "baseline", "-g", "1000", "-keyint_min", "1000", "-sc_threshold", "0"]
         let source = try await Fixture.flv(video: one, audio: nil, seconds: 8)
@@ -67,7 +67,7 @@ import Testing
             #expect(pushed.status == 0)
             #expect(try await server.eventKinds("cam1").filter { $0 == "snapshot.taken" }.count == 1)
         }
-        // And none at all unless asked for.
+        // No snapshots unless configured.
         try await TestServer.run { server in
             let pushed = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
             #expect(pushed.status == 0)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// A folder that cannot be written is told once; the stream goes on.
+    /// A folder that cannot be written is logged once; the stream goes on.
     @Test func whatCannotBeFiledIsToldOnce() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 5)
         try await TestServer.run({

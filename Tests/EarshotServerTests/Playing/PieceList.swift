@@ -5,13 +5,13 @@ import Relay
 
 @testable import EarshotServer
 
-/// Pieces of 200 ms, as HLS has them, and what was said in between.
+/// Collects pieces of 200 ms, as HLS cuts them, and the calls between them.
 final class PieceList: PieceTaker {
     private(set) var beginnings: [PieceMaker.Beginning] = []
     private(set) var pieces: [PieceMaker.Piece] = []
-    /// How many pieces there were when it was interrupted.
+    /// The number of pieces before each interruption.
     private(set) var breaks: [Int] = []
-    /// How often it was asked before a keyframe.
+    /// The number of `isDue` calls before a keyframe.
     private(set) var keyframes = 0
 
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool {
@@ -23,7 +23,7 @@ final class PieceList: PieceTaker {
     func made(_ piece: PieceMaker.Piece, nowMs: Int64) { self.pieces.append(piece) }
     func interrupted(nowMs: Int64) { self.breaks.append(self.pieces.count) }
 
-    /// Milliseconds of the container, of each piece's start.
+    /// The start of each piece in milliseconds of the container's time.
     var starts: [Int64] {
         self.pieces.compactMap { piece in
             // moof, mfhd, traf, tfhd and then tfdt: ISO/IEC 14496-12 §8.8.12.
@@ -33,7 +33,7 @@ final class PieceList: PieceTaker {
         }
     }
 
-    /// Where each piece's only track begins and ends, in its timescale, by tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
+    /// Start and end of each piece's only track in its timescale, from tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
     var spans: [(start: Int, end: Int)] {
         self.pieces.compactMap { piece in
             let bytes = piece.fragment.bytes
@@ -41,7 +41,7 @@ final class PieceList: PieceTaker {
             func box(_ name: String) -> Int? { view.firstRange(of: Array(name.utf8))?.upperBound }
             func word(_ at: Int) -> Int { bytes.getInteger(at: at, as: UInt32.self).map { Int($0) } ?? 0 }
             guard let tfhd = box("tfhd"), let tfdt = box("tfdt"), let trun = box("trun") else { return nil }
-            // Behind flags and track id: base data offset, description, then the default duration.
+            // Flags and track id come first, then base data offset, description and the default duration.
             let usual = word(tfhd) & 0x8 == 0 ? 0 : word(tfhd + 8 + (word(tfhd) & 1) * 8 + (word(tfhd) >> 1 & 1) * 4)
             let flags = word(trun)
             var at = trun + 8 + (flags & 1) * 4 + (flags >> 2 & 1) * 4
@@ -56,7 +56,7 @@ final class PieceList: PieceTaker {
     }
 
     var samples: Int { self.pieces.reduce(0) { $0 + $1.fragment.samples } }
-    /// Run by run: "va" has video and audio.
+    /// The tracks of each run: "va" has video and audio.
     var runs: [String] { self.beginnings.map { $0.tracks.map { $0.kind == .video ? "v" : "a" }.joined() } }
 
     static func frames(_ tags: [Tag], by ms: Int64 = 0, skippingHeaders: Bool = false) throws -> [TapItem] {
@@ -66,7 +66,7 @@ final class PieceList: PieceTaker {
         }
     }
 
-    /// Four seconds with a keyframe each.
+    /// Four seconds with a keyframe each second.
     static func clip(audio: Bool = true, rate: Int = 25) async throws -> [Tag] {
         try FLVFile.read(
             try await Fixture.flv(

@@ -9,9 +9,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// Pieces of streams whose times do not go on evenly.
+/// Pieces of streams whose timestamps jump or are uneven.
 @Suite struct PieceMakerTests {
-    /// Hours ahead, and back behind the first frame: the container's times go on, at a discontinuity, and no picture is lost.
+    /// A jump by hours ahead, or back before the first frame: container time goes on after a discontinuity, and no picture is lost.
     @Test(arguments: [Int64(7_200_000), -3_000_000, -30_000, 90_000]) func timesThatLeapGoOn(_ leapMs: Int64) async throws {
         let clip = try await PieceList.clip()
         let pictures = clip.count { $0.kind == .video && $0.payload.count > 5 && $0.payload[1] == 1 }
@@ -34,7 +34,7 @@ import Testing
         #expect(maker.problems.isEmpty, "\(maker.problems)")
     }
 
-    /// A sound that leaps by itself ends the run and is heard again; the pictures that were written are not lost.
+    /// Audio that jumps alone ends the run and continues in the next. Pictures already written are not lost.
     @Test func aTrackThatLeapsAlone() async throws {
         let clip = try await PieceList.clip()
         let taker = PieceList()
@@ -52,7 +52,7 @@ import Testing
         #expect(pictures >= 5, "\(pictures) pieces with keyframes")
     }
 
-    /// With two pictures a second each is a piece, closed when no next one has come for a while, and lasts as long as it does.
+    /// At two pictures a second each is a piece, closed when the next is overdue, and has its full duration.
     @Test func slowPicturesLastAsLongAsTheyDo() async throws {
         let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
@@ -64,7 +64,7 @@ import Testing
         #expect(durations.count >= 5 && durations.dropFirst().allSatisfy { $0 == 500 }, "\(durations)")
     }
 
-    /// A device that stands still again and again ends parts early. What is shorter than parts may be is the last of its segment.
+    /// A device that stalls again and again ends parts early. A part that is too short may be the last of its segment.
     @Test func partsThatAreCutShortEndTheirSegment() async throws {
         let clip = try await PieceList.clip()
         let taker = WindowTaker(try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000)), cacheLimit: (1 << 20, 10_000))
@@ -76,7 +76,7 @@ import Testing
                 maker.take([item], nowMs: 0, wallMs: 0)
                 guard case .frame(let frame) = item, frame.kind == .video else { continue }
                 pictures += 1
-                // In the middle of some part or other.
+                // In the middle of a part.
                 if pictures % 13 == 0 { maker.closeStalled(nowMs: 0) }
                 guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
                 let violations = history.check(text)
@@ -89,7 +89,7 @@ import Testing
         #expect(short >= 5, "\(short) segments end in a short part")
     }
 
-    /// What it asks to be woken for is the frame that ends the piece, or the one before that; never a later one.
+    /// The maker asks to be woken for the frame that ends the piece, or the one before it, never a later one.
     @Test func patienceEndsWithThePiece() async throws {
         let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
@@ -105,7 +105,7 @@ import Testing
             wakes += 1
             maker.take(pending, nowMs: 0, wallMs: 0)
             pending = []
-            // One wake, one piece: nothing was due before.
+            // One wake makes at most one piece: nothing was due before.
             if direct > 0 { #expect(taker.pieces.count - direct <= 1) }
             made = taker.pieces.count
         }

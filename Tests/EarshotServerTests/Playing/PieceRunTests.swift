@@ -7,13 +7,13 @@ import Testing
 
 @testable import EarshotServer
 
-/// Where runs of pieces end and begin again, as players see it.
+/// The ends and beginnings of runs of pieces, as players see them.
 @Suite struct PieceRunTests {
     private static func feed(_ tags: [Tag], by ms: Int64 = 0, to maker: PieceMaker) throws {
         maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 
-    /// A publisher that was away for five seconds: the stream's time has a hole, the container's does not.
+    /// A publisher returns after five seconds: the stream's time has a gap, the container's has none.
     @Test func theHoleOfAReturnIsClosed() async throws {
         let clip = try await PieceList.clip()
         let taker = PieceList()
@@ -27,7 +27,7 @@ import Testing
         for (last, next) in zip(starts, starts.dropFirst()) {
             #expect((20...400).contains(next - last), "from \(last) to \(next) ms: \(starts)")
         }
-        // What is told of the time is the stream's own.
+        // The fragment's reported start is in the stream's own time.
         #expect(taker.pieces.last?.fragment.startMs ?? 0 > 12_000)
         // A file keeps the pause.
         let file = PieceList()
@@ -39,7 +39,7 @@ import Testing
         #expect((file.starts.last ?? 0) - (file.starts.first ?? 0) > 12_000)
     }
 
-    /// Another resolution brings its parameter sets in its first keyframe too: FFmpeg's reader skips a second `moov`.
+    /// A change of resolution puts the parameter sets into the first keyframe too, because FFmpeg's reader skips a second `moov`.
     @Test func anotherResolutionIsInTheKeyframe() async throws {
         let small = try await PieceList.clip()
         let large = try FLVFile.read(
@@ -55,7 +55,7 @@ import Testing
         #expect(taker.beginnings[0].tracks.first?.width != taker.beginnings[1].tracks.first?.width)
         var bytes = taker.beginnings[0].initialization
         for piece in taker.pieces { bytes.writeImmutableBuffer(piece.fragment.bytes) }
-        // One header, all pieces: what FFmpeg's HLS reader makes of it.
+        // One header and all pieces, as FFmpeg's HLS reader joins them.
         try await Fixture.withDirectory { directory in
             let file = directory.appendingPathComponent("one.mp4")
             try Data(bytes.readableBytesView).write(to: file)
@@ -68,8 +68,8 @@ import Testing
         }
     }
 
-    /// Pictures at a variable rate: each lasts until the next one, also where pieces end because none came for a while. MediaSource drops
-    /// what follows a hole up to the next keyframe.
+    /// Pictures at a variable rate: each lasts until the next one, even where a stall ended its piece. MediaSource drops everything between
+    /// a gap and the next keyframe.
     @Test func picturesAtAVariableRateLeaveNoHoles() async throws {
         let clip = try await PieceList.clip(audio: false)
         let taker = PieceList()
@@ -85,7 +85,7 @@ import Testing
         for (span, next) in zip(spans, spans.dropFirst()) { #expect(span.end == next.start, "\(spans)") }
     }
 
-    /// Track ids go with the kind of media, so that whoever knows the tracks of before takes no pictures for sound.
+    /// Track ids depend on the kind of media, so that a player with the previous tracks does not decode pictures as sound.
     @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func idsGoWithTheKind(_ format: FragmentMuxer.Format) async throws {
         let clip = try await PieceList.clip()
         let sounds = clip.filter { $0.kind == .audio }
@@ -96,7 +96,7 @@ import Testing
         maker.finish(nowMs: 8_000)
         #expect(taker.runs == ["a", "va"], "\(maker.problems)")
         if format == .fmp4 {
-            // tkhd (ISO/IEC 14496-12 §8.3.2), version 0: the id stands 20 bytes behind the box's beginning.
+            // tkhd (ISO/IEC 14496-12 §8.3.2), version 0: the id is 20 bytes after the start of the box.
             let ids = taker.beginnings.map { beginning -> [UInt32] in
                 let bytes = Array(beginning.initialization.readableBytesView)
                 return bytes.ranges(of: Array("tkhd".utf8)).compactMap {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// What the metadata announces is waited for a second, and declared from the start.
+    /// The maker waits up to a second for tracks that the metadata announces, and declares them from the start.
     @Test(arguments: [900, 1_500]) func announcedPicturesAreWaitedFor(_ lateMs: UInt32) async throws {
         let clip = try await PieceList.clip()
         let headers = clip.filter(\.isSequenceHeader)

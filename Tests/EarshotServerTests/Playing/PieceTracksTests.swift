@@ -8,17 +8,17 @@ import Testing
 
 /// Pieces of streams whose cameras and microphones are switched on and off.
 @Suite struct PieceTracksTests {
-    /// What players get, and what files do.
+    /// Pieces for players, and for files.
     enum Use: String, CaseIterable { case playing, files }
 
     private static func maker(_ taker: PieceList, _ use: Use) -> PieceMaker { PieceMaker(.fmp4, for: taker, rebases: use == .files) }
 
-    /// A clip's parts, without the end of sequence, from its first picture on, which is its zero.
+    /// A clip's tags without the end of sequence. Its first picture is at time 0.
     private struct Parts {
         let headers: [Tag]
         let pictures: [Tag]
         let sounds: [Tag]
-        /// Pictures and sounds as they came.
+        /// Pictures and sounds in their original order.
         let coded: [Tag]
 
         init() async throws {
@@ -38,7 +38,7 @@ import Testing
         maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 
-    /// Pictures that come after seconds of sound are in, from the first on, and so is all the sound. Whether their header comes early or late.
+    /// Pictures that start after seconds of sound are complete, and so is the sound, whether the video header arrives early or late.
     @Test(arguments: Use.allCases, [true, false]) func cameraIsTurnedOnLate(_ use: Use, _ isAnnounced: Bool) async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -53,11 +53,11 @@ import Testing
         #expect(taker.pieces.count { $0.holdsKeyframe && $0.fragment.startMs >= 4_000 } >= 4)
         #expect(maker.problems.isEmpty, "\(maker.problems)")
         let origins = taker.beginnings.map(\.originMs)
-        // Sound's header comes first: it is from its first sample on.
+        // The audio header comes first, so the file starts with its first sample.
         #expect(use == .playing ? origins[1] == origins[0] : origins[1] == 4_000, "\(origins)")
     }
 
-    /// Sound that comes late joins at the next keyframe; until then the pictures do not wait for it.
+    /// Sound that starts late joins at the next keyframe; the pictures do not wait for it.
     @Test(arguments: Use.allCases) func microphoneIsTurnedOnLate(_ use: Use) async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -69,13 +69,13 @@ import Testing
         try Self.feed(parts.coded, by: 4_000, to: maker)
         maker.finish(nowMs: 8_000)
         #expect(taker.runs == ["v", "va"])
-        // The first keyframe of those comes before its sound; the next one is a second later. A file has the sound in between.
+        // The first of those keyframes precedes its sound, and the next is a second later. A file has the sound in between.
         let lost = parts.pictures.count + parts.coded.count - taker.samples
         #expect(use == .files ? lost == 0 : (0...50).contains(lost), "\(lost) of \(parts.sounds.count) sounds")
     }
 
-    /// A camera that is turned off for four seconds: players get a run of sound alone, soon, and the pictures again from their first on. A
-    /// file just has a pause. Nowhere sound passes for a keyframe between pictures.
+    /// A camera is off for four seconds. Players soon get a run of sound alone, and then all pictures from the first on. A file only has a
+    /// pause. Sound never counts as a keyframe between pictures.
     @Test(arguments: Use.allCases) func cameraIsTurnedOff(_ use: Use) async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -99,14 +99,14 @@ import Testing
         #expect(taker.runs == (use == .playing ? ["va", "a", "va"] : ["va"]))
         #expect(taker.samples == 2 * parts.coded.count + parts.sounds.count)
         #expect(taker.pieces.last(where: { $0.holdsKeyframe })?.fragment.endMs ?? 0 > 11_000)
-        // Each run goes on where the one before it ended.
+        // Each run starts where the previous one ended.
         for (last, next) in zip(taker.pieces, taker.pieces.dropFirst()) {
             let stepMs = next.fragment.startMs - last.fragment.endMs
             #expect((-100...100).contains(stepMs), "\(stepMs) ms at \(next.fragment.startMs)")
         }
     }
 
-    /// After half a minute without pictures a file ends, and the sound goes on in another one, which can be split anywhere.
+    /// After half a minute without pictures a file ends. The sound goes on in another file, which can be split anywhere.
     @Test func filesGoOnWithSoundAlone() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -122,7 +122,7 @@ import Testing
         #expect(taker.samples == 2 * parts.coded.count + 9 * parts.sounds.count)
     }
 
-    /// A microphone that is switched off in the middle is no track any more, at the next keyframe, and is again when it comes back.
+    /// A microphone switched off leaves the tracks at the next keyframe, and rejoins when it returns.
     @Test func microphoneIsTurnedOff() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -136,7 +136,7 @@ import Testing
         #expect(taker.runs == ["va", "v", "va"])
     }
 
-    /// A picture every five seconds is one that comes seldom, not a camera that is turned off and on: the tracks change once.
+    /// A picture every five seconds is a slow camera, not one that is switched off and on: its track is removed only once.
     @Test func rarePicturesDoNotFlap() async throws {
         let parts = try await Parts()
         let keyframe = try parts.pictures.first.orThrow()
@@ -150,7 +150,7 @@ import Testing
         #expect(taker.runs == ["va", "a", "va"])
     }
 
-    /// A camera that comes and goes every few seconds changes the tracks a few times, then no more.
+    /// A camera that comes and goes every few seconds changes the tracks only a few times.
     @Test func aFlappingCameraIsGotUsedTo() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -163,7 +163,7 @@ import Testing
         #expect(taker.runs == ["va", "a", "va"])
     }
 
-    /// The publisher sends nothing for a while, of no kind, and goes on: the tracks are the same.
+    /// The publisher pauses all media and then goes on: the tracks stay the same.
     @Test(arguments: [Int64(4_000), 30_000]) func aPauseOfAllIsNobodysAbsence(_ pauseMs: Int64) async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -174,7 +174,7 @@ import Testing
         #expect(taker.runs == ["va"] && taker.samples == 2 * parts.coded.count)
     }
 
-    /// FFmpeg sends an empty header before AV1's own. What was written before it is not lost, and the next keyframe goes on.
+    /// FFmpeg sends an empty header before AV1's own. Media before it is kept, and the next keyframe goes on.
     @Test func aHeaderThatCannotBeRead() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -187,7 +187,7 @@ import Testing
         #expect(taker.pieces.last?.fragment.endMs ?? 0 > 3_900 && maker.problems.count == 1, "\(maker.problems)")
     }
 
-    /// Sound that is sent in batches of three seconds, ahead of its pictures, is no camera that was turned off.
+    /// Sound in batches of three seconds, ahead of its pictures, does not mean that the camera is off.
     @Test func soundInBatches() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -198,7 +198,7 @@ import Testing
             try Self.feed(parts.sounds, by: ms, to: maker)
             try Self.feed(parts.pictures, by: ms, to: maker)
         }
-        // It may take one change to learn it.
+        // Learning this may cost one change.
         #expect(taker.runs.count <= 3 && taker.runs.last == "va", "\(taker.runs)")
     }
 }

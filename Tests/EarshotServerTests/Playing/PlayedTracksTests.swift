@@ -6,7 +6,7 @@ import RTMP
 import Rooms
 import Testing
 
-/// What FFmpeg's FLV reader, and so most players, take for tracks: sound and pictures, and nothing that the device did not mean as one.
+/// The tracks that FFmpeg's FLV reader, and so most players, finds: sound, pictures, and timed data only if the device means it.
 @Suite struct PlayedTracksTests {
     /// Debian's ffmpeg, and a current one.
     enum Player: CaseIterable, Sendable {
@@ -16,8 +16,8 @@ import Testing
 
     }
 
-    /// Pictures and sound of so many seconds, as a device sends them: metadata that changes in the middle, some of it at time 0, and what
-    /// encoders and other servers add for servers.
+    /// Media of this length as a device sends it: metadata changes in the middle, sometimes at time 0, between messages that encoders and
+    /// other servers add for servers.
     private static func media(_ seconds: Int, timedData: Bool = false) async throws -> [Tag] {
         var tags = try Tag.media(of: try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: seconds))
         func insert(_ values: AMF0Value..., behind ms: UInt32, at timestamp: UInt32) {
@@ -48,12 +48,12 @@ import Testing
         return Array(payload.readableBytesView)
     }
 
-    /// "video" and "audio" of all packets that an ffprobe was sent.
+    /// The kinds ("video", "audio") of all packets that ffprobe lists.
     private static func kinds(_ outcome: ClientProcess.Outcome) -> Set<String> {
         Set(outcome.text.split(separator: "\n").compactMap { $0.hasPrefix("packet,") ? String($0.split(separator: ",")[1]) : nil })
     }
 
-    /// Early and late, over RTMP and HTTP-FLV, to the stream's end: packets of two kinds.
+    /// Players that join early and late, over RTMP and HTTP-FLV, get packets of two kinds to the stream's end.
     @Test func twoTracksToTheEnd() async throws {
         let tags = try await Self.media(6)
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
@@ -61,7 +61,7 @@ import Testing
             func probe(_ url: String) throws -> ClientProcess {
                 try ClientProcess(["ffprobe", "-v", "error", "-show_entries", "packet=codec_type", "-of", "csv", url])
             }
-            // Over HTTP nobody waits for a stream that is not there.
+            // Over HTTP a player does not wait for a missing stream.
             let first = try probe(urls[0])
             defer { first.send(SIGKILL) }
             try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// What a device sends as timed data on purpose is passed on.
+    /// Timed data that a device sends on purpose is relayed.
     @Test func timedDataIsATrack() async throws {
         let tags = try await Self.media(4, timedData: true)
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
@@ -103,7 +103,7 @@ import Testing
         return (try? decoder.next())?.string
     }
 
-    /// Joining a stream that has run for a while: two tracks are found, a copy of two seconds ends by itself, and so does one to HLS.
+    /// Joining a running stream: ffmpeg finds two tracks, and a copy of two seconds ends by itself, also to HLS.
     @Test(arguments: Player.allCases) func copiesEnd(_ player: Player) async throws {
         let ffmpeg = try await player.path()
         let tags = try await Self.media(20)

@@ -3,9 +3,9 @@ import Foundation
 import Rooms
 import Testing
 
-/// Players over HTTP that come before the publisher.
+/// Players over HTTP that arrive before the publisher.
 @Suite struct PublisherWaitTests {
-    /// A room that waits: each kind of player gets pictures once the device is there, without asking again.
+    /// In a waiting room each kind of player gets pictures once the device is there, without asking again.
     @Test(arguments: ["flv", "mp4", "m3u8"]) func waitsForTheDevice(_ format: String) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await TestServer.run({ $0.http.firstWaitMs = 30_000 }) { server in
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Nobody comes: the answer says when to ask again. Where no room waits it comes at once.
+    /// If no device comes, the answer says when to retry. Without a waiting room the answer is immediate.
     @Test(arguments: ["flv", "mp4", "m3u8"]) func nobodyComes(_ format: String) async throws {
         try await TestServer.run({ $0.http.firstWaitMs = 300 }) { server in
             #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// A room that is closed while its players wait lets them go; one that is closed already does not hold them.
+    /// Closing a room ends its waiting players; a closed room holds none.
     @Test func theRoomIsClosedMeanwhile() async throws {
         try await TestServer.run({ $0.http.firstWaitMs = 40_000 }) { server in
             #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Those who wait count as connections.
+    /// Waiting players count as connections.
     @Test func waitingIsLimited() async throws {
         try await TestServer.run({
             $0.http.firstWaitMs = 30_000

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Pictures of what is live.
+/// Snapshots of live streams.
 @Suite struct SnapshotTests {
     @Test func pictureOfALiveRoom() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 12)
@@ -25,7 +25,7 @@ import Testing
                             "ffprobe", "-v", "error", "-show_entries", "stream=width,height", "-of", "csv=p=0", file.path,
                         ])
                         #expect(probe.text.trimmingCharacters(in: .whitespacesAndNewlines) == size)
-                        // One of the pushed keyframes: what else would be so like one of them?
+                        // It is one of the pushed keyframes: nothing else would be as similar.
                         let best = try await Self.likeness(of: file.path, to: source)
                         #expect(best > 30, "\(best) dB at most")
                     }
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// The next stream of a name begins at the same timestamp, and shows something else.
+    /// The next stream of a name begins at the same timestamp, but its snapshot shows the new stream.
     @Test func theNextStreamShowsItself() async throws {
         let sizes = ["320x240", "160x120"]
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 0 }) { server in
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// Decibels of PSNR to the most similar of the file's keyframes.
+    /// PSNR in decibels to the most similar of the file's keyframes.
     private static func likeness(of picture: String, to file: String) async throws -> Double {
         let compared = try await ClientProcess.run([
             "ffmpeg", "-v", "info", "-skip_frame", "nokey", "-i", file, "-loop", "1", "-i", picture, "-lavfi",

@@ -6,7 +6,7 @@ import Testing
 
 /// WebSocket players that stay long, and those that send too much.
 @Suite struct WebSocketFrameRateTests {
-    /// Ten frames a second for three days, and a burst now and then.
+    /// Ten frames a second for three days, and a burst of 900 every hour.
     @Test func aLongStayIsNoFlood() {
         var rate = WebSocketFrameRate()
         var isFlood = false
@@ -32,7 +32,7 @@ import Testing
             #expect(!viewer.socket.isClosed)
             for _ in 0..<10 {
                 let frames = (0..<500).flatMap { _ in WebSocketReaderTests.frame(10, []) }
-                // It may be gone already.
+                // The server may have closed it already.
                 guard (try? await viewer.socket.send(frames)) != nil else { break }
             }
             try await eventually("the end") { viewer.socket.isClosed }

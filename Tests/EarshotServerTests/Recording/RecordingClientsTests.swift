@@ -4,7 +4,7 @@ import Media
 import Rooms
 import Testing
 
-/// Recordings of real pushes: what is in the files, and what the API says of them.
+/// Recordings of real pushes: their files, and their state in the API.
 @Suite struct RecordingClientsTests {
     private static let policy: @Sendable (inout ServerConfig) -> Void = {
         $0.recording.apps = ["live"]
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// Four groups of pictures, and then the end, before the registry can have told the recorder of the first: all are in the file.
+    /// A burst of four groups of pictures precedes the registry's start of the recorder. The file has all of them.
     @Test func aBurstIsRecordedFromItsFirstFrame() async throws {
         let clip = try await PieceList.clip()
         let coded = clip.filter { !$0.isSequenceHeader && $0.kind != .data }
@@ -49,7 +49,7 @@ import Testing
             try await server.wait("rooms/cam1") { $0["liveStatus"].int == 3 }
             let running = try await server.recordings(1, "recording")[0]
             #expect(running["endedAt"].isNull && running["reason"].isNull && running["roomId"].string == "cam1")
-            // What there is by now can be played.
+            // The unfinished file can already be played.
             try await server.wait("recordings") { ($0["list"][0]["bytes"].int ?? 0) > 2_000 }
             let early = try await server.call("GET", "recordings/\(running["recordingId"].string.orThrow())/file")
             #expect(early.status == 200)
@@ -84,7 +84,7 @@ import Testing
             #expect(try mode("\(server.dataDirectory)/recordings") == 0o700)
             let events = try await server.eventKinds("cam1").filter { $0.hasPrefix("record.") }
             #expect(events == ["record.started", "record.ended", "record.finished"])
-            // Nothing else lies about.
+            // No other files are left.
             #expect(try files.subpathsOfDirectory(atPath: "\(server.dataDirectory)/recordings").count == 3)
         }
     }
@@ -119,7 +119,7 @@ import Testing
                 try await server.wait("recordings/\(id)") { ($0["bytes"].int ?? 0) > 50_000 }
                 let stopped = try await api.ok("POST", "rooms/cam1/record", #"{"action":"stop"}"#)
                 #expect(stopped["isRecording"].bool == false && stopped["taskId"].string == started["taskId"].string)
-                // It is closed when the call answers.
+                // The file is closed when the call answers.
                 #expect(try await api.ok("GET", "recordings/\(id)")["state"].string != "recording")
                 #expect(try await api.ok("GET", "rooms/cam1")["liveStatus"].int == 1)
                 let finished = try await server.recordings(1, "finished")[0]
@@ -131,12 +131,12 @@ import Testing
                 }
                 #expect(recorded.only("video").packets[0].isKeyframe)
 
-                // Once more is another one.
+                // Another start makes another recording.
                 let again = try await api.ok("POST", "rooms/cam1/record", #"{"action":"start"}"#)
                 #expect(again["taskId"].string != started["taskId"].string)
                 _ = try await server.recordings(1, "recording")
 
-                // Deleted: file and row, but for what tells that it was.
+                // Deletion removes the file; its row remains as "deleted".
                 try await api.ok("DELETE", "recordings/\(id)")
                 #expect(!FileManager.default.fileExists(atPath: path))
                 #expect(try await api.ok("GET", "recordings")["list"].count == 1)
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    /// Each file begins at a keyframe and at zero; together they are the stream.
+    /// Each file begins at a keyframe and at time zero; together they are the stream.
     @Test func longOnesAreSplit() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 7)
         try await TestServer.run({
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    /// The same codecs go on in the same file, with the time away between; others go to the next.
+    /// The same codecs continue in the same file, with a pause for the absence; other codecs start the next file.
     @Test func aPublisherThatReturnsGoesOn() async throws {
         let first = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 3)
         let other = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2, size: "160x120")
@@ -229,19 +229,19 @@ import Testing
             let (one, two) = (try await PacketList.of(file: first), try await PacketList.of(file: other))
             let recorded = try await PacketList.of(file: server.recordingPath(parts[0]))
             #expect(recorded.only("video").hashes == one.only("video").hashes + one.only("video").hashes)
-            // A stream begins with its first picture, and so does what comes behind a return: sound before it is left out.
+            // A stream begins with its first picture, also after a return: sound before it is left out.
             let (sound, sent) = (recorded.only("audio").hashes, one.only("audio").hashes)
             #expect((0...2).contains { first in (0...2).contains { sound == Array(sent.dropFirst(first) + sent.dropFirst($0)) } })
             #expect(recorded.only("video").orderProblem == nil)
             let last = try await PacketList.of(file: server.recordingPath(parts[1]))
-            // The first picture behind a change also has its parameter sets.
+            // The first picture after a change also carries its parameter sets.
             #expect(last.only("video").hashes.dropFirst() == two.only("video").hashes.dropFirst())
             #expect(last.only("video").hashes.count == two.only("video").hashes.count)
             #expect(try await ProbedFile(server.recordingPath(parts[1])).startMs < 150)
         }
     }
 
-    /// Stopped by a call, policy does not begin again when the same stream's publisher returns.
+    /// After a stop by call, the policy does not record again when the same stream's publisher returns.
     @Test func aStopHoldsAsLongAsTheStream() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 3)
         try await TestServer.run({
@@ -265,7 +265,7 @@ import Testing
         }
     }
 
-    /// Names that file systems take for something else, and one with a slash.
+    /// Names that file systems would interpret, and one with a slash.
     @Test func namesOfStreamsAreNoPaths() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 2)
         try await TestServer.run(Self.policy) { server in

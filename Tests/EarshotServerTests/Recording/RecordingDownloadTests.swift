@@ -58,12 +58,12 @@ import Testing
             }
             #expect(try await server.call("GET", path, headers: ["If-None-Match": "\"x\""]).body == file)
 
-            // Not without a token, and not with one that may not.
+            // Neither without a token, nor with one of too low a role.
             #expect(try await server.call("GET", path, token: "").status == 401)
             let low = try await server.call("POST", "tokens", #"{"name":"low","role":"app"}"#).json()["data"]["secret"].string.orThrow()
             #expect(try await server.call("GET", path, token: low).status == 403)
 
-            // A browser's way: pieces as they are wanted, and seeking in them.
+            // As a browser does: ranges on demand, with seeking.
             let seek = try await ClientProcess.run([
                 "ffmpeg", "-v", "error", "-headers", "Authorization: Bearer \(server.token)\r\n", "-ss", "2", "-i",
                 "\(server.http)/api/v1/\(path)", "-frames:v", "1", "-f", "framehash", "-hash", "md5", "-",
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// A client that stops reading holds up nobody, and one that goes leaves nothing open.
+    /// A client that stops reading delays nobody, and one that disconnects leaves no file open.
     @Test func aDownloadThatIsBrokenOffIsOver() async throws {
         let big = ["-c:v", "libx264", "-profile:v", "baseline", "-g", "25", "-qp", "2"]
         let source = try await Fixture.flv(video: big, audio: nil, seconds: 10, size: "1280x720")

@@ -6,9 +6,9 @@ import Testing
 @testable import EarshotServer
 @testable import Rooms
 
-/// What stands in a recording's way: it ends, clearly; the stream and its viewers do not notice.
+/// Failures end a recording with a clear reason; the stream and its viewers do not notice.
 @Suite struct RecordingFailureTests {
-    /// Pushes a file to its end and plays it meanwhile: both get through whole.
+    /// Pushes a file to its end and plays it meanwhile. Both must be complete.
     private static func pushAndWatch(_ source: String, _ server: TestServer) async throws {
         let url = "\(server.rtmp)/live/cam1"
         try await ClientProcess.during(Probe.packets(url)) { viewer in
@@ -39,7 +39,7 @@ import Testing
             #expect(events == ["record.started", "record.failed", "record.ended"])
             #expect(await server.lines.comes("Recording failed", "reason=quota_exceeded"))
 
-            // Who asks for a recording is told; who deletes one makes room.
+            // A call to record gets the reason, and deleting a recording makes room.
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
                 try await eventually("the quota to be full for all") {
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The system refuses the write in the middle of a fragment.
+    /// The system rejects a write in the middle of a fragment.
     @Test func aFileThatMayNotGrowKeepsItsWholeFragments() async throws {
         let big = ["-c:v", "libx264", "-profile:v", "baseline", "-g", "25", "-qp", "4"]
         let source = try await Fixture.flv(video: big, audio: Fixture.aac, seconds: 6, size: "640x360")
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// The recorder's thread hangs on its disk: what is played goes on, and what was to be recorded waits.
+    /// The recorder's thread hangs on its disk: playback goes on, and frames to record wait.
     @Test func aSlowDiskDelaysNobody() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 5)
         try await TestServer.run({
@@ -165,7 +165,7 @@ import Testing
             try await TestServer.run(data: data, { $0.recording.apps = ["live"] }) { server in
                 let pushed = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
                 try await server.wait("recordings") { ($0["list"][0]["bytes"].int ?? 0) > 50_000 }
-                // Ended with the server.
+                // The push ends with the server.
                 _ = pushed
             }
             try await TestServer.run(data: data) { server in
@@ -182,7 +182,7 @@ import Testing
 }
 
 extension Recorder {
-    /// As a disk that does not answer.
+    /// Blocks as a disk that does not answer.
     func hang(until gate: DispatchSemaphore, _ begun: () -> Void) {
         begun()
         gate.wait()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Names, ranges and bounds of recordings: the pure parts.
+/// The pure parts of recordings: names, ranges and bounds.
 @Suite struct RecordingFormTests {
     @Test(arguments: ["cam1", "A-b_9", String(repeating: "x", count: 64)]) func harmlessNamesStay(_ name: String) {
         #expect(RecordingFolder.safe(name) == name)
@@ -39,7 +39,7 @@ import Testing
         #expect(try ByteRange(text).orThrow().part(of: 0) == nil)
     }
 
-    /// RFC 9110 §14.2: what is not understood is ignored.
+    /// RFC 9110 §14.2: a Range that is not understood is ignored.
     @Test(arguments: [
         "", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=1-2,4-5", "bytes=9-5", "items=0-1", "bytes 0-1", "bytes=--1", "bytes=1-2-3",
         "bytes=+1-2", "bytes=0x1-2", "bytes=1", "bytes=\u{661}-2",
@@ -59,7 +59,7 @@ import Testing
         #expect(budget.refusal(for: 400) == nil && budget.refusal(for: 401) == .quotaExceeded)
         budget.add(-200)
         #expect(budget.refusal(for: 600) == nil)
-        // What has not fit once is not tried again until something is deleted.
+        // After a refusal nothing is tried again until something is deleted.
         #expect(budget.refusalToBegin == .quotaExceeded)
         budget.free(100)
         #expect(budget.refusalToBegin == nil)
@@ -67,7 +67,7 @@ import Testing
 
     @Test func theDiskKeepsItsRoom() {
         var config = ServerConfig()
-        // Not there yet: the nearest folder above is asked.
+        // It does not exist yet, so the nearest folder above is checked.
         config.data.directory = NSTemporaryDirectory() + "/not/there"
         config.recording.minFreeBytes = 1 << 50
         let budget = RecordingBudget(RecordingFolder(config), config.recording)

@@ -2,7 +2,7 @@ import Foundation
 import RTMP
 import Testing
 
-/// kill -9 while streams are recorded: every file opens, lacks its last fragment at most, and is finished by the next start.
+/// kill -9 while streams are recorded. Every file opens, lacks at most its last fragment, and is finished by the next start.
 ///
 /// `EARSHOT_KILLS=50` makes it long.
 @Suite struct RecordingKillTests {
@@ -14,7 +14,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
             try "recording: {apps: [live]}\nlog: {level: warning}\n".write(to: config, atomically: true, encoding: .utf8)
-            // Milliseconds of the stream: what a viewer had got when the server was killed.
+            // Milliseconds of the stream that a viewer had received when the server was killed.
             var playedMs: [String: UInt32] = [:]
             var random = TestRandom()
             for kill in 0..<Self.kills {
@@ -53,7 +53,7 @@ import Testing
                     #expect(recording["reason"].string == (recording["state"].string == "failed" ? "empty" : "server_restart"))
                     let played = Double(try playedMs[recording["name"].string ?? ""].orThrow()) / 1_000
                     let lost = played - (recording["duration"].double ?? 0)
-                    // A fragment, and what was on its way to the disk of a loaded machine.
+                    // A fragment, and data on its way to the disk of a loaded machine.
                     #expect(lost < 1.0 + 0.6, "\(recording["name"].string ?? "") lost \(lost) s of \(played)")
                     guard recording["state"].string == "finished" else { continue }
                     #expect(recording["isSeekable"].bool == true)
@@ -68,12 +68,12 @@ import Testing
         }
     }
 
-    /// The file as the kill has left it.
+    /// Checks the files as the kill left them.
     private static func look(at folder: URL, _ whole: PacketList) async throws {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for file in files where file.hasSuffix(".mp4") {
             let path = folder.appendingPathComponent(file).path
-            // Before the first fragment there is nothing to see.
+            // Before the first fragment there is nothing to decode.
             guard try Data(contentsOf: URL(fileURLWithPath: path)).count > 3_000 else { continue }
             let packets = try await PacketList.of(file: path)
             #expect(packets.only("video").count > 0 && packets.only("video").isRun(of: whole.only("video")), "\(file)")

@@ -3,7 +3,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// What a room's own policy has recorded, and recordings by call across restarts of the server.
+/// Recording by a room's own policy, and recordings by call across server restarts.
 @Suite struct RecordingPolicyTests {
     private static func create(_ server: TestServer, _ room: String, record: String) async throws {
         let made = try await server.call("POST", "rooms", #"{"roomId":"\#(room)","policy":{"record":"\#(record)"}}"#)
@@ -15,7 +15,7 @@ import Testing
         #expect(try changed.status == 200 && changed.json()["data"]["policy"]["record"].string == record, "\(changed.text)")
     }
 
-    /// The room's word counts more than the app's, from its creation on and when it changes.
+    /// The room's policy overrides the app's, from its creation on and after each change.
     @Test func aRoomDecides() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await TestServer.run({ $0.recording.apps = ["other"] }) { server in
@@ -26,13 +26,13 @@ import Testing
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/walk")) { _ in
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/other/quiet2")) { _ in
                     try await server.wait("rooms/walk") { $0["liveStatus"].int == 3 }
-                    // A room that says nothing is as its app.
+                    // A room without a setting follows its app.
                     try await server.wait("recordings?app=other") { $0["list"].count == 1 }
                 }
                 try await Self.change(server, "walk", record: "never")
                 try await server.wait("rooms/walk") { $0["liveStatus"].int == 1 }
                 try await server.wait("recordings?room=walk") { $0["list"][0]["reason"].string == "stopped" }
-                // A call goes before the policy, and policy does not end it.
+                // A call overrides the policy, and the policy does not end it.
                 #expect(try await server.record("walk", "start").status == 200)
                 try await Self.change(server, "walk", record: "apps")
                 try await server.wait("rooms/walk/events") { $0["list"].list.count { $0["kind"].string == "room.updated" } == 2 }
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Begun by a call and cut off by the server's end: the next file of the same task, once the stream is back.
+    /// A recording by call that shutdown cuts off continues as the next file of its task, once the stream is back.
     @Test func aCallOutlivesTheServer() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await Fixture.withDirectory { directory in
@@ -82,7 +82,7 @@ import Testing
                 let events = try await server.eventKinds("cam1").filter { $0 == "record.started" || $0 == "record.ended" }
                 #expect(events == ["record.started", "record.ended"])
             }
-            // Stopped is stopped.
+            // A stopped recording stays stopped.
             try await TestServer.run(data: data) { server in
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("rooms/cam1") { $0["liveStatus"].int == 1 }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// What waits for its stream can be stopped, and does not outlive its room.
+    /// A recording that waits for its stream can be stopped, and ends with its room.
     @Test func whatWaitsEndsWithACallOrItsRoom() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await Fixture.withDirectory { directory in

@@ -7,14 +7,14 @@ import Testing
 @testable import EarshotServer
 @testable import Rooms
 
-/// What comes out of kills, refusals and slow disks in bad moments.
+/// Recovery from kills, refusals and slow disks at bad moments.
 @Suite struct RecordingRepairTests {
     private static let row = Recording(
         id: "0123456789abcdef",
         task: RecordingTask(id: "t", path: StreamPath(app: "live", name: "cam1"), roomID: nil, slot: 0), part: 1, file: "a.mp4",
         startedAt: 0, media: RecordingMedia())
 
-    /// A finisher over a folder of its own.
+    /// Runs the body with a finisher over a folder of its own.
     private static func withFinisher(_ body: (RecordingFinisher, URL) async throws -> Void) async throws {
         try await Fixture.withDirectory { directory in
             var config = ServerConfig()
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Killed after the file was put in place, before the index of recordings knew: the row says that nothing was written yet.
+    /// Killed after the file was put in place, before the index knew: the row says that nothing was written yet.
     @Test func whatIsFinishedAlreadyStays() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 4)
         try await Self.withFinisher { finisher, directory in
@@ -52,7 +52,7 @@ import Testing
                 #expect(!FileManager.default.fileExists(atPath: file + ".tmp"))
             }
             #expect(try await PacketList.of(file: file).only("video").hashes == PacketList.of(file: source).only("video").hashes)
-            // Cut short, it is neither.
+            // A truncated file does not count as finished.
             let whole = try Data(contentsOf: URL(fileURLWithPath: file))
             for count in [0, 7, 20, whole.count - 1] {
                 try whole.prefix(count).write(to: URL(fileURLWithPath: file))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// Who was told no is not recorded by surprise.
+    /// A refused call does not start a recording later.
     @Test func aRefusedCallIsNotCarriedOutLater() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await TestServer.run({ $0.recording.minFreeBytes = 1 << 50 }) { server in
@@ -70,7 +70,7 @@ import Testing
                 let recordings = server.server.core.recordings
                 #expect(try await server.record("cam1", "start").status == 409)
                 #expect(!recordings.isWaiting(StreamPath(app: "live", name: "cam1")))
-                // What the policy wants is tried again.
+                // A recording by policy is tried again.
                 let changed = try await server.call("PATCH", "rooms/cam1", #"{"policy":{"record":"always"}}"#)
                 #expect(changed.status == 200)
                 try await eventually("the next try to be due") { recordings.isWaiting(StreamPath(app: "live", name: "cam1")) }
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// The recorder of the stream before hangs in its disk: the next stream's recording begins with that one's end.
+    /// The previous stream's recorder hangs on its disk. The next stream's recording begins when that one ends.
     @Test func theNextStreamWaitsForASlowDisk() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 3)
         let long = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
@@ -100,7 +100,7 @@ import Testing
             try await server.wait("rooms/cam1") { $0["state"].string == "expired" }
             try await ClientProcess.during(FFmpeg.push(long, to: url)) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
-                // The push is in the store; its recording was asked for and could not begin.
+                // The store has the push; its recording was requested but could not begin.
                 try await server.wait("rooms/cam1/events?limit=1000") { events in
                     events["list"].list.count { $0["kind"].string == "stream.begin" } == 2
                 }
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// One that cannot be removed does not keep the others.
+    /// A recording that cannot be removed does not block the others.
     @Test func retentionGoesOnBehindAnObstacle() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 2)
         try await Fixture.withDirectory { directory in
@@ -132,7 +132,7 @@ import Testing
             ) { server in
                 let oldest = try await server.recordings("?app=live&name=cam1")[0]
                 let path = try server.recordingPath(oldest)
-                // A folder in its place is not unlinked.
+                // A folder in its place cannot be unlinked.
                 try FileManager.default.removeItem(atPath: path)
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
                 try await eventually("the other one to go") { try await server.recordings("?app=live&name=cam2&state=deleted").count == 1 }

@@ -22,7 +22,7 @@ import Testing
                 #expect(try await isRecording())
                 let again = try await record("start", "a")
                 #expect(again.headers["idempotency-replayed"] == "true" && again.body == started.body)
-                // Another one is judged by itself.
+                // A request with another key is judged by itself.
                 #expect(try await record("start", "b").status == 409)
                 _ = try await server.recordings(1, "recording")
                 try await server.changeStore(TestServer.noAnswers)

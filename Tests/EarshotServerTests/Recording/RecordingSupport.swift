@@ -4,7 +4,7 @@ import Foundation
 extension TestServer {
     func recordings(_ query: String = "") async throws -> [JSON] { try await self.api("recordings\(query)")["list"].list }
 
-    /// Waits until so many recordings have this state; oldest first.
+    /// Waits until `count` recordings have this state. Returns them oldest first.
     func recordings(_ count: Int, _ state: String, within seconds: Double = 60) async throws -> [JSON] {
         try await eventually("\(count) recordings to be \(state)", within: seconds) {
             try await self.recordings("?state=\(state)").count == count
@@ -18,13 +18,13 @@ extension TestServer {
         try await self.call("POST", "rooms/\(room)/record", #"{"action":"\#(action)"}"#)
     }
 
-    /// Of one room, in order.
+    /// The event kinds of one room, in order.
     func eventKinds(_ room: String) async throws -> [String] {
         try await self.api("rooms/\(room)/events?limit=1000")["list"].list.compactMap { $0["kind"].string }
     }
 }
 
-/// What a file shows and sounds like when it is decoded: one hash a frame.
+/// Hashes of a file's decoded frames, one per frame.
 enum Decoded {
     static func hashes(_ file: String, _ kind: String) async throws -> [String] {
         let outcome = try await ClientProcess.run([
@@ -37,7 +37,7 @@ enum Decoded {
     }
 }
 
-/// What ffprobe says of a file.
+/// Properties of a file as ffprobe reports them.
 struct ProbedFile: Sendable {
     let durationMs: Int
     let startMs: Int
@@ -56,7 +56,7 @@ struct ProbedFile: Sendable {
 }
 
 extension PacketList {
-    /// Whether these are so many neighbours of another's, nothing missing between them.
+    /// Whether these packets are a consecutive run of another list, without a gap.
     func isRun(of whole: PacketList) -> Bool {
         guard let first = self.hashes.first else { return false }
         return whole.hashes.indices.contains { start in

@@ -7,8 +7,8 @@ import Testing
 
 @testable import EarshotServer
 
-/// Recordings and pictures whose time has come because a leap of the clock was believed: a part of them goes in an hour, and all that has
-/// to go where a quota says so.
+/// Recordings and snapshots that are overdue after the server believed a clock leap. Only a share of them is deleted each hour, but a quota
+/// deletes as many as it needs.
 @Suite struct RetentionTests {
     private static let count = 20
     private static let hourMs: Int64 = 3_600_000
@@ -16,7 +16,7 @@ import Testing
     private static let holdMs: Int64 = 600_000
     private static let startMs: Int64 = 1_795_255_200_000
 
-    /// A server's core on a store of its own, whose machine's clocks the test sets.
+    /// A server's core on its own store, with machine clocks that the test sets.
     private struct Machine {
         let core: ServerCore
         private let clocks: Clocks
@@ -43,7 +43,7 @@ import Testing
                 log: Logger(label: "earshot", factory: { _ in SwiftLogNoOpLogHandler() }))
         }
 
-        /// Sets the machine's clock and lets the server believe it.
+        /// Moves the machine's clock ahead and lets the server believe it.
         func leap(_ ms: Int64) async throws {
             self.clocks.wallMs.add(ms, ordering: .relaxed)
             self.core.rooms.watchClock()
@@ -67,7 +67,7 @@ import Testing
 
     // MARK: - Recordings
 
-    /// Finished ones of a thousand bytes each, a second apart.
+    /// Stores finished recordings of 1,000 bytes each, a second apart.
     private static func record(_ machine: Machine) async throws {
         let path = StreamPath(app: "live", name: "cam1")
         let folder = machine.core.recordings.folder
@@ -107,7 +107,7 @@ import Testing
             await recordings.forget(nowMs: machine.core.rooms.now, steadyMs: 0)
             #expect(try await Self.recordings(machine).count == Self.count, "none is old")
             try await machine.leap(7 * Self.dayMs)
-            // 2 of 20, 2 of 18, ... at last one by one; however often it is looked.
+            // Deletes 2 of 20, 2 of 18, … at last one by one, however often it runs within an hour.
             var left = Self.count
             for hour in 0..<4 {
                 for look in 0..<3 {
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// New recordings find no room: what is old makes it, as much as is needed, at once.
+    /// New recordings find no room: old ones are deleted at once, as many as needed.
     @Test func aQuotaIsNotHeldBack() async throws {
         try await Self.run({
             $0.recording.retentionMs = Self.dayMs
@@ -133,10 +133,10 @@ import Testing
             await recordings.forget(nowMs: machine.core.rooms.now, steadyMs: 0)
             #expect(try await Self.recordings(machine) == (15..<Self.count).map(Self.id))
             #expect(recordings.budget.usedBytes == 5_000 && recordings.budget.refusalToBegin == nil)
-            // The rest by its hour's share, which the quota's need has used up.
+            // The rest follows by the hourly share, which the quota has used up.
             await recordings.forget(nowMs: machine.core.rooms.now, steadyMs: 20_000)
             #expect(try await Self.recordings(machine).count == 5)
-            // A file did not fit any more.
+            // A write that did not fit deletes one more.
             #expect(recordings.budget.refusal(for: 1) == .quotaExceeded)
             await recordings.forget(nowMs: machine.core.rooms.now, steadyMs: 40_000)
             #expect(try await Self.recordings(machine).count == 4)
@@ -179,12 +179,12 @@ import Testing
             try await machine.leap(7 * Self.dayMs)
             var left = Self.count
             for hour in 1...4 {
-                // A look for old ones comes every 20 s.
+                // The search for old pictures runs every 20 s.
                 for look in 0..<3 { await pictures.look(nowMs: Int64(hour) * Self.hourMs + 1 + Int64(look) * 20_000) }
                 left -= 2
                 #expect(try await Self.pictures(machine) == (Self.count - left..<Self.count).map(Self.id), "oldest first, hour \(hour)")
             }
-            // With a quota all that must goes, with the next picture.
+            // With a quota, the next picture deletes as many as necessary.
             try await Self.take(machine, 90, at: machine.core.rooms.now, SnapshotBounds(perStream: 1_000, bytes: 3_000))
             #expect(try await Self.pictures(machine) == [Self.id(18), Self.id(19), Self.id(90)])
         }
