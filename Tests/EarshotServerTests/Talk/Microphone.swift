@@ -3,13 +3,13 @@ import Media
 import NIOCore
 import RTMP
 
-/// A signal, coded in runs of 1,024 samples, each with the moment at which a device could send it. The signal is what the sample at an index
-/// is. One thread's.
+/// A signal coded in runs of 1,024 samples, each with the moment at which a device could send it. The signal maps an index to its sample.
+/// One thread only.
 final class CodedVoice {
     struct Run {
-        /// Of the signal: where the run begins.
+        /// The run's first sample, as an index of the signal.
         let position: Int64
-        /// Seconds after the start: when its last sample was recorded, and then what delays it.
+        /// Seconds after the start at which the run is sent: when its last sample was recorded, plus its delay.
         let due: Double
         let message: ByteBuffer
 
@@ -27,7 +27,8 @@ final class CodedVoice {
     private var last = 0.0
     private var waiting: ArraySlice<Run> = []
 
-    /// `seconds`: without them it goes on. `jitterMs`: each run is sent up to so much later than it could be. `losing`: runs that are left out.
+    /// Without `seconds` the voice has no end. `jitterMs` is the largest extra delay of a run. Runs for which `losing` returns true are
+    /// left out.
     init(
         _ codec: AudioEncoder.Codec = .aac, seconds: Double? = nil, jitterMs: Double = 0, seed: UInt64 = 1,
         losing: @escaping (Int64) -> Bool = { _ in false }, _ signal: @escaping (Int) -> Float
@@ -57,7 +58,7 @@ final class CodedVoice {
         return self.waiting.popFirst()
     }
 
-    /// All that is left; for a voice that ends.
+    /// Returns all remaining runs. Only for a voice that ends.
     func all() throws -> [Run] {
         var runs: [Run] = []
         while let run = try self.next() { runs.append(run) }
@@ -65,12 +66,12 @@ final class CodedVoice {
     }
 }
 
-/// Sends a signal as a phone would, in AAC-LC or Opus: each run when its samples have been recorded, from a thread of its own.
+/// Sends a signal as a phone would, in AAC-LC or Opus: each run once its samples are recorded, from its own thread.
 struct Microphone: Sendable {
     struct Sent: Sendable {
-        /// Of the signal: where the run begins.
+        /// The run's first sample, as an index of the signal.
         let position: Int64
-        /// When the system had it.
+        /// The time at which the system accepted it.
         let at: ContinuousClock.Instant
     }
 
@@ -85,7 +86,7 @@ struct Microphone: Sendable {
         self.codec = codec
     }
 
-    /// Speaks for so long. For what must be heard at the same time as something else, see ``speaking(jitterMs:losing:_:_:)``.
+    /// Speaks for this many seconds. If something else must happen meanwhile, use ``speaking(jitterMs:losing:_:_:)``.
     @discardableResult
     func speak(
         seconds: Double, jitterMs: Double = 0, _ signal: @escaping @Sendable (Int) -> Float
@@ -93,7 +94,7 @@ struct Microphone: Sendable {
         try await self.start(seconds: seconds, jitterMs: jitterMs, losing: { _ in false }, signal).ended()
     }
 
-    /// Speaks until the body is done, however long that takes on a busy machine.
+    /// Speaks until the body returns, however long that takes on a busy machine.
     func speaking<Result>(
         jitterMs: Double = 0, losing: @escaping @Sendable (Int64) -> Bool = { _ in false }, _ signal: @escaping @Sendable (Int) -> Float,
         _ body: () async throws -> Result
@@ -114,7 +115,7 @@ struct Microphone: Sendable {
         }
     }
 
-    /// Sends so many seconds in one burst.
+    /// Sends `seconds` of the signal in one burst.
     func speakAtOnce(seconds: Double, _ signal: @escaping @Sendable (Int) -> Float) throws {
         let voice = try CodedVoice(self.codec, seconds: seconds, signal)
         let runs = try voice.all().map { self.message($0.message, $0.timestamp) }

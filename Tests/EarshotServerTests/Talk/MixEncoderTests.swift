@@ -7,10 +7,10 @@ import Testing
 
 @testable import EarshotServer
 
-/// Silence that is not encoded must not be told from silence that is: neither by its times nor by what is heard after it.
+/// Skipped silence must equal encoded silence, in its timestamps and in the sound after it.
 @Suite struct MixEncoderTests {
     @Test(arguments: TalkCodec.allCases) func sparedSilenceIsLikeEncoded(codec: TalkCodec) throws {
-        // Of Opus 36 and 51 ticks are spared: no whole cycles.
+        // Opus skips 36 and 51 ticks of these, which are no whole cycles.
         for silence in [60, 75] {
             var line = try Line(codec)
             try line.take(40) { Tone.sine(500)($0) }
@@ -24,7 +24,7 @@ import Testing
             let heard = try line.decoded()
             let fed = (40 + silence + 40) * TalkFormat.blockSamples
             #expect(abs(heard.count - fed) <= 2_048, "\(codec): \(heard.count) of \(fed) samples")
-            // Half a second behind the tone, and up to a tick before the next.
+            // Half a second after the tone, and up to a tick before the next.
             let quiet = Array(heard[(40 * 1_024 + 24_000)..<((40 + silence - 2) * 1_024)])
             #expect(Signal.rms(quiet) < -60, "\(codec): \(Signal.rms(quiet)) dB")
             let onset = (heard[(42 * 1_024 + 24_000)...].firstIndex { abs($0) > 0.05 } ?? 0) - (40 + silence) * 1_024
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Times go on with the channel's, also where the server had to leave ticks out.
+    /// Timestamps follow the channel's clock, even if the server had to skip ticks.
     @Test(arguments: TalkCodec.allCases) func ticksLeftOutLeaveAGap(codec: TalkCodec) throws {
         var line = try Line(codec)
         try line.take(20) { Tone.sine(500)($0) }
@@ -42,7 +42,7 @@ import Testing
         #expect(line.steps.filter { $0 > 22 }.count == 1 && abs((line.steps.max() ?? 0) - 1_023) <= 1, "\(codec): \(line.steps)")
     }
 
-    /// A mix's ticks, encoded.
+    /// The ticks of a mix, encoded.
     private struct Line {
         let encoder: MixEncoder
         var tick: Int64 = 100

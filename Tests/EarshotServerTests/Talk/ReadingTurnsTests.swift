@@ -6,20 +6,20 @@ import Testing
 
 @testable import EarshotServer
 
-/// Waiting for loops that are late in reading.
+/// Waiting for event loops that are late in reading.
 @Suite struct ReadingTurnsTests {
-    /// A loop with a socket of its own, and what it has read of it.
+    /// An event loop with its own socket, and a count of the bytes that it has read.
     private final class Reader: ChannelInboundHandler, @unchecked Sendable {
         typealias InboundIn = ByteBuffer
 
         let bytes = Atomic<Int>(0)
-        /// How often somebody asked what has come.
+        /// The number of times that ``waiting`` was read.
         let looks = Atomic<Int>(0)
         private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop: any EventLoop
         private let turns: LoopTurns
         private let pipe = Pipe()
-        // Set once, before anything else is done with it.
+        // Set once, before any other use.
         private var channel: (any Channel)?
 
         init() {
@@ -34,7 +34,7 @@ import Testing
                 }
                 .takingOwnershipOfDescriptor(input: dup(self.pipe.fileHandleForReading.fileDescriptor)).get()
             try await self.loop.submit { self.turns.open() }.get()
-            // The pipe of the turns is open once everything of that is done.
+            // The turns' pipe is open once all of this is done.
             try await self.loop.submit {}.get()
         }
 
@@ -50,7 +50,7 @@ import Testing
 
         func send(_ count: Int) { self.pipe.fileHandleForWriting.write(Data(count: count)) }
 
-        /// Holds the loop up until the gate is opened; it stands when this returns.
+        /// Blocks the loop until the gate opens. Returns once it is blocked.
         func stall(_ gate: DispatchSemaphore) async {
             await withCheckedContinuation { done in
                 self.loop.execute {
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// On a thread that may block: what was there when it had waited.
+    /// Runs ``ReadingTurns/wait(limit:_:)`` on a thread that may block.
     private static func wait(limit: DispatchTimeInterval, _ look: @escaping @Sendable () -> ReadingTurns.Waiting) async {
         await withCheckedContinuation { done in
             Thread.detachNewThread {
@@ -84,7 +84,7 @@ import Testing
         try await reader.close()
     }
 
-    /// The loop is late, and what it was sent lies in its socket: whoever waits has all of it.
+    /// The loop is late, and its input is still in the socket: the wait ends with all of it read.
     @Test(.timeLimit(.minutes(1))) func aLateLoopIsWaitedFor() async throws {
         try await Self.run { reader in
             for round in 1...20 {
@@ -94,7 +94,7 @@ import Testing
                 reader.send(1_000)
                 let looks = reader.looks.load(ordering: .relaxed)
                 async let waited: Void = Self.wait(limit: .seconds(30)) { reader.waiting }
-                // It has begun to wait, and the loop still stands.
+                // The wait has begun, and the loop is still blocked.
                 try await eventually("somebody to wait") { reader.looks.load(ordering: .relaxed) > looks }
                 #expect(reader.bytes.load(ordering: .relaxed) == (round - 1) * 1_000)
                 gate.signal()
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// Not for longer than is good for those who listen.
+    /// The wait is short enough for listeners.
     @Test(.timeLimit(.minutes(1))) func aLoopThatStandsIsNotWaitedForLong() async throws {
         try await Self.run { reader in
             let gate = DispatchSemaphore(value: 0)
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// Who sends without end does not hold up the clock, and a room without talkers asks for nothing.
+    /// Endless input does not hold up the clock, and a room without talkers waits for nothing.
     @Test(.timeLimit(.minutes(1))) func turnsAreBounded() async throws {
         try await Self.run { reader in
             await Self.wait(limit: .seconds(30)) {

@@ -5,9 +5,9 @@ import RTMP
 import Rooms
 import Testing
 
-/// Who gets into a talk channel, and what becomes of those who misbehave there.
+/// Admission to a talk channel, and the handling of members who misbehave.
 @Suite struct TalkAdmissionTests {
-    /// One connection for all: a device pushes its camera, speaks, and hears the others, as one client behind NAT.
+    /// A device pushes its camera, speaks and listens on one connection, as one client behind NAT.
     @Test(.timeLimit(.minutes(5))) func oneConnectionForCameraAndTalk() async throws {
         try await TestServer.run(TalkRoom.patient) { server in
             let device = try await RawClient.publishing(server.addresses.rtmp.port, "r1")
@@ -30,7 +30,7 @@ import Testing
             #expect(try Heard(device, on: down).levels(of: 1_200).allSatisfy { $0 < -55 })
             #expect(try Heard(ear).levels(of: 500).allSatisfy { $0 < -55 })
             #expect(try await room.member("device")["role"].string == "host")
-            // What goes wrong in talk does not cost the camera its connection.
+            // An error in talk does not cost the camera its connection.
             #expect(try await room.post("members/device/kick", "{}").status == 200)
             try await eventually("the device's voice to be gone") { try await room.member("device").names.isEmpty }
             device.send(.video, SyntheticTag.video(2, isKeyframe: true, bytes: 2_000))
@@ -41,14 +41,14 @@ import Testing
         }
     }
 
-    /// Talk outlasts a camera that is away, and may come before it; what is forbidden is forbidden to talk in.
+    /// Talk goes on while the camera is away, and may begin before it. A forbidden room rejects talk.
     @Test(.timeLimit(.minutes(5))) func talkInEveryState() async throws {
         try await TalkRoom.run({ $0.talk.always = true }) { room in
             #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
             let early = try await room.client()
             try await early.publish("early/ann", on: early.createStream())
             let ann = try await room.talker("ann")
-            // Without a goodbye, as a network loses it.
+            // Resets the connection, as a network failure does.
             try await room.camera.reset()
             try await room.server.wait("rooms/r1") { $0["state"].string == "interrupted" }
             let ear = try await Microphone(ann).speaking(Tone.sine(500)) {
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// The room's state rules: no room, no live room, the room's end.
+    /// The room's state decides: no room, no live room, the room's end.
     @Test(.timeLimit(.minutes(5))) func theRoomRules() async throws {
         try await TalkRoom.run { room in
             #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Thirty arrive at once: eight are let in, the others are told why. And listeners beyond their number.
+    /// Thirty talkers arrive at once: eight are admitted, the others get the reason. The number of listeners is limited too.
     @Test(.timeLimit(.minutes(5))) func limits() async throws {
         try await TalkRoom.run({ $0.talk.settings.listeners = 3 }) { room in
             let clients = try await withThrowingTaskGroup(of: RawClient.self) { group in
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    /// The same credential takes its place over; another is refused. Tokens are for one name in one room.
+    /// The same credential takes over its place; another is refused. Tokens are for one name in one room.
     @Test(.timeLimit(.minutes(5))) func credentials() async throws {
         try await TalkRoom.run(
             {
@@ -149,7 +149,7 @@ import Testing
             try await first.waitUntilClosed()
             let ear = try await room.client()
             try await ear.play("r1/mix-lis?token=\(listener.token)", on: ear.createStream())
-            // Not with her token: another name, another room, the camera; nor a listener's voice, nor none at all.
+            // Her token does not open another name, another room or the camera. A listener's token opens no voice, and neither does none.
             let wrong = [
                 ("talk", "r1/ben?token=\(ann.token)"), ("talk", "r2/ann?token=\(ann.token)"), ("live", "r1?token=\(ann.token)"),
                 ("talk", "r1/lis?token=\(listener.token)"), ("talk", "r1/ann"),
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// A camera's push is good for the talk of its room on the same connection; a voice is one participant's only.
+    /// A camera's credential also admits its connection to the room's talk. A talker's credential admits one participant only.
     @Test(.timeLimit(.minutes(5))) func aVoiceIsNoPassForAnother() async throws {
         let closed: (inout ServerConfig) -> Void = {
             $0.access.publishFrom = []
@@ -183,7 +183,7 @@ import Testing
             }
             #expect(try await room.talk()["members"].list.map { $0["userId"].string } == ["ann"])
             #expect(try await room.member("ann")["role"].string == "guest")
-            // The camera's does.
+            // The camera's credential does.
             try await room.camera.publish("talk/r1/device", on: room.camera.createStream())
             try await room.camera.play("talk/r1/mix-device", on: room.camera.createStream())
             #expect(try await room.member("device")["role"].string == "host")
@@ -210,7 +210,7 @@ import Testing
         return try url["streamKey"].string.orThrow()
     }
 
-    /// What a talker should not send: pictures, rubbish, headers that lie, bursts, backward clocks. The others are heard all the while.
+    /// A hostile talker sends pictures, garbage, false headers, bursts and backward clocks. The others are heard throughout.
     @Test(.timeLimit(.minutes(5))) func badInput() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -233,13 +233,13 @@ import Testing
                 }
                 rubbish(400)
                 for number in 0..<20 { bad.send(.dataAMF0, [2, 0, 1, 0x61], timestamp: UInt32(number)) }
-                // Of a burst that comes in one piece most is left out undecoded, and counted as that.
+                // Most of a burst is skipped undecoded, and counted as such.
                 try await eventually("pictures, data and all of the rubbish to be counted") {
                     let member = try await room.member("bad")
                     let counted = (member["damagedFrames"].int ?? 0) + (member["droppedFrames"].int ?? 0)
                     return member["otherFrames"].int ?? 0 >= 70 && member["damagedFrames"].int ?? 0 >= 20 && counted > 300
                 }
-                // More of it, as fast as it may be decoded, until the other has been heard for a while beside it.
+                // More garbage, as fast as it may be decoded, until the other voice has been heard beside it for a while.
                 let count = try Heard(ear).voiced(500).count
                 try await eventually("more than a hundred damaged frames, and the good voice beside them") {
                     rubbish(3)
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    /// Who stops listening misses what was said meanwhile, and hears what is said now when it listens again.
+    /// A listener that stops reading misses that part, and hears live sound when it reads again.
     @Test(.timeLimit(.minutes(5))) func aListenerThatStopsReading() async throws {
         try await TalkRoom.run({ $0.talk.maxQueueMs = 2_000 }) { room in
             var slow = RawClient.Options()
@@ -262,7 +262,7 @@ import Testing
             let stalled = try await room.listener("mix", slow)
             let ear = try await room.listener("mix")
             let ann = try await room.talker("ann")
-            // Noise, which takes all bits that there are: silence would fit into the kernel's buffers for minutes.
+            // Noise needs the full bit rate. Silence would fit into the kernel's buffers for minutes.
             try await Microphone(ann).speaking({ Float(truncatingIfNeeded: $0 &* 2_654_435_761) }) {
                 try await eventually("sound") { try Heard(stalled).samples.count > 24_000 }
                 try await stalled.stopReading()
@@ -277,7 +277,7 @@ import Testing
         }
     }
 
-    /// Who speaks is told on the event feed while it happens, and kept nowhere.
+    /// The event feed reports live levels, which are not stored.
     @Test(.timeLimit(.minutes(5))) func levelsOnTheFeed() async throws {
         try await TalkRoom.run { room in
             let feed = try await WebSocketClient.open(room.server.addresses.http.port, "/events", token: room.server.token)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// A channel's decisions where several things happen at once.
+/// A channel's decisions when several things happen at once.
 @Suite struct TalkChannelTests {
     private static func channel(_ room: TalkRoom) async throws -> TalkChannel {
         let core = room.server.server.core
@@ -19,13 +19,13 @@ import Testing
         AdmissionPass(identity: identity, user: user, isVerified: true, parameters: "")
     }
 
-    /// Who is thrown out while its stream is being claimed is not heard when it is; and who is on air while another takes over goes, too.
+    /// A member kicked while its stream is being claimed is not heard afterwards. A kick also ends a voice that another is taking over.
     @Test(.timeLimit(.minutes(5))) func aKickFindsWhoIsComing() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
             let (ben, device) = (try ParticipantID("ben"), try ParticipantID("device"))
             for (name, id) in [("ben", ben), ("device", device)] {
-                // As its name, and as whose credential it is.
+                // By its name, and by its credential's user.
                 let seat = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest, connection: 0)
                 #expect(try await room.post("members/ben/kick", #"{"seconds":0}"#).status == 200)
                 channel.began(seat)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// What the store has last is what the channel has, however calls cross.
+    /// The channel ends with the store's last state, however calls cross.
     @Test(.timeLimit(.minutes(5))) func callsAtOnceEndInOneOrder() async throws {
         try await TalkRoom.run { room in
             let ann = try await room.talker("ann")
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Rules that are changed at once are all kept, by the store and by the channel.
+    /// Concurrent changes of rules are all kept, by the store and by the channel.
     @Test(.timeLimit(.minutes(5))) func rulesChangedAtOnce() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// What changes between a new channel's first look and its second is not lost: also what was lifted.
+    /// Changes between a new channel's two reads of the store are not lost, including lifted mutes.
     @Test(.timeLimit(.minutes(5))) func whatWasLiftedWhileItBegan() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// Who is thrown out for a time gets the floor neither by asking nor from its holder; nobody does in a channel that is over.
+    /// A banned member gets the floor neither by request nor by hand-over. In a closed channel nobody gets it.
     @Test(.timeLimit(.minutes(5))) func bannedOnesGetNoFloor() async throws {
         try await TalkRoom.run { room in
             let talker = try await room.talker("ann")
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    /// Mutes that are forgotten because there are so many hold nobody's voice back.
+    /// Mutes that are dropped because there are too many silence nobody.
     @Test(.timeLimit(.minutes(5))) func forgottenMutesAreForgottenByTheFloor() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
@@ -156,12 +156,12 @@ import Testing
         }
     }
 
-    /// The trail names who called for what the call itself did, and nobody for what the clock and the queue made of it.
+    /// The trail names the caller for direct effects of a call, and nobody for effects of clock and queue.
     @Test(.timeLimit(.minutes(5))) func theTrailTellsWhoCalled() async throws {
         try await TalkRoom.run({ $0.talk.settings.maxOpen = 1 }) { room in
             func floor(_ body: String) async throws { #expect(try await room.post("floor", body).status == 200) }
             func change(_ body: String) async throws { #expect(try await room.server.call("PATCH", "rooms/r1/talk", body).status == 200) }
-            // All publish: in mode open nobody's silence counts.
+            // All publish: in mode open, silence does not release the floor.
             let talkers = try await [room.talker("ann"), room.talker("ben"), room.talker("cat")]
             try await floor(#"{"action":"revoke","userId":"ann"}"#)
             try await floor(#"{"action":"handOver","userId":"ben","to":"cat"}"#)

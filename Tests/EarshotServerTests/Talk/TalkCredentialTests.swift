@@ -6,9 +6,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// Whose credential opens which voice, and what role comes with it.
+/// The voice that each credential opens, and the role that it gives.
 @Suite struct TalkCredentialTests {
-    /// Only credentials open anything.
+    /// Access only with a credential.
     private static let closed: @Sendable (inout ServerConfig) -> Void = {
         $0.access.publishFrom = []
         $0.access.playFrom = []
@@ -20,7 +20,7 @@ import Testing
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r1"}"#).status == 201)
             let key = try await server.call("POST", "rooms/r1/push-url", "{}").json()["data"]["streamKey"].string.orThrow()
             let query = String(key.dropFirst("r1?".count))
-            // As stock clients with one field for the server and one for the key: the credential stands in the app.
+            // As stock clients with one field for the server and one for the key do: the credential is in the app.
             let camera = try await RawClient.connected(server.addresses.rtmp.port, app: "live?\(query)")
             try await camera.publish("r1", on: camera.createStream())
             camera.send(.video, SyntheticTag.videoHeader)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// The app's query is in every name's; it does not keep the push's credential from being good for its talk.
+    /// The app's query applies to every name. The push's credential still admits its connection to the room's talk.
     @Test(.timeLimit(.minutes(5))) func aPushsCredentialInTheApp() async throws {
         try await Self.room { room, query in
             let camera = room.camera
@@ -41,9 +41,9 @@ import Testing
             let voice = try await camera.createStream()
             try await camera.publish("talk/r1/me?lang=en", on: voice)
             #expect(try await room.member("me")["role"].string == "host")
-            // The credential in the name once more is the push's, too.
+            // The same credential repeated in the name counts as the push's.
             try await camera.play("talk/r1/mix-me?\(query)", on: camera.createStream())
-            // One of its own decides alone: good, not good, and for the app's name only.
+            // A credential in the name decides alone. The app's is valid for its own room only.
             let token = try await room.post("token", #"{"userId":"ann"}"#).json()["data"]["token"].string.orThrow()
             try await camera.publish("talk/r1/ann?token=\(token)", on: camera.createStream())
             #expect(try await room.member("ann")["role"].string == "guest")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// By the push's credential the device speaks under one name: it does not come back as another, nor sit on somebody's.
+    /// The push's credential gives the device one name: it cannot return under another, nor use somebody else's.
     @Test(.timeLimit(.minutes(5))) func aCameraHasOneName() async throws {
         try await Self.room { room, _ in
             let camera = room.camera
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Claims beside `exp`, and whether they let their holder speak as r1/ann.
+    /// Claims besides `exp`, and whether they allow speaking as r1/ann.
     @Test(arguments: [
         (#""room":"r1","role":"guest","sub":"ann""#, true), (#""talk":"r1","role":"guest","sub":"ann""#, true),
         (#""room":"r1","role":"host","sub":"ann""#, true), (#""room":"r1","act":["publish"],"sub":"ann""#, true),
@@ -96,7 +96,7 @@ import Testing
         #expect(try Doorkeeper().ask(query, app: "talk", name: "r1/mix", action: .play).pass != nil)
     }
 
-    /// The owner's name makes no host of who is known to be another, or whose credential says what it is, or who has none.
+    /// The owner's name gives the role of host only if the credential is verified, has no role, and names no other user.
     @Test(arguments: [
         ("owner" as String?, nil as String?, true, TalkRole.host), (nil, nil, true, .host), ("owner", "guest", true, .guest),
         ("owner", "viewer", true, .guest), ("owner", "cohost", true, .coHost), ("eve", nil, true, .guest), ("eve", "host", true, .host),
@@ -108,7 +108,7 @@ import Testing
         if expected == .host, role == nil { #expect(TalkRole(pass, id: "owner", owner: nil) == .guest) }
     }
 
-    /// What a name's query has beside the app's.
+    /// The part of a name's query that differs from the app's.
     @Test(arguments: [
         ("", "", "", false), ("a=b", "", "a=b", false), ("token=x", "", "token=x", true), ("token=x", "token=x", "", false),
         ("token=x&a=b", "token=x&c=d", "a=b", false), ("token=x&token=y", "token=x", "token=y", true),
@@ -124,7 +124,7 @@ import Testing
         #expect(own.query == rest && own.hasCredential == hasCredential)
     }
 
-    /// An older signature does not take over, and leaves nothing behind: not its role, nor a count that keeps out who may.
+    /// An older signature does not take over. It changes neither the role nor a count that would lock out the member.
     @Test(.timeLimit(.minutes(5))) func aRefusedTakeoverHasNoEffect() async throws {
         try await Self.room { room, _ in
             func signed(_ seconds: Int64) -> String {

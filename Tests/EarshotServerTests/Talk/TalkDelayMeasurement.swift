@@ -2,12 +2,11 @@ import Foundation
 import SignalCheck
 import Testing
 
-/// How long a voice takes through a live server. A benchmark, not a test: it goes by the clock of a machine that may have other work, so
-/// `Benchmarks/talk.sh` runs it, alone, with `EARSHOT_MEASURE=1`. What the server does in that time ``TalkPipelineTests`` tests by a clock of
-/// its own.
+/// The delay of a voice through a live server. A benchmark, not a test: it depends on the clock of a machine that may have other work, so
+/// `Benchmarks/talk.sh` runs it alone, with `EARSHOT_MEASURE=1`. ``TalkPipelineTests`` tests the server's share with a clock of its own.
 @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["EARSHOT_MEASURE"] != nil, "measured by Benchmarks/talk.sh"))
 struct TalkDelayMeasurement {
-    /// Clicks at known times: how long after a click's message was sent the message comes that has it. The first seconds are where the
+    /// Sends clicks at known times, and measures the time from a click's message to the mix's message that has it. In the first seconds the
     /// buffer learns how even the input is.
     @Test(.timeLimit(.minutes(2)), arguments: [0.0, 20.0]) func delayOfClicks(_ jitterMs: Double) async throws {
         let period = 24_000
@@ -15,7 +14,7 @@ struct TalkDelayMeasurement {
             let ear = try await room.listener("mix-bob")
             let client = try await room.talker("ann")
             let mic = Microphone(client)
-            // A short burst, which AAC keeps sharp enough to be told from what is around it.
+            // A short burst, which AAC keeps sharp enough to tell from its surroundings.
             let lateness = try await mic.speak(seconds: 16, jitterMs: jitterMs) { index in
                 let phase = index % period
                 return phase < 96 ? 0.8 * Float(sin(2 * Double.pi * Double(phase) / 24)) : 0
@@ -23,14 +22,15 @@ struct TalkDelayMeasurement {
             let count = ear.media().count
             try await eventually("the last click") { ear.media().count > count + 28 }
             let heard = try Heard(ear)
-            // Near enough together to tell one click from its double.
+            // Close enough together to tell one click from its double.
             let clicks = Signal.clicks(heard.samples, threshold: 0.25, apart: 960)
             #expect((31...32).contains(clicks.count), "\(clicks.count) of 32 clicks were heard; \(lateness)")
-            // A buffer that finds its depth moves a click by a tenth of a second at most; a click lost or doubled moves the next one further.
+            // A buffer that adapts its depth moves a click by at most a tenth of a second. A click lost or doubled moves the next one
+            // further.
             let gaps = zip(clicks.dropFirst(), clicks).map { $0 - $1 }
             #expect(gaps.allSatisfy { abs($0 - period) <= 4_800 }, "\(gaps); \(lateness)")
             let all = mic.sent.all
-            // The nth click heard is the nth sent, unless one was lost, which the count has told.
+            // The nth click heard is the nth sent, unless one was lost, which the count above shows.
             let delays = try clicks.enumerated().dropFirst(8).compactMap { number, click -> Double? in
                 let sent = try (all.last { $0.position <= Int64(number * period) } ?? all.first).orThrow()
                 guard let message = heard.messages.last(where: { $0.start <= click }) else { return nil }

@@ -6,16 +6,16 @@ import Rooms
 import SignalCheck
 import Testing
 
-/// Who may speak: the floor by publishing and by call, and its audit trail.
+/// The floor by publishing and by call, and its audit trail.
 @Suite struct TalkFloorTests {
-    /// Push to talk, where nobody loses the floor because this machine is slow.
+    /// Push to talk with limits so long that a slow machine costs nobody the floor.
     static let unhurried: @Sendable (inout ServerConfig) -> Void = {
         $0.talk.settings.mode = .ptt
         $0.talk.settings.maxHoldMs = 600_000
         $0.talk.idleMs = 60_000
     }
 
-    /// Push to talk with clients that know nothing of it: publish asks, unpublish gives back. The second is muted, not thrown out.
+    /// Push to talk with unaware clients: publish requests the floor, unpublish releases it. The second talker is muted, not disconnected.
     @Test(.timeLimit(.minutes(5))) func publishingAsksForTheFloor() async throws {
         try await TalkRoom.run(Self.unhurried) { room in
             let ear = try await room.listener("mix")
@@ -38,7 +38,7 @@ import Testing
                 }
             }
             let heard = try Heard(ear).samples
-            // While ann spoke nothing of ben was in the mix, and the other way round.
+            // While ann spoke nothing of ben was in the mix, and vice versa.
             let windows = stride(from: 0, to: heard.count - 4_800, by: 4_800).map { Array(heard[$0..<($0 + 4_800)]) }
             let both = windows.filter { Signal.level($0, frequency: 500) > -40 && Signal.level($0, frequency: 1_200) > -40 }
             #expect(both.isEmpty)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// By call: request, queue, hand-over, revocation; and what cannot be is refused in words.
+    /// Request, queue, hand-over and revocation by call. Impossible requests get a message.
     @Test(.timeLimit(.minutes(5))) func theFloorByCall() async throws {
         try await TalkRoom.run(Self.unhurried) { room in
             func floor(_ body: String) async throws -> HTTPAnswer { try await room.post("floor", body) }
@@ -70,7 +70,7 @@ import Testing
             #expect(try await floor(#"{"action":"revoke","userId":"ben"}"#).status == 200)
             try await eventually("cat's turn") { try await room.talk()["holders"].list.map(\.string) == ["cat"] }
             #expect(try await floor(#"{"action":"release","userId":"cat"}"#).json()["data"]["state"].string == "none")
-            // Events are kept after the call is answered.
+            // Events are stored after the call is answered.
             try await eventually("the last event") { try await room.floorEvents().last?.hasPrefix("released cat") == true }
             let events = try await room.floorEvents()
             #expect(
@@ -79,14 +79,14 @@ import Testing
                     "revoked ben moderator", "granted cat turn",
                     "released cat asked",
                 ], "\(events)")
-            // Words for what is wrong.
+            // Invalid requests.
             #expect(try await floor(#"{"action":"handOver","userId":"ann"}"#).status == 400)
             #expect(try await floor(#"{"action":"request","userId":"mix"}"#).status == 400)
             #expect(try await room.server.call("POST", "rooms/none/talk/floor", #"{"action":"request","userId":"a"}"#).status == 404)
         }
     }
 
-    /// Nobody sends anything: the floor is given back after two seconds.
+    /// A holder that sends nothing loses the floor after two seconds.
     @Test(.timeLimit(.minutes(5))) func silenceGivesTheFloorBack() async throws {
         try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
             #expect(try await room.post("floor", #"{"action":"request","userId":"dan"}"#).status == 200)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// Whose floor was lost for want of packets asks again by sending: a stock client cannot do otherwise.
+    /// A talker that lost the floor for lack of packets requests it again by sending: a stock client cannot do otherwise.
     @Test(.timeLimit(.minutes(5))) func speakingAgainAsksAgain() async throws {
         try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
             let ear = try await room.listener("mix")
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// Throwing somebody out does not give the voice back that was taken.
+    /// A kick does not lift a mute.
     @Test(.timeLimit(.minutes(5))) func aKickKeepsTheMute() async throws {
         try await TalkRoom.run { room in
             let ann = try await room.talker("ann")
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// Who speaks hears the others 18 dB down, for as long as it speaks; who listens hears them as they are.
+    /// A speaker hears the others 18 dB lower while it speaks; a listener hears them in full.
     @Test(.timeLimit(.minutes(5))) func speakersAreDucked() async throws {
         try await TalkRoom.run { room in
             let changed = try await room.server.call("PATCH", "rooms/r1/talk", #"{"ducks":true}"#)
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    /// Rules are kept with the room; they change while people talk.
+    /// Rules are stored with the room, and can change while people talk.
     @Test(.timeLimit(.minutes(5))) func rulesChange() async throws {
         try await TalkRoom.run { room in
             let clients = try await [room.talker("ann"), room.talker("ben")]
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    /// Muted ones are not heard, those thrown out are gone and stay out; what else their connection does goes on.
+    /// A muted talker is not heard. A kicked one is gone and stays out. The rest of their connection goes on.
     @Test(.timeLimit(.minutes(5))) func muteAndKick() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -198,7 +198,7 @@ import Testing
 }
 
 extension RawClient {
-    /// Without waiting for an answer that says yes.
+    /// Does not wait for acceptance.
     func createStreamAndTryToPublish(_ name: String) async throws {
         let streamID = try await self.createStream()
         try await self.perform { $0.publish(name, on: streamID) }

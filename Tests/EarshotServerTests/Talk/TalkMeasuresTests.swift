@@ -8,9 +8,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// What is measured and told of a talk channel, and what its settings change.
+/// Figures and reports of a talk channel, and the effects of its settings.
 @Suite struct TalkMeasuresTests {
-    /// A voice in Opus by Enhanced RTMP is heard as one in AAC is, at its pitch.
+    /// A voice in Opus over Enhanced RTMP is heard as one in AAC, at its pitch.
     @Test(.timeLimit(.minutes(5))) func aTalkerInOpus() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// The setting is what a mix takes.
+    /// A mix has the configured bit rate.
     @Test(.timeLimit(.minutes(5)), arguments: [32_000, 96_000]) func bitRate(_ bitRate: Int) async throws {
         try await TalkRoom.run({ $0.talk.bitRate = bitRate }) { room in
             let ear = try await room.listener("mix")
@@ -36,7 +36,7 @@ import Testing
                 bits ^= bits >> 29
                 return Float((bits &* 0xBF58_476D_1CE4_E5B9) >> 40) / Float(1 << 24) - 0.5
             }
-            // Noise takes all bits that there are. While the sender is late there is silence, which takes few: two seconds without that.
+            // Noise needs the full bit rate. A late sender causes silence, which needs little: the test waits for two seconds without that.
             var measured = 0.0
             try await Microphone(ann).speaking({ noise($0) }) {
                 try await eventually("two seconds of \(bitRate) bit/s") {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// The longest hold and who goes before whom, by the settings of the server and the room; each change is on the event feed.
+    /// The longest hold and preemption by role follow the settings of server and room. The event feed reports each change.
     @Test(.timeLimit(.minutes(5))) func holdsEndAndHigherRolesGoFirst() async throws {
         try await TalkRoom.run({
             $0.talk.settings.mode = .ptt
@@ -67,9 +67,9 @@ import Testing
             let held = try await room.server.api("rooms/r1/events?limit=1000")["list"].list.filter {
                 $0["kind"].string == "talk.floor.revoked"
             }.compactMap { $0["data"]["heldMs"].int }
-            // To the millisecond by the rules' own tests; here a tick of the server ends it, which may come late.
+            // The rules' own tests check the millisecond. Here a server tick ends the hold, and may be late.
             #expect(held.count == 1 && held.allSatisfy { (1_000...10_000).contains($0) }, "\(held)")
-            // By publishing it is had again; whoever is higher takes it, and it comes back to who lost it so.
+            // Publishing gets the floor again. A higher role preempts the holder, who gets it back afterwards.
             #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"maxHold":30,"preempts":true}"#).status == 200)
             let ben = try await room.talker("ben")
             try await Microphone(ben).speaking(Tone.sine(900)) {
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// How a voice arrives is what was done to it on its way: unevenly, and with a twentieth of it lost.
+    /// The figures of a voice show how it arrives: unevenly, and with a twentieth of it lost.
     @Test(.timeLimit(.minutes(5))) func howAVoiceArrives() async throws {
         try await TalkRoom.run { room in
             let (even, uneven) = (try await room.talker("even"), try await room.talker("uneven"))
@@ -104,7 +104,7 @@ import Testing
                 (0...260).contains(member["bufferMs"].double ?? -1) && (20...200).contains(member["targetMs"].double ?? -1)
                     && (5...260).contains(member["delayMs"].double ?? -1)
             }
-            // How far the figures of an even voice are from those of an uneven one, TalkFiguresTests tell, to whom no machine is late.
+            // ``TalkPipelineTests/figures()`` tests how the figures of the two voices differ, on a clock without lateness.
             try await Microphone(even).speaking(Tone.sine(500)) {
                 try await Microphone(uneven).speaking(jitterMs: 40, losing: { $0 % 20 == 10 }, Tone.sine(900)) {
                     try await eventually("some seconds of both, and figures as they are where nobody is late") {
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// A pause in sending is an underrun, a burst is thrown away down to what the buffer keeps; both are counted, also when the voice is gone.
+    /// A pause in sending is an underrun, and a burst is dropped down to the buffer's limit. Both stay counted after the voice ends.
     @Test(.timeLimit(.minutes(5))) func countersMove() async throws {
         try await TalkRoom.run { room in
             func counters() async throws -> (underruns: Int, droppedMs: Double) {
@@ -136,7 +136,7 @@ import Testing
             try await eventually("what is too much to go") { try await counters().droppedMs > 300 }
             let member = try await room.member("ann")
             let (droppedMs, droppedFrames) = (member["droppedMs"].double ?? 0, member["droppedFrames"].int ?? 0)
-            // Of frames of 1,024 samples: those that were not even decoded, whose time is in the figure beside.
+            // Frames of 1,024 samples that were skipped undecoded. Their time is part of `droppedMs`.
             #expect(droppedMs > 300 && droppedFrames > 0 && droppedMs >= Double(droppedFrames) * 21.3, "\(member)")
             await ann.close()
             try await eventually("ann to be gone") { try await room.talk()["members"].count == 0 }
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    /// As a foreign program sees it: times that go on evenly while a talker leaves and comes back.
+    /// ffprobe, as a foreign program, sees even timestamps while a talker leaves and returns.
     @Test(.timeLimit(.minutes(5))) func timesAsFFprobeSeesThem() async throws {
         try await TalkRoom.run { room in
             let probe = try ClientProcess([

@@ -6,9 +6,9 @@ import RTMP
 import SignalCheck
 import Testing
 
-/// What is heard in a talk channel.
+/// The sound of a talk channel.
 @Suite struct TalkMixTests {
-    /// Three ffmpeg publishers with three tones, stock players: each hears the two others, and one who does not speak hears all.
+    /// Three ffmpeg publishers with three tones, and stock players: each talker hears the two others, and a listener hears all.
     @Test(.timeLimit(.minutes(5))) func everybodyHearsTheOthers() async throws {
         try await TalkRoom.run { room in
             try await Fixture.withDirectory { directory in
@@ -41,7 +41,7 @@ import Testing
                     }
                     try await group.waitForAll()
                 }
-                // What came late, the server cannot have mixed in time.
+                // The server cannot mix late input in time.
                 let wasLate = try await dry() > before || room.stalls > 0
                 for mix in mixes {
                     let samples = Array(try Self.floats(directory.appendingPathComponent("\(mix).f32")).suffix(2 * 48_000))
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// Talkers come, go and come back while somebody listens: times go on evenly, and what is said is heard.
+    /// Talkers come, leave and return while somebody listens: timestamps stay even, and all speech is heard.
     @Test(.timeLimit(.minutes(5))) func timesGoOnThroughComingAndGoing() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -79,18 +79,18 @@ import Testing
             // 1,024 samples are 21.33 ms.
             try room.expectEven(ear)
             #expect(heard.samples.count > 6 * 48_000)
-            // Ann spoke four times for a second and a half. Each time that a buffer ran dry, up to 60 ms are made up.
+            // Ann spoke four times for a second and a half. Each underrun adds up to 60 ms of concealment.
             let voiced = Tone.seconds(heard.samples, 600)
             let why = "\(voiced) s, \(dropped) s dropped, \(dry) times dry, \(room.stalls) stalls, \(latenesses)"
             #expect(voiced + dropped + Double(room.stalls) > 5 && voiced < 6.4 + 0.1 * Double(dry), "\(why)")
-            // Silence between her four times, before and behind them, and none while she speaks but where a buffer ran dry.
+            // Silence is before, between and after her four turns, and within them only at underruns.
             let silences = Self.silences(heard.samples, atLeast: 20 * 48)
             #expect(silences.count <= 5 + dry, "\(silences.map { ($0.lowerBound / 48, $0.count / 48) }) ms; \(why)")
             await ear.close()
         }
     }
 
-    /// Runs of samples in which nothing is heard.
+    /// Runs of at least `count` silent samples.
     private static func silences(_ samples: [Float], atLeast count: Int) -> [Range<Int>] {
         var runs: [Range<Int>] = []
         var start = 0
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// Every kind of audio that a talker may bring, at every rate; each is heard at its pitch.
+    /// Every audio codec that a talker may send, at various rates, is heard at its pitch.
     @Test(
         .timeLimit(.minutes(5)),
         arguments: [
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    /// Who says that it can play Opus gets it, beside those who cannot.
+    /// A listener that announces Opus gets it, beside others that do not.
     @Test(.timeLimit(.minutes(5))) func opusForThoseWhoCan() async throws {
         try await TalkRoom.run { room in
             let opus = try await room.listener("mix", extra: [.init(name: "fourCcList", value: .strictArray([.string("Opus")]))])
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    /// Who says in its map that it decodes Opus, or passes it on, gets it; who only encodes it does not.
+    /// A listener whose map says that it decodes or forwards Opus gets it; one that only encodes it does not.
     @Test(.timeLimit(.minutes(5)), arguments: [(1, "Opus"), (2, "AAC"), (4, "Opus"), (6, "Opus")])
     func opusByTheMask(_ mask: Int, _ codec: String) async throws {
         try await TalkRoom.run { room in
@@ -195,12 +195,12 @@ import Testing
         }
     }
 
-    /// Many listeners are one encode a tick; each talker that listens is one more.
+    /// Many listeners cost one encode a tick; each listener that talks adds one.
     @Test(.timeLimit(.minutes(5)), arguments: [5, 50]) func encodesFollowTheMixesNotTheListeners(listeners: Int) async throws {
         try await TalkRoom.run { room in
             var ears: [RawClient] = []
             for index in 0..<listeners { ears.append(try await room.listener("mix-l\(index)")) }
-            // Silence is not encoded: what is counted begins and ends with it.
+            // Silence is not encoded, so the count begins and ends with it.
             func encodesInSilence() async throws -> (encodes: Int, messages: Int) {
                 var last = (encodes: -1, messages: 0)
                 try await eventually("a second in which nothing is encoded") {
@@ -219,7 +219,7 @@ import Testing
             }
             let after = try await encodesInSilence()
             let (encodes, ticks) = (after.encodes - before.encodes, after.messages - before.messages)
-            // Two seconds are 94 ticks; a message may come after the count of the encode that made it.
+            // Two seconds are 94 ticks. A message may arrive after its encode was counted.
             #expect(encodes >= 90 && encodes <= ticks + 5, "\(encodes) encodes in \(ticks) ticks for \(listeners) listeners")
             for ear in ears { await ear.close() }
             await client.close()

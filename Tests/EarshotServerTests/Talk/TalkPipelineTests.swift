@@ -10,14 +10,14 @@ import Testing
 
 @testable import EarshotServer
 
-/// A voice through all that the server does with it, from the message that comes in to the message that goes out, by a clock of the test's
-/// own. `TalkDelayMeasurement` measures the same on a live server, for Benchmarks/talk.sh.
+/// The server's whole path of a voice, from incoming to outgoing message, on a clock of the test's own. `TalkDelayMeasurement` measures the
+/// same on a live server, for Benchmarks/talk.sh.
 @Suite struct TalkPipelineTests {
-    /// Clicks at known times: how long after a click's message came in the message goes out that has it. The first seconds are where the
-    /// buffer learns how even the input is.
+    /// Feeds clicks at known times, and measures the time from a click's incoming message to the outgoing message that has it. In the first
+    /// seconds the buffer learns how even the input is.
     @Test(arguments: [0.0, 20.0], [0, 7_000, 15_000] as [Int64]) func delayOfClicks(_ jitterMs: Double, _ phaseUs: Int64) throws {
         let period = 24_000
-        // A short burst, which AAC keeps sharp enough to be told from what is around it.
+        // A short burst, which AAC keeps sharp enough to tell from its surroundings.
         let runs = try Pipeline.runs(seconds: 16, jitterMs: jitterMs) { index in
             let phase = index % period
             return phase < 96 ? 0.8 * Float(sin(2 * Double.pi * Double(phase) / 24)) : 0
@@ -25,13 +25,13 @@ import Testing
         var pipeline = try Pipeline(phaseUs: phaseUs)
         try pipeline.play(runs)
         let heard = try pipeline.heard()
-        // Near enough together to tell one click from its double.
+        // Close enough together to tell one click from its double.
         let clicks = Signal.clicks(heard.samples, threshold: 0.25, apart: 960)
         #expect((31...32).contains(clicks.count), "\(clicks.count) of 32 clicks were heard")
-        // A buffer that finds its depth moves a click by a tenth of a second at most; a click lost or doubled moves the next one further.
+        // A buffer that adapts its depth moves a click by at most a tenth of a second. A click lost or doubled moves the next one further.
         let gaps = zip(clicks.dropFirst(), clicks).map { $0 - $1 }
         #expect(gaps.allSatisfy { abs($0 - period) <= 4_800 }, "\(gaps)")
-        // The nth click heard is the nth sent, unless one was lost, which the count has told.
+        // The nth click heard is the nth sent, unless one was lost, which the count above shows.
         let delays = clicks.enumerated().dropFirst(8).compactMap { number, click -> Double? in
             let sent = runs.last { $0.position <= Int64(number * period) } ?? runs[0]
             guard let message = heard.messages.last(where: { $0.start <= click }) else { return nil }
@@ -42,10 +42,10 @@ import Testing
         #expect(pipeline.voice.jitter.counters.underruns <= 1, "\(pipeline.voice.jitter.counters)")
     }
 
-    /// A voice made by espeak-ng comes out as it went in.
+    /// A voice made by espeak-ng is unchanged in the mix.
     @Test(.timeLimit(.minutes(5))) func speechSurvives() async throws {
         let speech = try await Self.speech()
-        // First some seconds of a room in which nobody speaks, where the buffer learns how even the input is.
+        // Begins with some seconds of a quiet room, in which the buffer learns how even the input is.
         let before = 6 * 48_000
         let runs = try Pipeline.runs(seconds: Double(before + speech.count) / 48_000, jitterMs: 5) { index in
             index < before ? 0.001 * Float(sin(Double(index) / 20)) : index - before < speech.count ? speech[index - before] : 0
@@ -54,7 +54,7 @@ import Testing
         try pipeline.play(runs)
         let heard = try pipeline.heard().samples
         let first = try (heard.firstIndex { abs($0) > 0.02 }).orThrow() - (speech.firstIndex { abs($0) > 0.02 } ?? 0)
-        // Each half second with a lag of its own.
+        // Each half second has a lag of its own.
         let matches = Signal.matches(speech, in: heard, window: 24_000, lags: (first - 9_600)...(first + 9_600), silence: -40)
         #expect(matches.count >= 6)
         #expect(matches.allSatisfy { $0.value >= 0.9 }, "\(matches.map { "\($0.start): \($0.value) at \($0.lag)" })")
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// The figures of a voice that comes evenly, and of one that comes late by up to 40 ms and lacks a twentieth.
+    /// The figures of an even voice, and of one that is up to 40 ms late and lacks a twentieth.
     @Test func figures() throws {
         var even = try Pipeline(phaseUs: 7_000)
         try even.play(Pipeline.runs(seconds: 6, Tone.sine(500)))
@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-/// A talker's inbox and voice, the mixer and a mix's encoder, with simulated time.
+/// A talker's inbox and voice, the mixer and a mix's encoder, in simulated time.
 private struct Pipeline {
     private(set) var voice: TalkVoice
     private let inbox: TalkInbox
@@ -102,7 +102,7 @@ private struct Pipeline {
     private let encoder: MixEncoder
     private var mixer = Mixer()
     private var sent: [(frame: Frame, atUs: Int64)] = []
-    /// Of the ticks after the talker's start.
+    /// Offset of the ticks from the talker's start.
     private let phaseUs: Int64
 
     init(phaseUs: Int64) throws {
@@ -117,7 +117,7 @@ private struct Pipeline {
         try CodedVoice(seconds: seconds, jitterMs: jitterMs, signal).all()
     }
 
-    /// Plays runs as they come, and half a second more when they have ended in the middle of a sound.
+    /// Plays the runs when due, and half a second more if they end in the middle of a sound.
     mutating func play(_ runs: [CodedVoice.Run]) throws {
         let header = try CodedVoice(.aac, { _ in 0 }).header
         self.inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: header))])
@@ -139,7 +139,7 @@ private struct Pipeline {
         }
     }
 
-    /// What a listener hears, and for each message when it went out and how many samples were before it.
+    /// The mix as a listener hears it. For each message: when it was sent, and the number of samples before it.
     func heard() throws -> (samples: [Float], messages: [(atUs: Int64, start: Int)]) {
         let decoder = try AudioDecoder(Track(Frame(kind: .audio, timestamp: 0, payload: self.encoder.header)))
         let resampler = Resampler(channels: 1)
@@ -153,7 +153,7 @@ private struct Pipeline {
     }
 }
 
-/// A clock that stands until it is set. Any thread.
+/// A clock that stands still until it is set. Any thread.
 private final class ManualMicroseconds: Sendable {
     private let value = Atomic<Int64>(0)
     var us: Int64 {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// A room's talk in a file beside its recording.
+/// A room's talk, in a file beside its recording.
 @Suite struct TalkRecordingTests {
-    /// Recordings come and go while somebody listens all the time; the room ends during the last one, and its channel with it.
+    /// Recordings start and stop while somebody listens throughout. The room ends during the last one, and its channel with it.
     @Test(.timeLimit(.minutes(5))) func everyRecordingHasItsTalk() async throws {
         let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await TestServer.run({
@@ -43,7 +43,7 @@ import Testing
             let ann = try await RawClient.connected(server.addresses.rtmp.port, app: "talk")
             try await ann.publish("r1/ann", on: ann.createStream())
             let lateness = try await Microphone(ann).speak(seconds: 4, Tone.sine(600))
-            // What has come is played, or thrown away, before the recording ends.
+            // Received sound is played or dropped before the recording ends.
             var member = JSON(nil)
             try await eventually("ann's buffer to be empty") {
                 member = try await server.api("rooms/r1/talk")["members"][0]
@@ -59,13 +59,13 @@ import Testing
             let decoded = try await ClientProcess.run(
                 ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
             #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
-            // All of it is there, but for what is counted as dropped; and each time that the buffer ran dry up to 60 ms are made up.
+            // The file has everything except what is counted as dropped. Each underrun adds up to 60 ms of concealment.
             let voiced = Tone.seconds(try TalkMixTests.floats(URL(fileURLWithPath: raw)), 600)
             let (dropped, dry) = ((member["droppedMs"].double ?? 0) / 1_000, member["underruns"].double ?? 0)
             let why = "\(voiced) of 4 s, \(dropped) s dropped, \(dry) times dry; \(lateness)"
             #expect(member["lostMs"].double == 0 && voiced > 2, "\(why)")
             #expect(voiced + dropped > 3.8 - 0.06 * dry && voiced + dropped < 4.1 + 0.1 * dry, "\(why)")
-            // Nobody listens, nothing is recorded: the mix rests when ann has gone.
+            // Without listeners or a recording the mix ends when ann has gone.
             await ann.close()
             try await eventually("the mix to be gone") {
                 try await !server.api("streams")["list"].list.contains { $0["name"].string == "r1/mix" }

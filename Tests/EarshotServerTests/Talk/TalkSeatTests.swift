@@ -5,9 +5,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// Places in a talk channel: who takes one over, who loses one, and what else goes on then.
+/// Places in a talk channel: takeovers and losses, and everything that must go on meanwhile.
 @Suite struct TalkSeatTests {
-    /// A voice that ends, whatever ends it, leaves the camera on its connection alone.
+    /// However a voice ends, the camera on its connection goes on.
     @Test(.timeLimit(.minutes(5)), arguments: ["takeover", "drop", "again"]) func theCameraGoesOn(_ way: String) async throws {
         try await TalkRoom.run { room in
             let device = room.camera
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// A phone that comes back while it speaks goes on speaking; another credential does not get its place.
+    /// A phone that reconnects while it speaks keeps the floor; another credential does not get its place.
     @Test(.timeLimit(.minutes(5))) func aTakeoverKeepsTheFloor() async throws {
         try await TalkRoom.run(TalkFloorTests.unhurried) { room in
             let ear = try await room.listener("mix")
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// Thrown out is thrown out of all that its credential plays; the ban is kept, shown, and can be lifted.
+    /// A kick ends everything that the credential plays. The ban is stored, shown, and can be lifted.
     @Test(.timeLimit(.minutes(5))) func bansHoldAndAreLifted() async throws {
         try await TalkRoom.run { room in
             let token = try await room.post("token", #"{"userId":"ann"}"#).json()["data"]["token"].string.orThrow()
@@ -87,7 +87,7 @@ import Testing
                 return again.statuses.last?.description.contains("[forbidden]") == true
             }
             #expect(try await isRefused())
-            // What a restart leaves of the channel: the store's word.
+            // As after a restart, only the store knows the ban.
             room.server.server.core.talk.stop()
             #expect(try await isRefused())
             let talk = try await room.talk()
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Ten seconds when nobody says how long, and no shorter than somebody has said before.
+    /// A kick without a duration lasts ten seconds, and never shortens an earlier ban.
     @Test(.timeLimit(.minutes(5))) func kicksHaveADefault() async throws {
         try await TalkRoom.run { room in
             func until() async throws -> Int64? {
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// Two calls at once about the same participant: both are kept.
+    /// Concurrent calls about one participant are all kept.
     @Test(.timeLimit(.minutes(5))) func settingsAtOnce() async throws {
         try await TalkRoom.run { room in
             for round in 0..<10 {
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    /// A mix that nobody listens to any more does not stay, while others go on; who comes back hears it again.
+    /// A mix without listeners ends while others go on. A listener that returns hears it again.
     @Test(.timeLimit(.minutes(5))) func mixesEndWithTheirListeners() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -162,12 +162,12 @@ import Testing
                 }
             }
             try await eventually("one mix") { try await mixes() == ["r1/mix"] }
-            // At the moment at which it ends, too.
+            // Also at the moment at which it ends.
             for pause in [0, 900, 1_000, 1_050, 1_100] {
                 let back = try await room.listener("mix-p0")
                 try await eventually("sound") { back.media().count > 5 }
                 await back.close()
-                // Not to wait for anything: to come back at another moment of the mix's end.
+                // Not a wait: varies the moment of the return within the mix's end.
                 try await Task.sleep(for: .milliseconds(pause))
             }
             let before = ear.media().count
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    /// What the server makes itself cannot be dropped from under its listeners.
+    /// A mix cannot be dropped or forbidden.
     @Test(.timeLimit(.minutes(5))) func mixesAreNotDropped() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    /// A voice that cannot be decoded is counted, and said once.
+    /// A voice that cannot be decoded is counted, and logged once.
     @Test(.timeLimit(.minutes(5))) func aVoiceWithoutHeader() async throws {
         try await TalkRoom.run { room in
             let bad = try await room.talker("bad")
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    /// Why the floor is not handed over.
+    /// The reasons why a hand-over fails.
     @Test(.timeLimit(.minutes(5))) func handOversThatFail() async throws {
         try await TalkRoom.run(TalkFloorTests.unhurried) { room in
             func handOver(_ from: String, _ to: String) async throws -> String {
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    /// Somebody who begins again and again fills no audit trail.
+    /// A talker that reconnects again and again does not fill the audit trail.
     @Test(.timeLimit(.minutes(5))) func whoBeginsAgainAndAgainIsRefused() async throws {
         try await TalkRoom.run { room in
             var refused = false

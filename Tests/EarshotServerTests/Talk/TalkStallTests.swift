@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// A server that stands still again and again while a room's talk is recorded.
+/// A server stalls again and again while a room's talk is recorded.
 @Suite(.serialized) struct TalkStallTests {
     @Test(.timeLimit(.minutes(5))) func theRecordingHasAllTheSound() async throws {
         let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 90)
@@ -53,15 +53,15 @@ import Testing
                     ["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
                 #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
                 let samples = try TalkMixTests.floats(URL(fileURLWithPath: raw))
-                // What a sender that was late itself sent in pieces may have been dropped, and is counted.
+                // Sound that a late sender sent in bursts may have been dropped, and is counted.
                 let voiced = Double(Tone.levels(samples, 600).count { $0 > -20 }) / 10
                 let dropped = (talk["droppedMs"].double ?? 0) / 1_000
                 let pauses = 0.2 * Double(lateness.pauses)
                 #expect(voiced + dropped + pauses >= 13.5 && voiced > 10, "\(voiced) of 14 s, \(dropped) s dropped; \(lateness)")
-                // By its samples it is as long as its timestamps say.
+                // The samples last as long as the timestamps say.
                 let seconds = Double(samples.count) / 48_000
                 #expect(abs(seconds - (recording["duration"].double ?? 0)) < 0.5, "\(seconds) of \(recording)")
-                // Who listened has missed the stalls, and nothing more.
+                // The listener missed the stalls, and nothing more.
                 let heard = try Heard(ear).levels(of: 600).count { $0 > -20 }
                 #expect((40...110).contains(heard), "\(heard) tenths of a second; \(lateness)")
                 #expect(server.process.errorsSoFar.contains("stood still"))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// Whoever goes on sending while the server stands still has the floor afterwards, as before.
+    /// A talker that keeps sending during a stall still has the floor afterwards.
     @Test(.timeLimit(.minutes(5))) func theFloorOutlivesAStall() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
@@ -89,7 +89,7 @@ import Testing
                 try await Microphone(ann).speaking(Tone.sine(600)) {
                     try await eventually("the floor") { try await api("rooms/r1/talk")["holders"].list.map(\.string) == ["ann"] }
                     server.process.send(SIGSTOP)
-                    // Longer than the floor stays with somebody who sends nothing.
+                    // Longer than a silent holder keeps the floor.
                     try await Task.sleep(for: .seconds(10))
                     server.process.send(SIGCONT)
                     try await eventually("the end of the stall") { server.process.errorsSoFar.contains("stood still") }

@@ -7,7 +7,7 @@ import RTMP
 import SignalCheck
 import Testing
 
-/// A talk channel to test with: a server with a live room.
+/// A server with a live room, for tests of its talk channel.
 struct TalkRoom: Sendable {
     let server: TestServer
     let camera: RawClient
@@ -15,7 +15,7 @@ struct TalkRoom: Sendable {
 
     var port: Int { self.server.addresses.rtmp.port }
 
-    /// Starts a server and pushes a camera to the room (`camera`: the name it pushes to, credential included), while the body runs.
+    /// Starts a server with a camera in the room while the body runs. `camera` returns the name to push to, with its credential.
     static func run(
         _ configure: (inout ServerConfig) -> Void = { _ in },
         camera: @Sendable (TestServer) async throws -> String = { _ in "r1" }, _ body: @Sendable (TalkRoom) async throws -> Void
@@ -34,7 +34,7 @@ struct TalkRoom: Sendable {
         }
     }
 
-    /// Viewers that a busy machine keeps from reading, or from being written to, for seconds are not cut and miss nothing.
+    /// Viewers that a busy machine delays for seconds, in reading or writing, are not cut and miss nothing.
     static func patient(_ config: inout ServerConfig) {
         config.relay.maxBehindMs = 600_000
         config.talk.maxQueueMs = 10_000
@@ -46,7 +46,7 @@ struct TalkRoom: Sendable {
         try await self.talk()["members"].list.first { $0["userId"].string == id } ?? JSON(nil)
     }
 
-    /// Kinds and participants of what happened to the floor, in order.
+    /// Kind, participant and reason of each floor event, in order.
     func floorEvents() async throws -> [String] {
         let events = try await self.server.api("rooms/r1/events?limit=1000")["list"].list
         return events.filter { $0["kind"].string?.hasPrefix("talk.floor.") == true }.map {
@@ -54,10 +54,10 @@ struct TalkRoom: Sendable {
         }
     }
 
-    /// Times that the server stood still for over a second: what is listened to lacks that time.
+    /// The number of server stalls of over a second. Listeners miss that time.
     var stalls: Int { self.server.lines.all.count { $0.contains("The server stood still") } }
 
-    /// Checks that a mix's messages follow one another evenly, by their timestamps; but for the times at which the server stood still.
+    /// Checks that a mix's timestamps are evenly spaced, except where the server stalled.
     func expectEven(
         _ client: RawClient, on streamID: UInt32 = 1, _ steps: ClosedRange<Int> = 21...22, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -69,7 +69,7 @@ struct TalkRoom: Sendable {
         try await self.server.call("POST", "rooms/r1/talk/\(path)", body)
     }
 
-    /// Connected to the app `talk`.
+    /// Connects to the app `talk`.
     func client(extra: [AMF0Property] = [], _ options: RawClient.Options = .init()) async throws -> RawClient {
         let client = try await RawClient.shaken(self.port, options)
         try await client.connect(app: "talk", extra: extra)
@@ -82,7 +82,7 @@ struct TalkRoom: Sendable {
         return client
     }
 
-    /// Publishes, without sending anything yet.
+    /// Publishes without sending anything yet.
     func talker(_ name: String) async throws -> RawClient {
         let client = try await self.client()
         try await client.publish("r1/\(name)", on: client.createStream())
@@ -97,15 +97,15 @@ final class LockedList<Element: Sendable>: @unchecked Sendable {
     func append(_ element: Element) { self.lock.withLock { self.elements.append(element) } }
 }
 
-/// What a listener got, decoded.
+/// The sound that a listener received, decoded.
 struct Heard: Sendable {
     /// 48 kHz, mono.
     var samples: [Float] = []
-    /// For each message: its timestamp in ms, when it came, and how many samples had been heard before it.
+    /// For each message: its timestamp in ms, its arrival, and the number of samples before it.
     var messages: [(timestamp: UInt32, at: ContinuousClock.Instant, start: Int)] = []
     var codec: String?
 
-    /// `newest`: only so many messages, with the first ones of them as the decoder's run-up.
+    /// `newest` limits decoding to the first message and that many of the last, whose first ones are the decoder's run-up.
     init(_ client: RawClient, on streamID: UInt32 = 1, newest: Int? = nil) throws {
         var decoder: AudioDecoder?
         let resampler = Resampler(channels: 1)
@@ -124,13 +124,13 @@ struct Heard: Sendable {
         }
     }
 
-    /// Windows of a tenth of a second, oldest first, and whether a tone is heard in each: at the level of ``Tone/sine(_:_:)`` less 8 dB.
+    /// Whether a tone is heard in each tenth of a second, oldest first: at the level of ``Tone/sine(_:_:)`` less 8 dB.
     func voiced(_ frequency: Double) -> [Bool] { Tone.windows(self.samples, frequency).map { $0 > -20 } }
 
-    /// From message to message, in ms.
+    /// Milliseconds from message to message.
     var steps: [Int] { zip(self.messages.dropFirst(), self.messages).map { Int($0.timestamp) - Int($1.timestamp) } }
 
-    /// The last so many seconds.
+    /// The last `seconds`.
     func last(_ seconds: Double) -> [Float] { Array(self.samples.suffix(Int(seconds * 48_000))) }
 
     /// As ``Tone/levels(_:_:)``.
@@ -138,18 +138,18 @@ struct Heard: Sendable {
 }
 
 enum Tone {
-    /// A sine of this many Hz, half of full scale or as given.
+    /// A sine of this many Hz, a quarter of full scale or as given.
     static func sine(_ frequency: Double, _ amplitude: Float = 0.25) -> @Sendable (Int) -> Float {
         { amplitude * Float(sin(2 * Double.pi * frequency * Double($0) / 48_000)) }
     }
 
-    /// The tone's level in each tenth of a second, in dBFS, in rising order. A buffer that finds its depth bends a tone by up to a
-    /// hundredth: it counts as the same.
+    /// The tone's level in each tenth of a second, in dBFS, in ascending order. A buffer that adapts its depth bends a tone by up to a
+    /// hundredth, which counts as the same tone.
     static func levels(_ samples: [Float], _ frequency: Double) -> [Double] {
         Self.windows(samples, frequency).sorted()
     }
 
-    /// The same in the order of time, of windows of so many samples.
+    /// The same in order of time, in windows of `count` samples.
     static func windows(_ samples: [Float], _ frequency: Double, of count: Int = 4_800) -> [Double] {
         stride(from: 0, through: samples.count - count, by: count).map { start in
             let window = Array(samples[start..<(start + count)])

@@ -8,16 +8,16 @@ import Testing
 
 @testable import EarshotServer
 
-/// What one talker may cost.
+/// Limits on the cost of one talker.
 @Suite struct TalkVoiceTests {
-    /// Of a burst that is longer than the buffer the oldest part is not even decoded, and what came last is.
+    /// Of a burst longer than the buffer, the oldest part is not even decoded; the newest is heard.
     @Test func aLongBurstIsNotDecodedWhole() throws {
         let inbox = TalkInbox()
         var voice = TalkVoice(inbox)
         let encoder = try AudioEncoder(channels: 1, bitRate: 64_000)
         inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
         _ = voice.fetch()
-        // Ten seconds at once, rising.
+        // Ten seconds at once, with a rising tone.
         var frames: [TapItem] = []
         for block in 0..<469 {
             let samples = (0..<1_024).map { Tone.sine(300 + Double(block / 47) * 100)(block * 1_024 + $0) }
@@ -30,7 +30,7 @@ import Testing
         #expect(wasHeard)
         #expect((380...400).contains(voice.skipped), "\(voice.skipped) of \(frames.count)")
         #expect(voice.jitter.counters.runs < 90)
-        // At twice real time nothing is left out, once the burst is behind it.
+        // At twice real time nothing is skipped once the burst is processed.
         for _ in 0..<5 { _ = voice.fetch() }
         let before = voice.skipped
         for chunk in 0..<100 {
@@ -40,7 +40,7 @@ import Testing
         #expect(voice.skipped == before)
     }
 
-    /// Three seconds at once: all of it is in a figure, and none of it was lost.
+    /// Three seconds at once: the figures account for all of it, and none counts as lost.
     @Test func allOfABurstIsAccountedFor() throws {
         let inbox = TalkInbox()
         var voice = TalkVoice(inbox)
@@ -69,7 +69,7 @@ import Testing
         // The first run of a decoder is its run-up.
         #expect(abs(all - Int64(sent) * 1_024) <= 2 * 1_024, "\(all) of \(sent * 1_024)")
         #expect(VoiceReport(voice).droppedFrames == voice.skipped)
-        // Where it is recorded all of it is kept.
+        // A recorded voice is kept whole.
         var kept = TalkVoice(inbox)
         kept.keepsAll(true)
         inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: encoder.sequenceMessage))])
@@ -78,7 +78,7 @@ import Testing
         #expect(kept.skipped == 0 && kept.jitter.counters.dropped == 0 && kept.jitter.counters.depthMs > 14_900, "\(kept.jitter.counters)")
     }
 
-    /// Frames that hold more than a second each do not come to more than four times real time.
+    /// Frames of over a second each are decoded at no more than four times real time.
     @Test func longFramesWait() {
         var allowance = DecodeAllowance()
         var decodedUs: Int64 = 0
