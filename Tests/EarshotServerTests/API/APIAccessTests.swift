@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// The calls of each role, by name, so that a change of the table shows up here.
+    /// The calls of each role by name. A change of the table shows up here.
     @Test func rolesAreAsTheyShouldBe() {
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
         #expect(admin == ["deleteRoom", "listTokens", "createToken", "revokeToken", "createRelayTask", "deleteRelayTask"])

@@ -4,7 +4,7 @@ import HTTPTypes
 import Rooms
 import Testing
 
-/// Each thing has one name, in everything that the API's document lists and in all error messages.
+/// Each thing has one name, in the API's whole document and in all error messages.
 @Suite struct APIConceptTests {
     /// Each thing's name, and its former names. A former name appears only beside the present one, marked as deprecated.
     private static let concepts: [(name: String, formerNames: Set<String>)] = [
@@ -25,7 +25,7 @@ import Testing
         var deprecated: Set<String> = []
     }
 
-    /// Collects every object of the document, and the parameters of every call by where they stand.
+    /// Collects every object of the document, and each call's parameters by location.
     private static func places(_ value: JSONValue, _ path: [String], _ found: inout [Names]) {
         switch value {
         case .object(let members):

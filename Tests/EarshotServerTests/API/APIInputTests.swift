@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    /// A Content-Length over the limit is rejected at once, and chunks as soon as they exceed it. Neither waits for the rest.
+    /// A Content-Length over the limit is rejected at once. Chunks are rejected as soon as they exceed it. Neither waits for the rest.
     @Test(arguments: [true, false]) func bodiesThatAreTooLargeAreRefusedUnread(_ isAnnounced: Bool) async throws {
         try await TestServer.run { server in
             let head =

@@ -38,7 +38,7 @@ import Testing
         #expect(try JSONParser.parse("[\(text)]".utf8).text == "[\(text)]")
     }
 
-    /// Numbers beyond the range of `Double` keep their digits too, but are rejected where a number is needed.
+    /// Numbers beyond the range of `Double` keep their digits too. Inputs that need a number reject them.
     @Test(arguments: ["1e999", "-1e999", "1e400", String(repeating: "9", count: 400)])
     func numbersWithoutADoubleKeepTheirDigits(_ text: String) throws {
         let value = try JSONParser.parse(text.utf8)
@@ -101,7 +101,7 @@ import Testing
         #expect(JSONValue.array([.number(.infinity), .number(.nan), .number(2), .number(1e300)]).text == "[null,null,2,1e+300]")
     }
 
-    /// Random bytes give a value or a problem, and a written value can be read again.
+    /// Random bytes give a value or a problem. A written value can be read again.
     @Test(.seeded) func randomBytesAreHarmless() throws {
         var random = TestRandom()
         let pieces = [

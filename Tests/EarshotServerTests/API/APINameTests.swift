@@ -4,7 +4,7 @@ import HTTPTypes
 import Rooms
 import Testing
 
-/// One name for each thing, former names that are still read, and lengths that document and server count alike.
+/// Names, former names and lengths of inputs. Document and server must agree on them.
 @Suite struct APINameTests {
     // MARK: - Names
 
@@ -168,7 +168,7 @@ import Testing
     /// Characters of one, two, three and four UTF-8 bytes.
     private static let characters = ["a", "é", "門", "😀"]
 
-    /// Every text with a maxLength accepts that many characters and not one more, however many bytes they have.
+    /// Every text with a maxLength accepts that many characters and not one more. Their bytes do not count.
     @Test func documentAndServerCountTheSameLengths() throws {
         var checked: Set<String> = []
         for route in APIRoute.all {

@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// Only these two calls act outside the store, and only POST calls have an effect to repeat.
+    /// Only these two calls act outside the store. Only POST calls have an effect to repeat.
     @Test func liveEffectsAreThese() {
         let live = APIRoute.all.filter { $0.effect == .live }.map(\.name)
         #expect(live == ["dropStream", "changeFloor"])
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    /// Of many concurrent requests one wins the transition. The others get 409 with the state, and there is one event.
+    /// One of many concurrent requests wins the transition. The others get 409 with the state, and there is one event.
     @Test(arguments: ["close", "expire", "forbid"]) func oneWinsATransition(_ action: String) async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// Checks the served API against the served document, with a tool that knows only the document.
+/// Checks the served API against the served document. The tool knows nothing else.
 @Suite struct APISchemathesisTests {
     static let checks = [
         "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
@@ -13,8 +13,7 @@ import Testing
     @Test func theDocumentIsWhatTheRoutesDo() async throws {
         // No rate limit here: the test is about the calls.
         try await TestServer.run({ $0.api.rateLimit = 100_000 }) { server in
-            // Keeps a room under the id that the tool tries first, however often the tool ends it. Otherwise most answers would be "not
-            // found".
+            // Keeps a room under the id that the tool tries first. The tool may end it at any time, and would then get mostly "not found".
             let keeper = Task {
                 while !Task.isCancelled {
                     _ = try await server.call("POST", "rooms", #"{"roomId":"0","slots":2,"deviceUid":"0","policy":{"retention":0}}"#)

@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// A lookup of one stream asks only the loops that serve it, and answers as the list does.
+    /// A lookup of one stream asks only its own loops. The answer is the list's.
     @Test func oneStreamIsFoundOnItsOwnLoop() async throws {
         try await TestServer.run { server in
             let core = server.server.core
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// A stream that never was can be forbidden, and a name with slashes is one name.
+    /// A stream that never existed can be forbidden. A name with slashes is one name.
     @Test func namesWithSlashesAndWithoutRooms() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

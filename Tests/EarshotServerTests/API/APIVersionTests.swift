@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// A repetition gets the first answer with its tag, although the room has another version by then.
+    /// A repetition gets the first answer with its tag, even after later changes.
     @Test func aRepetitionHasTheFirstAnswersTag() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

@@ -286,7 +286,7 @@ import Testing
         }
     }
 
-    /// A body's bytes are charged to the memory ledger while it is read, for authorized calls.
+    /// An authorized call's body is charged to the memory ledger while it is read.
     @Test func bodiesAreCharged() async throws {
         try await TestServer.run { server in
             let ledger = server.server.core.memory.ledger

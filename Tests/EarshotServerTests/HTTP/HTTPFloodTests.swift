@@ -70,7 +70,7 @@ import Glibc
         return counters.httpConnectionsRefused + counters.httpConnectionsShed
     }
 
-    /// Sends ten health checks and ten API calls while the flood goes on, and expects an answer to each.
+    /// Expects answers to ten health checks and ten API calls while the flood goes on.
     private static func expectAnswers(_ server: TestServer, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let port = server.addresses.http.port
         for number in 0..<10 {

@@ -36,7 +36,7 @@ import Testing
         #expect(table.served == 3 && !table.has(2) && table.has(6))
     }
 
-    /// A connection keeps its place for a second, since a request may be on its way.
+    /// A connection keeps its place for a second: a request may be on its way.
     @Test func freshOnesStay() {
         var table = Self.table(2, perAddress: 2)
         #expect(table.enter(1, "a", mayUseReserve: false, nowMs: 0) == (nil, []))
@@ -82,7 +82,7 @@ import Testing
         #expect(table.enter(2, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, []))
         #expect(table.enter(3, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, []))
         #expect(table.enter(4, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, [2]))
-        // One that has already sent a request may finish.
+        // A connection that has already sent a request may finish.
         table.work(3, nil, isRefused: true)
         #expect(table.enter(5, "b", mayUseReserve: false, nowMs: Self.later()) == (.tooMany, [4]))
         #expect(table.served == 1)

@@ -52,7 +52,7 @@ import Testing
         </script>
         """
 
-    /// An endless body into MediaSource, playlists eight at a time, and FLV over a WebSocket, all at once.
+    /// An endless body in MediaSource, eight parallel playlists, and FLV over a WebSocket at once.
     @Test func theBrowserChooses() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 20)
         try await Fixture.withDirectory { directory in
@@ -60,7 +60,7 @@ import Testing
             try Self.page.write(to: page, atomically: true, encoding: .utf8)
             let reports = try await WebhookReceiver.start()
             try await TestServer.runSecure({ $0.credentials.key = "a key for tests" }) { server in
-                // A page from a file has no origin that the server could allow, so its requests are signed.
+                // A page from a file has no origin to allow, so its requests are signed.
                 let signed = Doorkeeper.signed("cam1", key: "a key for tests").replacing("&", with: "%26")
                 try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }

@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    /// Blocking playlist requests of several players on one connection, beside requests that are answered at once.
+    /// Several players block on playlists on one connection. Other requests on it are answered at once.
     @Test func waitingPlaylists() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.runSecure { server in

@@ -90,8 +90,7 @@ import Testing
 
     private static func keyed(_ config: inout ServerConfig) { config.credentials.key = "a key for tests" }
 
-    /// A page from a file has no origin that the server could allow, so it plays by a signed URL. The "&" is escaped for the page's own
-    /// query.
+    /// A page from a file has no origin to allow: it plays by a signed URL. The "&" is escaped for the page's own query.
     private static let signed = "?\(Doorkeeper.signed("cam1", key: "a key for tests"))".replacing("&", with: "%26")
 
     private static func browser(_ page: URL, in directory: URL, _ query: String) throws -> ClientProcess {
@@ -105,7 +104,7 @@ import Testing
     /// The change in the stream while the page plays.
     enum Change: String, CaseIterable { case codec, cameraComes, cameraGoes, microphoneComes }
 
-    /// Codecs change, and tracks come and go. The page gets a text message before the first changed piece, and plays on.
+    /// Codecs change, and tracks start and stop. The page gets a text message before the first changed piece, and plays on.
     @Test(arguments: Change.allCases) func mediaSourcePlaysOn(_ change: Change) async throws {
         let video = try Tag.media(of: try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 10))
         var (before, after) = (video, video)

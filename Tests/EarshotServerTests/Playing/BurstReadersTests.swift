@@ -47,7 +47,7 @@ import Testing
                     players.append(player)
                 }
                 try await eventually("three are cut") { try await server.api("counters")["closed"]["too_slow"].int ?? 0 >= 3 }
-                // Those who read get more than the cache held, and in time.
+                // Readers get more than the cache held, and in time.
                 try? await eventually("as much for all") {
                     readers.dropLast(2).allSatisfy { $0.isClosed || $0.bytes > 8 * 125_000 }
                         && players.dropLast().allSatisfy { $0.isClosed || $0.bytesReceived > 8 * 125_000 }

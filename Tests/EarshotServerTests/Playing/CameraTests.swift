@@ -5,7 +5,7 @@ import Media
 import Rooms
 import Testing
 
-/// A publisher turns its camera on late, off and on again, and every output shows it.
+/// Every output shows a camera that is turned on late, off and on again.
 @Suite struct CameraTests {
     /// Three seconds of sound, four of both, four of sound, two of both.
     @Test func comesAndGoes() async throws {

@@ -11,7 +11,7 @@ import Testing
         RelayedPacketsTests.Recording("video only", video: Fixture.baseline),
     ]
 
-    /// Players join a running stream at a keyframe, and get it to its end, which is signalled.
+    /// Players join a running stream at a keyframe, and get its rest and its end.
     @Test(arguments: media) func ffmpegAndGStreamerPlay(_ media: RelayedPacketsTests.Recording) async throws {
         let source = try await Fixture.flv(video: media.video, audio: media.audio, seconds: 8)
         let expected = try await PacketList.of(file: source)

@@ -20,7 +20,7 @@ import Testing
             let (file, whole) = (directory.appendingPathComponent("played.mkv").path, directory.appendingPathComponent("pushed.mkv").path)
             try await TestServer.run({
                 $0.hls.container = container
-                // From the first picture on, and for as long as a busy machine may need to start a player.
+                // From the first picture on, and long enough for a slow start of the player.
                 $0.hls.always = true
                 $0.hls.windowMs = 60_000
                 $0.hls.segmentMs = 1_000
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Low-latency playlists, requested by a player that waits for each next part, while the publisher leaves and returns.
+    /// A player requests each next part in advance, while the publisher leaves and returns.
     @Test func playlistsAreAsTheSpecificationSays() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 8)
         try await TestServer.run { server in

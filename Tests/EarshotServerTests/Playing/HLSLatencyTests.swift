@@ -57,8 +57,7 @@ import Testing
         }
     }
 
-    /// Waits until the stream's segments include published media from the first picture on. Media sent in a burst right after the publish
-    /// would come too early.
+    /// Waits until the stream's segments include media from the first picture on. A burst sent right after the publish would be too early.
     private static func remuxing(_ server: TestServer) async throws {
         try await eventually("segments are made") { await server.server.core.remuxers.find("live/cam1")?.isFollowing == true }
     }
@@ -125,7 +124,7 @@ import Testing
             try await publisher.send(tags.filter { $0.timestamp < 8_000 })
             let live = try await LiveHLS(server, "cam1")
             let remuxer = try server.server.core.remuxers.find("live/cam1").orThrow()
-            // All but two parts, so that media still on its way cannot answer the request below.
+            // All but two parts: media still on its way cannot answer the request below.
             try await eventually("eight seconds of media") { LiveHLS.listedMs(try await live.playlist().text) >= 7_500 }
             let (msn, part) = LiveHLS.next(after: try await live.playlist().text)
             let before = await remuxer.playlistsWritten

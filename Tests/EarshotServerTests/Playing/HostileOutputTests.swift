@@ -23,7 +23,7 @@ import Testing
         return tag
     }
 
-    /// Each hostile input arrives in a stream played as HLS, FLV and MP4. Nothing stops, and the next pictures come out.
+    /// Each hostile input arrives in a stream played as HLS, FLV and MP4. Playback goes on, and shows the next pictures.
     @Test func nothingStops() async throws {
         let all = try await HLSLatencyTests.media(4)
         let coded = all.filter { !$0.isSequenceHeader }

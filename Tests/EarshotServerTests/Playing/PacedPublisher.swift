@@ -1,7 +1,7 @@
 import Media
 import Synchronization
 
-/// Publishes tags at the pace of their timestamps, from its own thread, and records when it sent them. Any thread.
+/// Publishes tags at the pace of their timestamps, from its own thread. Records when it sent them. Any thread.
 final class PacedPublisher: Sendable {
     typealias Sent = (ms: UInt32, at: ContinuousClock.Instant)
 

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Browsers let any page open WebSockets to any host, so the server decides which pages may.
+    /// Browsers let any page open WebSockets to any host. The server decides which pages may.
     @Test(arguments: ["*", "https://good.example", ""]) func webSockets(_ allowed: String) async throws {
         try await Self.live({ $0.http.allowOrigin = allowed }) { server, signed in
             let own = "http://127.0.0.1:\(server.addresses.http.port)"
@@ -105,7 +105,7 @@ import Testing
             let told = try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv", headers: ["Origin": "https://evil.example"])
             #expect(
                 told.status == 403 && told.text.contains("http.allowOrigin") && told.text.contains("https://evil.example"), "\(told.text)")
-            // The same page with a signed URL gets the playlist, everything it lists, and the other formats.
+            // With a signed URL the same page gets the playlist, its files, and the other formats.
             let page = ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"]
             let opened = try await HTTPAnswer.call(
                 "GET", "\(server.http)/live/cam1.m3u8\(signed)", headers: ["Origin": "https://evil.example"])
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// A browser sends a preflight before a page's script may send a header of its own (Fetch §4.8).
+    /// A script's own headers need a preflight by its browser first (Fetch §4.8).
     @Test(arguments: ["flv", "mp4", "m3u8"]) func preflights(_ format: String) async throws {
         try await TestServer.run { server in
             let answer = try await HTTPAnswer.call(

@@ -33,7 +33,7 @@ final class PieceList: PieceTaker {
         }
     }
 
-    /// Start and end of each piece's only track in its timescale, from tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
+    /// Start and end of each piece's only track, in its timescale. From tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
     var spans: [(start: Int, end: Int)] {
         self.pieces.compactMap { piece in
             let bytes = piece.fragment.bytes
@@ -41,7 +41,7 @@ final class PieceList: PieceTaker {
             func box(_ name: String) -> Int? { view.firstRange(of: Array(name.utf8))?.upperBound }
             func word(_ at: Int) -> Int { bytes.getInteger(at: at, as: UInt32.self).map { Int($0) } ?? 0 }
             guard let tfhd = box("tfhd"), let tfdt = box("tfdt"), let trun = box("trun") else { return nil }
-            // Flags and track id come first, then base data offset, description and the default duration.
+            // Flags and track id precede base data offset, description and the default duration.
             let usual = word(tfhd) & 0x8 == 0 ? 0 : word(tfhd + 8 + (word(tfhd) & 1) * 8 + (word(tfhd) >> 1 & 1) * 4)
             let flags = word(trun)
             var at = trun + 8 + (flags & 1) * 4 + (flags >> 2 & 1) * 4

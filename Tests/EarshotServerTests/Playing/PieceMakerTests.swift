@@ -52,7 +52,7 @@ import Testing
         #expect(pictures >= 5, "\(pictures) pieces with keyframes")
     }
 
-    /// At two pictures a second each is a piece, closed when the next is overdue, and has its full duration.
+    /// At two pictures a second each is a piece with its full duration. It is closed once the next one is overdue.
     @Test func slowPicturesLastAsLongAsTheyDo() async throws {
         let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)
@@ -89,7 +89,7 @@ import Testing
         #expect(short >= 5, "\(short) segments end in a short part")
     }
 
-    /// The maker asks to be woken for the frame that ends the piece, or the one before it, never a later one.
+    /// The maker wakes for the frame that ends the piece, or one earlier. It never wakes later.
     @Test func patienceEndsWithThePiece() async throws {
         let taker = PieceList()
         let maker = PieceMaker(.fmp4, for: taker)

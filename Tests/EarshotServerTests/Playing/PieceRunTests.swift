@@ -39,7 +39,7 @@ import Testing
         #expect((file.starts.last ?? 0) - (file.starts.first ?? 0) > 12_000)
     }
 
-    /// A change of resolution puts the parameter sets into the first keyframe too, because FFmpeg's reader skips a second `moov`.
+    /// A change of resolution puts the parameter sets into the first keyframe too. FFmpeg's reader skips a second `moov`.
     @Test func anotherResolutionIsInTheKeyframe() async throws {
         let small = try await PieceList.clip()
         let large = try FLVFile.read(
@@ -85,7 +85,7 @@ import Testing
         for (span, next) in zip(spans, spans.dropFirst()) { #expect(span.end == next.start, "\(spans)") }
     }
 
-    /// Track ids depend on the kind of media, so that a player with the previous tracks does not decode pictures as sound.
+    /// Track ids depend on the kind of media. A player with the previous tracks must not decode pictures as sound.
     @Test(arguments: [FragmentMuxer.Format.fmp4, .mpegTS]) func idsGoWithTheKind(_ format: FragmentMuxer.Format) async throws {
         let clip = try await PieceList.clip()
         let sounds = clip.filter { $0.kind == .audio }
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// The maker waits up to a second for tracks that the metadata announces, and declares them from the start.
+    /// Tracks announced by metadata are awaited for a second, and declared from the start.
     @Test(arguments: [900, 1_500]) func announcedPicturesAreWaitedFor(_ lateMs: UInt32) async throws {
         let clip = try await PieceList.clip()
         let headers = clip.filter(\.isSequenceHeader)

@@ -38,7 +38,7 @@ import Testing
         maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 
-    /// Pictures that start after seconds of sound are complete, and so is the sound, whether the video header arrives early or late.
+    /// Pictures that start after seconds of sound are complete, and so is the sound. The video header may arrive early or late.
     @Test(arguments: Use.allCases, [true, false]) func cameraIsTurnedOnLate(_ use: Use, _ isAnnounced: Bool) async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -122,7 +122,7 @@ import Testing
         #expect(taker.samples == 2 * parts.coded.count + 9 * parts.sounds.count)
     }
 
-    /// A microphone switched off leaves the tracks at the next keyframe, and rejoins when it returns.
+    /// A microphone switched off leaves the tracks at the next keyframe. It rejoins when it returns.
     @Test func microphoneIsTurnedOff() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -136,7 +136,7 @@ import Testing
         #expect(taker.runs == ["va", "v", "va"])
     }
 
-    /// A picture every five seconds is a slow camera, not one that is switched off and on: its track is removed only once.
+    /// A picture every five seconds is a slow camera, not one switched off and on. Its track is removed only once.
     @Test func rarePicturesDoNotFlap() async throws {
         let parts = try await Parts()
         let keyframe = try parts.pictures.first.orThrow()
@@ -150,7 +150,7 @@ import Testing
         #expect(taker.runs == ["va", "a", "va"])
     }
 
-    /// A camera that comes and goes every few seconds changes the tracks only a few times.
+    /// A camera switched every few seconds changes the tracks only a few times.
     @Test func aFlappingCameraIsGotUsedTo() async throws {
         let parts = try await Parts()
         let taker = PieceList()
@@ -187,7 +187,7 @@ import Testing
         #expect(taker.pieces.last?.fragment.endMs ?? 0 > 3_900 && maker.problems.count == 1, "\(maker.problems)")
     }
 
-    /// Sound in batches of three seconds, ahead of its pictures, does not mean that the camera is off.
+    /// Sound in batches of three seconds, ahead of its pictures, is no switched-off camera.
     @Test func soundInBatches() async throws {
         let parts = try await Parts()
         let taker = PieceList()

@@ -53,7 +53,7 @@ import Testing
         Set(outcome.text.split(separator: "\n").compactMap { $0.hasPrefix("packet,") ? String($0.split(separator: ",")[1]) : nil })
     }
 
-    /// Players that join early and late, over RTMP and HTTP-FLV, get packets of two kinds to the stream's end.
+    /// Early and late players, over RTMP and HTTP-FLV, get packets of two kinds to the end.
     @Test func twoTracksToTheEnd() async throws {
         let tags = try await Self.media(6)
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in

@@ -5,7 +5,7 @@ import Testing
 
 /// Players over HTTP that arrive before the publisher.
 @Suite struct PublisherWaitTests {
-    /// In a waiting room each kind of player gets pictures once the device is there, without asking again.
+    /// In a waiting room a player's one request gets pictures once the device is there.
     @Test(arguments: ["flv", "mp4", "m3u8"]) func waitsForTheDevice(_ format: String) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await TestServer.run({ $0.http.firstWaitMs = 30_000 }) { server in
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// If no device comes, the answer says when to retry. Without a waiting room the answer is immediate.
+    /// Without a device the answer says when to retry. Without a waiting room it is immediate.
     @Test(arguments: ["flv", "mp4", "m3u8"]) func nobodyComes(_ format: String) async throws {
         try await TestServer.run({ $0.http.firstWaitMs = 300 }) { server in
             #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)

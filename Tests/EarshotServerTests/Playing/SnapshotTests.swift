@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// The next stream of a name begins at the same timestamp, but its snapshot shows the new stream.
+    /// The next stream of a name has its own snapshot, despite the same timestamps.
     @Test func theNextStreamShowsItself() async throws {
         let sizes = ["320x240", "160x120"]
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 0 }) { server in

@@ -118,7 +118,7 @@ import Testing
                 let without = try await ClientProcess.run(["curl", "-sk", "--interface", Self.proxy, url])
                 #expect(without.status != 0, "\(scheme): \(without.text)")
             }
-            // RTMPS rejects a TLS hello that comes without the header.
+            // RTMPS rejects a TLS hello without the header.
             let hello: [UInt8] = [0x16, 0x03, 0x01]
             let port = try server.addresses.rtmps.orThrow().port
             let socket = try await SocketClient.open(port, from: Self.proxy)

@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    /// After a stop by call, the policy does not record again when the same stream's publisher returns.
+    /// After a stop by call, the policy does not record the stream's returning publisher.
     @Test func aStopHoldsAsLongAsTheStream() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 3)
         try await TestServer.run({

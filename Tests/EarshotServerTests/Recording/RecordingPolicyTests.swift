@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// A recording by call that shutdown cuts off continues as the next file of its task, once the stream is back.
+    /// Shutdown cuts off a recording by call. It continues as the next file of its task, once the stream is back.
     @Test func aCallOutlivesTheServer() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await Fixture.withDirectory { directory in

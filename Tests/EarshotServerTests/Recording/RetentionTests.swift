@@ -107,7 +107,7 @@ import Testing
             await recordings.forget(nowMs: machine.core.rooms.now, steadyMs: 0)
             #expect(try await Self.recordings(machine).count == Self.count, "none is old")
             try await machine.leap(7 * Self.dayMs)
-            // Deletes 2 of 20, 2 of 18, … at last one by one, however often it runs within an hour.
+            // Deletes 2 of 20, 2 of 18, … at last one by one. Further passes within an hour delete nothing.
             var left = Self.count
             for hour in 0..<4 {
                 for look in 0..<3 {

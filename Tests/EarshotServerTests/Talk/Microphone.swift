@@ -3,8 +3,8 @@ import Media
 import NIOCore
 import RTMP
 
-/// A signal coded in runs of 1,024 samples, each with the moment at which a device could send it. The signal maps an index to its sample.
-/// One thread only.
+/// A signal coded in runs of 1,024 samples. Each run has the moment at which a device could send it. The signal maps an index to its
+/// sample. One thread only.
 final class CodedVoice {
     struct Run {
         /// The run's first sample, as an index of the signal.

@@ -8,7 +8,7 @@ import Testing
 
 /// Waiting for event loops that are late in reading.
 @Suite struct ReadingTurnsTests {
-    /// An event loop with its own socket, and a count of the bytes that it has read.
+    /// An event loop with its own socket. Counts the bytes that it has read.
     private final class Reader: ChannelInboundHandler, @unchecked Sendable {
         typealias InboundIn = ByteBuffer
 
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// Endless input does not hold up the clock, and a room without talkers waits for nothing.
+    /// Endless input does not hold up the clock. A room without talkers waits for nothing.
     @Test(.timeLimit(.minutes(1))) func turnsAreBounded() async throws {
         try await Self.run { reader in
             await Self.wait(limit: .seconds(30)) {

@@ -7,7 +7,7 @@ import Testing
 
 /// Admission to a talk channel, and the handling of members who misbehave.
 @Suite struct TalkAdmissionTests {
-    /// A device pushes its camera, speaks and listens on one connection, as one client behind NAT.
+    /// A device pushes its camera, speaks and listens on one connection, as behind NAT.
     @Test(.timeLimit(.minutes(5))) func oneConnectionForCameraAndTalk() async throws {
         try await TestServer.run(TalkRoom.patient) { server in
             let device = try await RawClient.publishing(server.addresses.rtmp.port, "r1")
@@ -239,7 +239,7 @@ import Testing
                     let counted = (member["damagedFrames"].int ?? 0) + (member["droppedFrames"].int ?? 0)
                     return member["otherFrames"].int ?? 0 >= 70 && member["damagedFrames"].int ?? 0 >= 20 && counted > 300
                 }
-                // More garbage, as fast as it may be decoded, until the other voice has been heard beside it for a while.
+                // More garbage, as fast as it may be decoded. The other voice is heard beside it.
                 let count = try Heard(ear).voiced(500).count
                 try await eventually("more than a hundred damaged frames, and the good voice beside them") {
                     rubbish(3)
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    /// A listener that stops reading misses that part, and hears live sound when it reads again.
+    /// A listener that stops reading misses that time. It hears live sound when it reads again.
     @Test(.timeLimit(.minutes(5))) func aListenerThatStopsReading() async throws {
         try await TalkRoom.run({ $0.talk.maxQueueMs = 2_000 }) { room in
             var slow = RawClient.Options()

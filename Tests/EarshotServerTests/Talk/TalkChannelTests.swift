@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// Changes between a new channel's two reads of the store are not lost, including lifted mutes.
+    /// A new channel reads the store twice. Changes in between are not lost, including lifted mutes.
     @Test(.timeLimit(.minutes(5))) func whatWasLiftedWhileItBegan() async throws {
         try await TalkRoom.run { room in
             let channel = try await Self.channel(room)
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    /// The trail names the caller for direct effects of a call, and nobody for effects of clock and queue.
+    /// The trail names the caller for direct effects of a call. Effects of clock and queue have no caller.
     @Test(.timeLimit(.minutes(5))) func theTrailTellsWhoCalled() async throws {
         try await TalkRoom.run({ $0.talk.settings.maxOpen = 1 }) { room in
             func floor(_ body: String) async throws { #expect(try await room.post("floor", body).status == 200) }

@@ -20,7 +20,7 @@ import Testing
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r1"}"#).status == 201)
             let key = try await server.call("POST", "rooms/r1/push-url", "{}").json()["data"]["streamKey"].string.orThrow()
             let query = String(key.dropFirst("r1?".count))
-            // As stock clients with one field for the server and one for the key do: the credential is in the app.
+            // The credential is in the app, as stock clients with two fields send it: one for the server, one for the key.
             let camera = try await RawClient.connected(server.addresses.rtmp.port, app: "live?\(query)")
             try await camera.publish("r1", on: camera.createStream())
             camera.send(.video, SyntheticTag.videoHeader)
@@ -96,7 +96,7 @@ import Testing
         #expect(try Doorkeeper().ask(query, app: "talk", name: "r1/mix", action: .play).pass != nil)
     }
 
-    /// The owner's name gives the role of host only if the credential is verified, has no role, and names no other user.
+    /// The owner's name gives the role of host if the credential is verified. A role in it, or another user, overrides that.
     @Test(arguments: [
         ("owner" as String?, nil as String?, true, TalkRole.host), (nil, nil, true, .host), ("owner", "guest", true, .guest),
         ("owner", "viewer", true, .guest), ("owner", "cohost", true, .coHost), ("eve", nil, true, .guest), ("eve", "host", true, .host),

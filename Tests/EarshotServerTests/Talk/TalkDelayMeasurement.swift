@@ -6,8 +6,8 @@ import Testing
 /// `Benchmarks/talk.sh` runs it alone, with `EARSHOT_MEASURE=1`. ``TalkPipelineTests`` tests the server's share with a clock of its own.
 @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["EARSHOT_MEASURE"] != nil, "measured by Benchmarks/talk.sh"))
 struct TalkDelayMeasurement {
-    /// Sends clicks at known times, and measures the time from a click's message to the mix's message that has it. In the first seconds the
-    /// buffer learns how even the input is.
+    /// Measures the time from a click's message to the mix's message that has it. In the first seconds the buffer learns how even the input
+    /// is.
     @Test(.timeLimit(.minutes(2)), arguments: [0.0, 20.0]) func delayOfClicks(_ jitterMs: Double) async throws {
         let period = 24_000
         try await TalkRoom.run { room in
@@ -25,12 +25,11 @@ struct TalkDelayMeasurement {
             // Close enough together to tell one click from its double.
             let clicks = Signal.clicks(heard.samples, threshold: 0.25, apart: 960)
             #expect((31...32).contains(clicks.count), "\(clicks.count) of 32 clicks were heard; \(lateness)")
-            // A buffer that adapts its depth moves a click by at most a tenth of a second. A click lost or doubled moves the next one
-            // further.
+            // An adapting buffer moves a click by at most a tenth of a second. A click lost or doubled moves the next one further.
             let gaps = zip(clicks.dropFirst(), clicks).map { $0 - $1 }
             #expect(gaps.allSatisfy { abs($0 - period) <= 4_800 }, "\(gaps); \(lateness)")
             let all = mic.sent.all
-            // The nth click heard is the nth sent, unless one was lost, which the count above shows.
+            // The nth click heard is the nth sent. The count above shows a lost one.
             let delays = try clicks.enumerated().dropFirst(8).compactMap { number, click -> Double? in
                 let sent = try (all.last { $0.position <= Int64(number * period) } ?? all.first).orThrow()
                 guard let message = heard.messages.last(where: { $0.start <= click }) else { return nil }

@@ -10,7 +10,7 @@ import Testing
 
 /// Figures and reports of a talk channel, and the effects of its settings.
 @Suite struct TalkMeasuresTests {
-    /// A voice in Opus over Enhanced RTMP is heard as one in AAC, at its pitch.
+    /// Opus over Enhanced RTMP sounds like AAC, at its pitch.
     @Test(.timeLimit(.minutes(5))) func aTalkerInOpus() async throws {
         try await TalkRoom.run { room in
             let ear = try await room.listener("mix")
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// A pause in sending is an underrun, and a burst is dropped down to the buffer's limit. Both stay counted after the voice ends.
+    /// A pause in sending is an underrun. A burst is dropped down to the buffer's limit. Both stay counted after the voice ends.
     @Test(.timeLimit(.minutes(5))) func countersMove() async throws {
         try await TalkRoom.run { room in
             func counters() async throws -> (underruns: Int, droppedMs: Double) {

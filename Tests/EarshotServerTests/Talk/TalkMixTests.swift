@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// Every audio codec that a talker may send, at various rates, is heard at its pitch.
+    /// Every codec that a talker may send is heard at its pitch, at various rates.
     @Test(
         .timeLimit(.minutes(5)),
         arguments: [

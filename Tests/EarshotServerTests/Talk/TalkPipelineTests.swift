@@ -10,11 +10,11 @@ import Testing
 
 @testable import EarshotServer
 
-/// The server's whole path of a voice, from incoming to outgoing message, on a clock of the test's own. `TalkDelayMeasurement` measures the
+/// The server's whole path of a voice, from incoming to outgoing message. The clock is the test's own. `TalkDelayMeasurement` measures the
 /// same on a live server, for Benchmarks/talk.sh.
 @Suite struct TalkPipelineTests {
-    /// Feeds clicks at known times, and measures the time from a click's incoming message to the outgoing message that has it. In the first
-    /// seconds the buffer learns how even the input is.
+    /// Measures the time from a click's incoming message to the outgoing one that has it. In the first seconds the buffer learns how even
+    /// the input is.
     @Test(arguments: [0.0, 20.0], [0, 7_000, 15_000] as [Int64]) func delayOfClicks(_ jitterMs: Double, _ phaseUs: Int64) throws {
         let period = 24_000
         // A short burst, which AAC keeps sharp enough to tell from its surroundings.
@@ -28,10 +28,10 @@ import Testing
         // Close enough together to tell one click from its double.
         let clicks = Signal.clicks(heard.samples, threshold: 0.25, apart: 960)
         #expect((31...32).contains(clicks.count), "\(clicks.count) of 32 clicks were heard")
-        // A buffer that adapts its depth moves a click by at most a tenth of a second. A click lost or doubled moves the next one further.
+        // An adapting buffer moves a click by at most a tenth of a second. A click lost or doubled moves the next one further.
         let gaps = zip(clicks.dropFirst(), clicks).map { $0 - $1 }
         #expect(gaps.allSatisfy { abs($0 - period) <= 4_800 }, "\(gaps)")
-        // The nth click heard is the nth sent, unless one was lost, which the count above shows.
+        // The nth click heard is the nth sent. The count above shows a lost one.
         let delays = clicks.enumerated().dropFirst(8).compactMap { number, click -> Double? in
             let sent = runs.last { $0.position <= Int64(number * period) } ?? runs[0]
             guard let message = heard.messages.last(where: { $0.start <= click }) else { return nil }
@@ -45,7 +45,7 @@ import Testing
     /// A voice made by espeak-ng is unchanged in the mix.
     @Test(.timeLimit(.minutes(5))) func speechSurvives() async throws {
         let speech = try await Self.speech()
-        // Begins with some seconds of a quiet room, in which the buffer learns how even the input is.
+        // Some seconds of a quiet room come first: the buffer learns how even the input is.
         let before = 6 * 48_000
         let runs = try Pipeline.runs(seconds: Double(before + speech.count) / 48_000, jitterMs: 5) { index in
             index < before ? 0.001 * Float(sin(Double(index) / 20)) : index - before < speech.count ? speech[index - before] : 0
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// The figures of an even voice, and of one that is up to 40 ms late and lacks a twentieth.
+    /// The figures of an even voice, and of a late and incomplete one. The latter is late by up to 40 ms and lacks a twentieth.
     @Test func figures() throws {
         var even = try Pipeline(phaseUs: 7_000)
         try even.play(Pipeline.runs(seconds: 6, Tone.sine(500)))
@@ -117,7 +117,7 @@ private struct Pipeline {
         try CodedVoice(seconds: seconds, jitterMs: jitterMs, signal).all()
     }
 
-    /// Plays the runs when due, and half a second more if they end in the middle of a sound.
+    /// Plays the runs when due. Continues for half a second, since they may end in the middle of a sound.
     mutating func play(_ runs: [CodedVoice.Run]) throws {
         let header = try CodedVoice(.aac, { _ in 0 }).header
         self.inbox.take([.frame(try Frame(kind: .audio, timestamp: 0, payload: header))])

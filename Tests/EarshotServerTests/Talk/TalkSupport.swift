@@ -34,7 +34,7 @@ struct TalkRoom: Sendable {
         }
     }
 
-    /// Viewers that a busy machine delays for seconds, in reading or writing, are not cut and miss nothing.
+    /// A busy machine may delay viewers for seconds, in reading or writing. They are not cut and miss nothing.
     static func patient(_ config: inout ServerConfig) {
         config.relay.maxBehindMs = 600_000
         config.talk.maxQueueMs = 10_000
@@ -105,7 +105,7 @@ struct Heard: Sendable {
     var messages: [(timestamp: UInt32, at: ContinuousClock.Instant, start: Int)] = []
     var codec: String?
 
-    /// `newest` limits decoding to the first message and that many of the last, whose first ones are the decoder's run-up.
+    /// `newest` limits decoding to the first message and that many of the last. The first of those are the decoder's run-up.
     init(_ client: RawClient, on streamID: UInt32 = 1, newest: Int? = nil) throws {
         var decoder: AudioDecoder?
         let resampler = Resampler(channels: 1)

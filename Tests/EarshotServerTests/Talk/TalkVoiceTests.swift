@@ -10,7 +10,7 @@ import Testing
 
 /// Limits on the cost of one talker.
 @Suite struct TalkVoiceTests {
-    /// Of a burst longer than the buffer, the oldest part is not even decoded; the newest is heard.
+    /// The oldest part of a burst longer than the buffer is skipped undecoded. The newest is heard.
     @Test func aLongBurstIsNotDecodedWhole() throws {
         let inbox = TalkInbox()
         var voice = TalkVoice(inbox)
@@ -78,7 +78,7 @@ import Testing
         #expect(kept.skipped == 0 && kept.jitter.counters.dropped == 0 && kept.jitter.counters.depthMs > 14_900, "\(kept.jitter.counters)")
     }
 
-    /// Frames of over a second each are decoded at no more than four times real time.
+    /// Frames of over a second each are decoded at most at four times real time.
     @Test func longFramesWait() {
         var allowance = DecodeAllowance()
         var decodedUs: Int64 = 0
