@@ -10,9 +10,9 @@ import Glibc
 
 @testable import EarshotServer
 
-/// Listeners that have no place, or no descriptor, for who comes.
+/// Listeners without a free place, or without a descriptor, for new connections.
 @Suite(.timeLimit(.minutes(5))) struct AcceptGateTests {
-    /// Behind the gate: what it lets through.
+    /// Records what the gate lets through.
     private final class Behind: ChannelInboundHandler, Sendable {
         typealias InboundIn = any Channel
         let connections = Mutex<[any Channel]>([])
@@ -61,12 +61,12 @@ import Glibc
     @Test func moreThanThePlacesAreTurnedAway() async throws {
         try await Listener.with(limit: 10) { listener in
             var clients: [SocketClient] = []
-            // Ten that are served, four that would be told so.
+            // Ten that are served, four in the places for refusals.
             for _ in 0..<40 { clients.append(try await SocketClient.open(listener.port)) }
             try await eventually("the others to be closed") { clients.count { $0.isClosed } == 26 }
             #expect(listener.turnedAway == 26)
             #expect(listener.behind.connections.withLock { $0.count } == 14)
-            // A place that is free again is given away.
+            // A freed place is used again.
             let first = try listener.behind.connections.withLock { $0.first }.orThrow()
             try await first.close()
             try await eventually("a place") {
@@ -83,13 +83,13 @@ import Glibc
         AcceptReserve(places: 2, patience: patience) { $0.ipAddress == "127.0.0.2" }
     }
 
-    /// Who comes while all places are taken gets the next one that is free.
+    /// With all places taken, newcomers wait for the next free one.
     @Test func newcomersWaitForAPlace() async throws {
         try await Listener.with(limit: 10, reserve: Self.reserve(patience: .minutes(10))) { listener in
             var clients: [SocketClient] = []
             for _ in 0..<20 { clients.append(try await SocketClient.open(listener.port)) }
             try await eventually("the places to be taken") { listener.behind.connections.withLock { $0.count } >= 14 }
-            // What is left of a turn comes in as well.
+            // The rest of a turn is accepted beyond the places.
             for closed in 0..<6 {
                 let count = listener.behind.connections.withLock { $0.count }
                 #expect(count <= 18 + closed)
@@ -102,7 +102,7 @@ import Glibc
         }
     }
 
-    /// Where no place becomes free, the reserve's addresses come in all the same, as many as it has places.
+    /// When no place becomes free, the reserve's addresses still get its places.
     @Test func theReserveIsForItsAddresses() async throws {
         try await Listener.with(limit: 10, reserve: Self.reserve(patience: .milliseconds(10))) { listener in
             var clients: [SocketClient] = []
@@ -117,7 +117,7 @@ import Glibc
             try await eventually("the third to be closed") { ops[2].isClosed }
             #expect(!ops[0].isClosed && !ops[1].isClosed && listener.turnedAway == 31 - taken)
             #expect(listener.behind.connections.withLock { $0.count } == taken + 2)
-            // Its places are free again, and so are the others'.
+            // The reserve's places become free again, and so do the others.
             await ops[0].close()
             try await eventually("a place of the reserve") {
                 clients.append(try await SocketClient.open(listener.port, from: "127.0.0.2"))
@@ -132,16 +132,16 @@ import Glibc
         }
     }
 
-    /// NIO tells of it and tries again at once, for ever; behind the gate nobody hears of it.
+    /// NIO reports EMFILE and retries at once, for ever; handlers behind the gate do not see it.
     @Test func withoutADescriptorWhoWaitsIsTurnedAway() async throws {
         try await Listener.with(limit: 10, reads: false) { listener in
-            // They wait to be accepted.
+            // Both wait to be accepted.
             let waiting = [try await SocketClient.open(listener.port), try await SocketClient.open(listener.port)]
             listener.channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))
             try await eventually("their end") { waiting.allSatisfy(\.isClosed) }
             #expect(listener.turnedAway == 2)
             #expect(listener.behind.errors.withLock { $0 } == [])
-            // And the listener goes on by itself.
+            // The listener continues by itself.
             let next = try await SocketClient.open(listener.port)
             try await eventually("the next one") { listener.behind.connections.withLock { $0.count } == 1 }
             #expect(!next.isClosed)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Who is let in while the loops are late.
+/// Accepting connections while the event loops are late.
 @Suite struct AcceptPaceTests {
     private static func pressure(lagMs: Int64) -> LoopPressure {
         let pressure = LoopPressure()
@@ -44,7 +44,7 @@ import Testing
         backlog.look(waiting: 10, nowMs: 1_200)
         #expect(backlog.nextWaitMs(nowMs: 1_200) == 200)
         #expect(backlog.waiting(for: 2_000, nowMs: 2_999) == 0)
-        // Of the first five, two have been taken; of the next three, none.
+        // Two of the first five have been accepted, and none of the next three.
         #expect(backlog.waiting(for: 2_000, nowMs: 3_000) == 3)
         #expect(backlog.waiting(for: 2_000, nowMs: 3_100) == 6)
         backlog.took(6)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import EarshotServer
 
-/// Publishers that send before they have been let in, and frames of every size.
+/// Publishers that send before they are admitted, and frames of every size.
 @Suite struct BeforePublishClientsTests {
     private static let chunkSize = 60_000
 
-    /// Messages as one run of bytes, in large chunks that a Set Chunk Size announces.
+    /// Messages as one run of bytes, in large chunks announced by Set Chunk Size.
     private static func encoded(_ messages: [Message]) -> ByteBuffer {
         var bytes = ByteBuffer()
         ChunkEncoder().encode(ControlMessage.setChunkSize(UInt32(Self.chunkSize)).message, chunkStream: 2, into: &bytes)
@@ -26,7 +26,7 @@ import Testing
             payload: ByteBuffer(bytes: SyntheticTag.video(number, isKeyframe: isKeyframe, bytes: bytes)))
     }
 
-    /// A question that is answered when the test says so.
+    /// Holds the hook's answer until the test opens the gate.
     private actor Gate {
         private var isOpen = false
         private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// What the server has read of a client when it reads no more: twenty looks in a row find the same.
+    /// Bytes that the server has read from a client when it stops reading: twenty looks in a row find the same.
     private static func bytesUntilItStops(reading client: RawClient, _ server: TestServer) async throws -> Int {
         var looks = (bytes: 0, same: 0)
         try await eventually("the server to stop reading") {
@@ -55,8 +55,8 @@ import Testing
         return looks.bytes
     }
 
-    /// The hook takes its time; meanwhile five megabytes come, a keyframe of 200 KB at their head. The server reads a part, waits, and loses
-    /// nothing.
+    /// While the hook delays its answer, five megabytes arrive, a keyframe of 200 KB first.
+    /// The server reads a part, waits, and loses nothing.
     @Test func aSlowHookLosesNothing() async throws {
         let gate = Gate()
         try await ScriptedServer.run { _ in
@@ -92,7 +92,8 @@ import Testing
         }
     }
 
-    /// A client that sends all it has and goes while its publish is decided: the channel hands on what the kernel has, whatever was asked of it.
+    /// A client sends all and leaves while its publish is decided. The channel then delivers all that the kernel holds, even with reads
+    /// off.
     @Test func goingWhileItIsDecidedHoldsLittle() async throws {
         let gate = Gate()
         try await ScriptedServer.run { _ in
@@ -103,7 +104,7 @@ import Testing
                 $0.outbound.allowPrivate = CIDR.loopback
                 $0.hooks.onPublish = "http://127.0.0.1:\(hook.port)/"
                 $0.hooks.timeoutMs = 60_000
-                // Less than the kernel keeps for a connection that is not read: the end is noticed behind it.
+                // Less than the kernel's receive buffer: the server notices the end only behind these bytes.
                 $0.limits.messageBytesBeforePublish = 16 << 10
                 $0.limits.bytesBeforePublish = 16 << 10
             }) { server in
@@ -124,7 +125,7 @@ import Testing
         }
     }
 
-    /// The largest frames that there are, in one piece each: a picture of 15 MiB, a second of sound of 1 MiB, one of 262,147 bytes.
+    /// The largest frames, in one piece each: a picture of 15 MiB, audio of 1 MiB and of 262,147 bytes.
     @Test func theLargestFramesPass() async throws {
         try await TestServer.run({
             $0.relay.maxBehindMs = 60_000
@@ -144,7 +145,7 @@ import Testing
         }
     }
 
-    /// Players never get the limits of media.
+    /// Players never get the limits for media.
     @Test func playersMaySendLittle() async throws {
         try await TestServer.run { server in
             let viewer = try await RawClient.playing(server.port, "cam")

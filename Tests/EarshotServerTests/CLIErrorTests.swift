@@ -2,13 +2,13 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// How commands end when something is wrong: the status for scripts, and one or two lines for people.
+/// How commands fail: an exit status for scripts, and one or two lines for people.
 @Suite struct CLIErrorTests {
     private static func error(_ status: Int, _ message: String) -> CannedServer.Answer {
         .json(status, #"{"code":\#(status),"message":"\#(message)","requestId":"req-7","error":{"type":"x"}}"#)
     }
 
-    /// What every failure has in common: nothing on standard output, little on standard error, and no token anywhere.
+    /// Common to every failure: no standard output, one or two lines of standard error, no token in either.
     private static func expectFailure(_ outcome: ClientProcess.Outcome, _ status: Int32, _ parts: String...) {
         #expect(outcome.status == status, "\(outcome.errors)")
         #expect(outcome.text.isEmpty, "\(outcome.text)")
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// A certificate that nobody vouches for: neither calls nor the feed hand their token to whoever shows it.
+    /// A certificate that nobody trusts: neither calls nor the feed send their token to its server.
     @Test func untrustedCertificates() async throws {
         try await Self.withToken { token, directory in
             let certificate = try await Certificate.make("localhost", in: directory)
@@ -138,12 +138,12 @@ import Testing
         }
     }
 
-    /// The secret of this machine's server is not shown to another machine's because somebody gave --server.
+    /// The token of the local data directory never goes to another machine's server, given by --server.
     @Test func theDirectorysTokenStaysHere() async throws {
         try await Fixture.withDirectory { directory in
             try "earshot_data".write(to: directory.appendingPathComponent("admin-token"), atomically: true, encoding: .utf8)
             try await CannedServer.run({ _ in .json(401, #"{"message":"Who are you?"}"#) }) { server, url in
-                // An address of this machine that is not a loopback one for whoever reads it.
+                // An address of this machine that does not read as loopback.
                 let other = url.replacingOccurrences(of: "127.0.0.1", with: "0.0.0.0")
                 let cli = CLI(server: other, variables: ["EARSHOT_DATA_DIRECTORY": directory.path])
                 Self.expectFailure(try await cli("rooms", "list"), 5, "no token", "--token-file")
@@ -204,11 +204,11 @@ import Testing
         let outcome = try await EarshotProcess.command(command + ["--help"])
         #expect(outcome.status == 0 && outcome.errors.isEmpty)
         #expect(outcome.text.hasPrefix("OVERVIEW: ") && outcome.text.contains("USAGE: earshot"))
-        // Groups and what has no group say what the status means.
+        // The root command and groups explain the exit statuses.
         if command.count < 2 { #expect(outcome.text.contains("EXIT STATUS") && outcome.text.contains("64  mistake")) }
     }
 
-    /// Whatever is a variable of the command line is not a mistake in the server's settings.
+    /// The command line's own variables are no mistakes in the server's settings.
     @Test func theServerToleratesTheCommandsVariables() async throws {
         let line = ["EARSHOT_SERVER=http://127.0.0.1:1", "EARSHOT_TOKEN=earshot_x", try EarshotProcess.binary(), "config", "check"]
         let outcome = try await ClientProcess.run(line)

@@ -19,8 +19,7 @@ import Testing
         }
     }
 
-    /// Two servers, one after the other, on one port and one directory. What happens while nobody follows is told afterwards; nothing is
-    /// told twice.
+    /// Two servers in turn, on one port and one directory. Events that happen while nobody follows are delivered afterwards; none repeats.
     @Test func aRestartLosesAndRepeatsNothing() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -37,7 +36,7 @@ import Testing
             }
             defer { follower.send(SIGKILL) }
             try await eventually("the loss to be said") { follower.errorsSoFar.contains("connecting again") }
-            // Nobody hears these.
+            // Nobody follows while these happen.
             let registry = try RoomRegistry(directory: data, settings: .init())
             try await registry.start()
             for index in 0..<250 {
@@ -52,7 +51,7 @@ import Testing
                 try await eventually("all events") { Self.ids(follower).last == last }
                 #expect(Self.ids(follower) == Array(1...last) && last >= 351)
             }
-            // Said once for each loss, however often it tried.
+            // Reported once per loss, however often it retried.
             let said = follower.errorsSoFar.components(separatedBy: "connecting again").count - 1
             #expect((1...2).contains(said), "\(follower.errorsSoFar)")
             follower.send(SIGINT)
@@ -80,7 +79,7 @@ import Testing
                 #expect(told.status == 0 && told.errors.isEmpty, "\(told.errors)")
                 let line = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z #\d+ +room\.(created|closed) +r[12]  reason=(created|closed) by=test/
                 for text in told.lines { #expect(text.wholeMatch(of: line) != nil, "\(text)") }
-                // Only r1's, and only what came later than the beginning.
+                // Only r1's events, and only those after the start.
                 #expect(try await one.outcome().text == "3\n")
             }
         }
@@ -96,7 +95,7 @@ import Testing
                 let wrong = CLI(server: server.http, token: try CLI.tokenFile("earshot_wrong", in: directory))
                 let refused = try await wrong("events", "follow")
                 #expect(refused.status == 5 && refused.errors.contains("--token-file"), "\(refused.errors)")
-                // A token that is revoked meanwhile ends the feed: coming back would not help.
+                // Revoking the token ends the feed: reconnecting would not help.
                 let follower = try ClientProcess(try cli.line(["events", "follow"]))
                 defer { follower.send(SIGKILL) }
                 try await eventually("it to listen") { server.server.core.events.subscribers == 1 }
@@ -107,7 +106,7 @@ import Testing
         }
     }
 
-    /// A server whose data is new has not seen what the follower has.
+    /// A server with new data does not know the events that the follower has seen.
     @Test func aForgetfulServerIsSaid() async throws {
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
@@ -122,7 +121,7 @@ import Testing
         }
     }
 
-    /// `… | head` ends it.
+    /// `… | head` ends the follower.
     @Test func aClosedPipeEndsIt() async throws {
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in

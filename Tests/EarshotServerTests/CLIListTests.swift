@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Lists as they are fetched and printed: pages, widths, colours, closed pipes. With canned answers, to know what must come out.
+/// Lists as fetched and printed: pages, widths, colours, closed pipes. Canned answers make the expected output known.
 @Suite struct CLIListTests {
     private static func room(_ id: String, title: String = "", state: String = "live") -> String {
         """
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// A server that hands out the same page for ever is not asked for ever.
+    /// A server that returns the same page for ever is asked twice only.
     @Test func aCursorThatStandsStillEndsTheList() async throws {
         let page = #"{"code":0,"data":{"list":[\#(Self.room("r1"))],"next":"same","total":9}}"#
         try await CannedServer.run({ _ in .json(200, page) }) { server, url in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// A server of another version: what is missing is a dash, what is of another type is shown or a dash.
+    /// A server of another version: a missing field shows as a dash, a field of another type as its value or a dash.
     @Test(arguments: [
         "{}", "{\"list\":7}", "{\"list\":[{},{\"roomId\":7,\"streams\":{},\"id\":[],\"at\":9}]}", "null", "{\"list\":[null,1,\"x\"]}",
     ])
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// What is not a terminal gets every column whole, aligned and without colour.
+    /// Outside a terminal, every column is whole, aligned and without colour.
     @Test func tablesInPipes() async throws {
         let long = String(repeating: "long ", count: 60)
         let list = [Self.room("r1", title: "前門"), Self.room("room-2", title: long + #"\u001b[31m"#, state: "forbidden")]
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// On a terminal lines fit, and states have colours unless NO_COLOR says no.
+    /// On a terminal lines fit the width, and states have colours unless NO_COLOR is set.
     @Test func tablesOnTerminals() async throws {
         let list = [Self.room("r1", title: "前門"), Self.room("room-2", title: String(repeating: "long ", count: 60))]
         try await CannedServer.run({ _ in .json(200, #"{"code":0,"data":{"list":[\#(list.joined(separator: ","))],"total":2}}"#) }) {
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// `… | head` is not a failure, and the list is not fetched to its end for nobody.
+    /// `… | head` is no failure, and stops fetching further pages.
     @Test func aClosedPipeEndsQuietly() async throws {
         try await CannedServer.run(Self.pages(1_000_000)) { server, url in
             let command = "\(try EarshotProcess.binary()) rooms list --all --quiet --server \(url) | head -n 3; echo ${PIPESTATUS[0]}"

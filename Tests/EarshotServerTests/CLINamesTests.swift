@@ -3,7 +3,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// Options named as the API's fields are, former names, and what commands say beyond the rooms' states.
+/// Options named like the API's fields, their former names, and output beyond the rooms' states.
 @Suite struct CLINamesTests {
     private static func withServer(_ body: @Sendable (TestServer, CLI) async throws -> Void) async throws {
         try await Fixture.withDirectory { directory in
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// One value for one thing: the parser would take the last one in silence.
+    /// One value per option: the parser would silently use the last.
     @Test func aNameAndItsFormerOneExcludeEachOther() async throws {
         try await Self.withServer { server, cli in
             _ = try await cli.text("rooms", "create", "--room-id", "r1")
@@ -54,7 +54,7 @@ import Testing
                 #expect(outcome.status == 64 && outcome.errors.contains(words), "\(line): \(outcome.status) \(outcome.errors)")
             }
             #expect(try await server.api("rooms")["total"].int == 1)
-            // A value that looks like one of the names is a value.
+            // A value may look like an option.
             _ = try await cli.text("rooms", "create", "--room-id", "r2", "--title=--id")
             #expect(try await server.rooms.room("r2").title == "--id")
         }
@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-/// Points in time as the command line takes and shows them.
+/// Points in time in the command line's format.
 private enum Instants {
     static func text(inSeconds seconds: Double) -> String { ISO8601DateFormatter().string(from: Date() + seconds) }
 }

@@ -5,7 +5,7 @@ import Testing
 
 /// `earshot streams`, `sessions`, `events`, `callbacks` and `selfcheck`, against real servers with real pushes.
 @Suite struct CLIOpsTests {
-    /// A push and a player by the URLs that the command line makes; watched, kicked, dropped and forbidden by it.
+    /// Pushes and plays by URLs from the command line, which also watches, kicks, drops and forbids.
     @Test func aRunningStream() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Fixture.withDirectory { directory in
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// Names that would mean something to a URL, a terminal or a shell.
+    /// Names with a meaning in a URL, a terminal or a shell.
     @Test(arguments: ["live/a b", "live/a/b", "live/前門", "live/a%2Fb", "live/semi;colon&and"])
     func oddStreamNames(_ name: String) async throws {
         try await Fixture.withDirectory { directory in

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// The command line beside `earshot serve`, as two processes on one machine: what a person does.
+/// The command line beside `earshot serve`, as two processes on one machine: everyday use.
 @Suite struct CLIProcessClientsTests {
-    /// Without a word about tokens: the server's first one is found in the data directory.
+    /// Without a token given, the data directory's first token is used.
     @Test func theFirstTokenIsFound() async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { earshot in
@@ -15,7 +15,7 @@ import Testing
                     let outcome = try await ClientProcess.run(try cli.line(arguments + ["--data", data]))
                     #expect(outcome.status == 0 && !outcome.text.contains(secret), "\(outcome.errors)")
                 }
-                // Beside the running server: a token of its own, good at once, and no longer once it is revoked.
+                // A token made beside the running server works at once, until it is revoked.
                 let made = try await EarshotProcess.command(["token", "create", "ops-1", "--role", "ops", "--data", data])
                 #expect(made.status == 0, "\(made.errors)")
                 let ops = CLI(server: earshot.http, token: try CLI.tokenFile(try #require(made.lines.first), in: directory))
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// kill -9 of the server, three times, while rooms are made and somebody follows: every event once and in order.
+    /// kill -9 of the server, three times, while rooms are made: a follower gets every event once and in order.
     @Test func aFollowerOutlivesKilledServers() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path

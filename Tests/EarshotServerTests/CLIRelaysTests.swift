@@ -15,7 +15,7 @@ import Testing
                 #expect(made.status == 0 && made.text == "1\n", "\(made.errors)")
                 #expect(made.errors.contains("live/cam1 goes to rtmp://127.0.0.1:9/live/hush***"), "\(made.errors)")
                 #expect(try await cli.text("relays", "add", "pull", "live/cam2", url, "--on-demand", "--quiet") == "2\n")
-                // From standard input, where no list of processes shows it.
+                // From standard input, so that no list of processes shows it.
                 let line = try cli.line(["relays", "add", "push", "live/cam3", "-", "--quiet"])
                 let piped = try await ClientProcess.run(["sh", "-c", #"u=$1; shift; echo "$u" | env "$@""#, "sh", url] + line)
                 #expect(piped.status == 0 && piped.text == "3\n", "\(piped.errors)")

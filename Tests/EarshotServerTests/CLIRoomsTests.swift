@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    /// Every option of creation arrives.
+    /// Every option of creation reaches the server.
     @Test func create() async throws {
         try await Self.withServer { server, cli, _ in
             let made = try await cli(
@@ -34,7 +34,7 @@ import Testing
             ] {
                 #expect(text.contains(part), "\(part) in \(text)")
             }
-            // Without a name the server chooses one, and --quiet says nothing else.
+            // Without a name the server chooses one; --quiet prints nothing else.
             let quiet = try await cli("rooms", "create", "--quiet")
             #expect(quiet.status == 0 && quiet.errors.isEmpty && quiet.lines.count == 1)
             _ = try await server.rooms.room(try #require(quiet.lines.first))
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// A room's whole life by commands: what each prints, and how it ends where it is not possible.
+    /// A room's whole life by commands: the output of each, and the exit status of impossible ones.
     @Test func life() async throws {
         try await Self.withServer { server, cli, _ in
             _ = try await cli.text("rooms", "create", "--id", "r1")
@@ -69,7 +69,7 @@ import Testing
             #expect(try await cli("rooms", "forbid", "r1", "--until", "2020-01-01").status == 1)
             #expect(try await cli("rooms", "forbid", "r1", "--for", "91d").status == 1)
             #expect(try await cli.text("rooms", "expire", "r1") == "room r1 is expired\n")
-            // Its device's URL would open it again; until it is forbidden.
+            // Its device's URL would reopen it, unless the room is forbidden.
             #expect(try await cli.text("rooms", "forbid", "r1", "--for", "1h").hasPrefix("room r1 is forbidden until 20"))
             #expect(try await cli.text("rooms", "close", "r1") == "room r1 is closed\n")
             #expect(try await cli("rooms", "close", "r1").status == 4)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// Now and so many days, to the second and without a zone: UTC.
+    /// UTC time in that many days, to the second and without a zone.
     private static func inDays(_ days: Int) -> String {
         let formatter = ISO8601DateFormatter()
         return String(formatter.string(from: Self.start + Double(days) * 86_400).dropLast())
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// More than a page holds: each room once.
+    /// More rooms than a page holds: each is listed once.
     @Test func allPages() async throws {
         try await Self.withServer { server, cli, _ in
             for index in 0..<405 {
@@ -209,13 +209,13 @@ import Testing
             #expect(try await cli("rooms", "push-url", "r1", "--slot", "3").status == 1)
             #expect(try await cli("rooms", "push-url", "r1", "--scheme", "rot13").status == 1)
             #expect(try await cli("rooms", "push-url", "r1", "--lifetime", "31d").status == 1)
-            // What is listed for everybody is not signed.
+            // URLs in listings for everybody are not signed.
             let shown = try await cli.text("rooms", "show", "r1") + (try await cli.text("rooms", "list", "--json"))
             #expect(!shown.contains("txSecret") && !shown.contains("token="))
         }
     }
 
-    /// What kind of credential, for how long and for whom.
+    /// The kind of credential, its lifetime and its user.
     @Test func urlsAreSignedAsAsked() async throws {
         try await Self.withServer { _, cli, _ in
             _ = try await cli.text("rooms", "create", "--id", "r1", "--device", "EAR-7")

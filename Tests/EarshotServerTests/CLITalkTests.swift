@@ -4,7 +4,7 @@ import Testing
 
 /// `earshot talk`, against a real server.
 @Suite struct CLITalkTests {
-    /// From a pipe and into one.
+    /// Speaks from a pipe and listens into one.
     @Test(.timeLimit(.minutes(4))) func pipes() async throws {
         try await TalkRoom.run { room in
             try await Fixture.withDirectory { directory in
@@ -51,7 +51,7 @@ import Testing
                 #expect(decoded.status == 0, "\(decoded.errors)")
                 let levels = Tone.levels(try TalkMixTests.floats(URL(fileURLWithPath: raw)), 700)
                 #expect(levels.count >= 19 && levels[levels.count / 2] > -25, "\(levels)")
-                // Words for what cannot be.
+                // Impossible requests are explained.
                 let nowhere = try await cli("talk", "listen", "nowhere", "--seconds", "1", "-o", heard)
                 #expect(nowhere.status == 3 && nowhere.errors.contains("room"), "\(nowhere.errors)")
                 let noFile = try await cli("talk", "speak", "r1", "--as", "ops", "\(directory.path)/none.mp3")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import earshot
 
-/// What the command line reads and writes, without a server: times, addresses, figures, tables, JSON.
+/// Input and output of the command line without a server: times, addresses, figures, tables, JSON.
 @Suite struct CLITextTests {
     // MARK: - Reading
 
@@ -23,7 +23,7 @@ import Testing
         #expect(Span(argument: text) == nil)
     }
 
-    /// What is printed of a span is read as the same one.
+    /// A printed span parses as the same span.
     @Test(arguments: [0, 1, 999, 1_000, 59_000, 60_000, 90_000, 3_600_000, 86_400_000, 86_400_001] as [Int64])
     func spansRoundTrip(_ milliseconds: Int64) throws {
         let span = try #require(Span(argument: "\(milliseconds)ms"))
@@ -41,7 +41,7 @@ import Testing
         #expect(Span.short(milliseconds: milliseconds) == text)
     }
 
-    /// Figures by `date -u -d … +%s`.
+    /// Expected values by `date -u -d … +%s`.
     @Test(
         arguments: [
             ("1970-01-01T00:00:00.000Z", 0), ("2026-11-21T10:00:00.000Z", 1_795_255_200_000), ("2026-11-21T10:00:00Z", 1_795_255_200_000),
@@ -91,7 +91,7 @@ import Testing
         #expect(ServerAddress(argument: text) == nil)
     }
 
-    /// An id cannot leave its place in the path, whatever it is.
+    /// An id cannot leave its path segment, whatever its characters.
     @Test(arguments: [
         ("r1", "r1"), ("a/b", "a%2Fb"), ("..", "%2E%2E"), (".", "%2E"), ("a.b", "a.b"), ("é", "%C3%A9"), ("a?b#c%", "a%3Fb%23c%25"),
         ("\r\n", "%0D%0A"),
@@ -150,13 +150,13 @@ import Testing
     @Test func cutsFitTheirColumns() {
         #expect(DisplayText.truncated("abcdef", to: 6) == "abcdef")
         #expect(DisplayText.truncated("abcdef", to: 4) == "abc…")
-        // A wide character does not fit into half of its place.
+        // A wide character does not fit into one column.
         #expect(DisplayText.truncated("前門前門", to: 4) == "前…")
         #expect(DisplayText.truncated("前門", to: 1) == "…")
         #expect(DisplayText.truncated("前門", to: 0) == "")
     }
 
-    /// What a peer put into a title or a client's name cannot move the cursor, colour or reorder what is around it.
+    /// Titles and client names cannot move the cursor, colour or reorder the text around them.
     @Test func controlsAreEscaped() {
         #expect(DisplayText.escaped("a\u{1B}[31m\n\t\r\u{9B}b\u{202E}c\u{7F}") == #"a\u{1b}[31m\n\t\r\u{9b}b\u{202e}c\u{7f}"#)
         #expect(DisplayText.escaped("前門 👨‍👩‍👧 é") == "前門 👨‍👩‍👧 é")
@@ -231,7 +231,7 @@ import Testing
         for wrong in ["", "{", "nope", "{\"a\":}", "[1,,2]"] { #expect(throws: (any Error).self) { try JSONValue(parsing: wrong.utf8) } }
     }
 
-    /// Depth is a peer's choice.
+    /// The peer chooses the nesting depth.
     @Test func deepJSONIsAnError() {
         let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
         #expect(throws: (any Error).self) { try JSONValue(parsing: deep.utf8) }

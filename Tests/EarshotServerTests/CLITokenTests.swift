@@ -13,7 +13,7 @@ import Testing
             let made = try await Self.run(data, "create", "shop", "--role", "app")
             #expect(made.status == 0, "\(made.errors)")
             let secret = try #require(made.lines.first)
-            // Standard output is the secret and nothing else; what people are told does not hold it.
+            // Standard output holds the secret alone; standard error does not hold it.
             #expect(made.text == "\(secret)\n" && secret.wholeMatch(of: /earshot_[A-Za-z0-9]{32}/) != nil)
             #expect(made.errors.contains("shop") && !made.errors.contains(secret))
             let again = try await Self.run(data, "create", "shop", "--role", "ops")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// A slip in the directory's name makes no new store there.
+    /// A typing mistake in the directory's name creates no store there.
     @Test func aMissingDirectoryIsNotMade() async throws {
         try await Fixture.withDirectory { directory in
             let missing = directory.appendingPathComponent("none")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// A secret that nobody can have read is of no use to anybody.
+    /// A secret that was not printed is useless, and so revoked.
     @Test func aSecretThatIsNotPrintedIsRevoked() async throws {
         try await Fixture.withDirectory { data in
             let command = "\(try EarshotProcess.binary()) token create x --role ops --data \(data.path) > /dev/full"

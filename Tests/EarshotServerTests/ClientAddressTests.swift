@@ -5,12 +5,12 @@ import Testing
 
 @testable import EarshotServer
 
-/// Whose an HTTP request is when proxies are in between.
+/// The client's address of an HTTP request behind proxies.
 @Suite struct ClientAddressTests {
     static let table: [(peer: String, forwarded: [String], client: String?)] = [
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
-        // What the client wrote itself is further left.
+        // Entries further left were written by the client.
         ("10.0.0.1", ["127.0.0.1, 203.0.113.9"], "203.0.113.9"),
         ("10.0.0.1", ["127.0.0.1", " 203.0.113.9\t"], "203.0.113.9"),
         // Proxy behind proxy.
@@ -19,12 +19,12 @@ import Testing
         ("10.0.0.1", ["2001:db8::7"], "2001:db8::7"), ("10.0.0.1", ["[2001:db8::7]:81"], "2001:db8::7"),
         ("10.0.0.1", ["203.0.113.9:4711"], "203.0.113.9"),
         ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
-        // A trusted proxy that says nothing sensible.
+        // A trusted proxy with a senseless header.
         ("10.0.0.1", ["unknown"], nil), ("10.0.0.1", ["203.0.113.9, "], nil), ("10.0.0.1", [""], nil), ("10.0.0.1", ["1.2.3"], nil),
         ("10.0.0.1", [String(repeating: "9", count: 9_000)], nil),
-        // Anybody's invention.
+        // A header from an untrusted peer.
         ("203.0.113.5", ["127.0.0.1"], "203.0.113.5"), ("127.0.0.1", [], "127.0.0.1"),
-        // A proxy on this machine that nobody has named must not make the world local.
+        // An untrusted proxy on this machine must not make the world local.
         ("127.0.0.1", ["203.0.113.9"], nil), ("127.0.0.1", ["127.0.0.1"], nil), ("::1", ["203.0.113.9"], nil),
     ]
 
@@ -35,7 +35,7 @@ import Testing
         #expect(found?.ipAddress == client)
     }
 
-    /// nginx before the server, as README has it: players' addresses are nginx's word, and only if it is trusted.
+    /// nginx in front of the server, as in docs/operations.md: its header sets players' addresses only if it is trusted.
     @Test(arguments: [true, false]) func behindNginx(_ isTrusted: Bool) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
         try await TestServer.run({ if isTrusted { $0.access.trustedProxies = CIDR.loopback } }) { server in
@@ -56,7 +56,7 @@ import Testing
                         #expect(outcome.status == 0, "\(format): \(outcome.errors)")
                     }
                     #expect(try await HTTPAnswer.get("\(proxy)/api/v1/streams", token: server.token).status == 200)
-                    // From elsewhere, as nginx will say: the rules for strangers are theirs.
+                    // The header that nginx adds for a remote client: the rules for strangers apply.
                     let stranger = try await HTTPAnswer.call(
                         "GET", "\(server.http)/live/cam1.flv", headers: ["X-Forwarded-For": "127.0.0.1, 203.0.113.9"])
                     #expect(stranger.status == 403 && stranger.text.contains("203.0.113.9"), "\(stranger.text)")

@@ -6,12 +6,12 @@ import Testing
 
 /// A device whose clock jumps while it publishes, as seen by ffmpeg over RTMP and HTTP-FLV.
 @Suite struct ClockJumpClientsTests {
-    /// Ten seconds back and an hour ahead, in the middle of pictures and sound: every packet arrives, times go on evenly, and a copy into a file
-    /// changes none of them.
+    /// Ten seconds back and an hour ahead, in the middle of pictures and sound: every packet arrives, times stay even, and a copy into a
+    /// file keeps them.
     @Test func everyPacketAtEvenTimes() async throws {
         let file = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 9)
         let tags = try Tag.media(of: file)
-        // From the middle of a group of pictures on.
+        // The jumps are inside groups of pictures.
         let parts: [(from: UInt32, by: UInt32)] = [(0, 20_000), (3_310, 10_000), (6_170, 3_600_000)]
         try await Fixture.withDirectory { directory in
             try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
@@ -26,7 +26,7 @@ import Testing
                     try ClientProcess(["ffmpeg", "-v", "warning", "-y", "-i", $0, "-c", "copy", $1])
                 }
                 defer { for process in players + copiers { process.send(SIGKILL) } }
-                // All of them have joined before it goes on.
+                // All players have joined before it continues.
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 4 }
                 for (index, part) in parts.enumerated() {
                     let end = index + 1 < parts.count ? parts[index + 1].from : .max

@@ -12,9 +12,9 @@ import Testing
             try self.set("+0")
         }
 
-        /// From the right time on; not back behind it: the library would put off the timers of libdispatch by as much.
+        /// Sets the offset to the right time. Never negative: the library would delay libdispatch's timers by as much.
         func set(_ offset: String) throws {
-            // Whole or not at all: the program reads it at each look at its clock.
+            // Atomic: the program reads the file at each look at its clock.
             try "\(offset)\n".write(to: self.file, atomically: true, encoding: .utf8)
         }
 
@@ -24,7 +24,7 @@ import Testing
             return [
                 "LD_PRELOAD=\(try library.orThrow())", "FAKETIME_TIMESTAMP_FILE=\(self.file.path)", "FAKETIME_NO_CACHE=1",
                 "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
-                // The library changes the environment of the first program that it is in; Swift does not find its arguments then.
+                // The library changes the environment of the first program that loads it, in which Swift would not find its arguments.
                 "env",
             ]
         }
@@ -63,7 +63,7 @@ import Testing
         server.process.errorsSoFar.split(separator: "\n").map(String.init).filter { $0.contains(word) }
     }
 
-    /// Records a few seconds of a stream of its own.
+    /// Records a few seconds of a new stream.
     private static func record(_ name: String, _ file: String, _ server: EarshotProcess) async throws {
         let api = API(server: server)
         let before = try await api.finished().count
@@ -73,7 +73,7 @@ import Testing
         try await eventually("the recording of \(name)") { try await api.finished().count > before }
     }
 
-    /// Some seconds of a week ahead, as a time server's mistake brings them, and back.
+    /// The clock is a week ahead for some seconds, as by a time server's mistake, then right again.
     @Test func secondsOfAWeekDestroyNothing() async throws {
         let file = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2)
         try await Fixture.withDirectory { directory in
@@ -93,7 +93,7 @@ import Testing
                     let created = try await api.get("rooms/cam1")["createdAt"].string
                     try time.set("+7d")
                     try await eventually("the leap to be told") { try await api.events() == ["clock.leapt"] }
-                    // The look for old recordings comes every 20 s.
+                    // The server looks for old recordings every 20 s.
                     try await Task.sleep(for: .seconds(21))
                     try await Self.record("during", file, server)
                     try time.set("+0")
@@ -105,7 +105,7 @@ import Testing
                     #expect(try await api.get("rooms/waiting")["state"].string == "created")
                     #expect(try await api.events() == ["clock.leapt"])
                     #expect(Self.lines(server, "clock").count == 1, "\(Self.lines(server, "clock"))")
-                    // Times are right.
+                    // Timestamps are right.
                     #expect(try await api.post("rooms/waiting/close").status == 200)
                     let last = try await api.get("rooms/waiting/events?limit=100")["list"].list.last
                     let closedAt = try Self.seconds(last?["at"].string)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// Signed URLs and tokens go by the machine's clock, at once, while rooms keep their time: two hours ahead, and back.
+    /// Signed URLs and tokens follow the machine's clock at once, two hours ahead and back; rooms keep their time.
     @Test func credentialsGoByTheMachinesClock() async throws {
         try await Fixture.withDirectory { directory in
             let time = try FakeTime(in: directory)
@@ -137,7 +137,7 @@ import Testing
                     }
                     return urls
                 }
-                /// Nobody publishes: a good credential finds nothing, and another one is not let in.
+                /// Nobody publishes: a good credential finds no stream, and any other is refused.
                 func answers(_ urls: [String]) async throws -> [String] {
                     var answers: [String] = []
                     for url in urls {
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    /// A leap that holds is followed, with the rooms, and so is the way back; a restart goes on by the machine's time.
+    /// The server and its rooms adopt a leap that lasts, and the way back; a restart uses the machine's time.
     @Test func aLeapThatHoldsIsFollowed() async throws {
         try await Fixture.withDirectory { directory in
             let time = try FakeTime(in: directory)
@@ -175,7 +175,7 @@ import Testing
                 #expect(abs(before - Date().timeIntervalSince1970) < 60)
                 try time.set("+7d")
                 try await eventually("the leap to be followed") { abs(try await createdAt() - before - week) < 2 }
-                // One event, which said when that would be: on the clock of before.
+                // One event, which announces the time of adoption on the old clock.
                 let told = try await api.get("events?limit=1000")["list"].list.filter { $0["kind"].string == "clock.leapt" }
                 let adoptsAt = try Self.seconds(told.first?["data"]["adoptsAt"].string)
                 let toldAt = try Self.seconds(told.first?["at"].string)
@@ -188,7 +188,7 @@ import Testing
                 server.process.send(SIGTERM)
                 #expect(try await server.process.outcome().status == 0)
             }
-            // While it is stopped, the clock is set wrong.
+            // The clock is set wrong while the server is stopped.
             try time.set("+7d")
             try await EarshotProcess.serve(data: directory, ["--config", config.path], under: try time.under()) { server in
                 let api = API(server: server)

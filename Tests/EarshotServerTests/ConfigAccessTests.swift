@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Settings of who may what, as they are written.
+/// Access settings, as written in a configuration.
 @Suite struct ConfigAccessTests {
     private static func load(_ flags: [String: String]) throws(ConfigError) -> ServerConfig {
         try ServerConfig.load(file: nil, environment: [:], flags: flags).config
@@ -16,7 +16,7 @@ import Testing
         #expect(try Self.load(["access.proxyProtocolFrom": "none"]).access.proxyProtocolFrom.isEmpty)
     }
 
-    /// Setting, value, and a word of the mistake.
+    /// Setting, value, and part of the error message.
     @Test(arguments: [
         ("http.hosts", "live.example.com:8080", "without a port"), ("http.hosts", "http://live.example.com", "host name"),
         ("http.hosts", "exa$mple", "host name"), ("http.hosts", "1.2.3", "host name"), ("access.proxyProtocolFrom", "any", "every address"),

@@ -221,7 +221,7 @@ import Testing
             let alone = try Self.error(flags: ["rtmps.certificate": certificate])
             #expect(alone.description == "rtmps.certificate: needs rtmps.key (flag rtmps.certificate)")
 
-            // The default RTMPS port counts too, and a clash with it is seen only when RTMPS is on.
+            // The default RTMPS port counts too, but clashes only when RTMPS is on.
             let clash = try Self.error(flags: flags.merging(["http.listen": "127.0.0.1:1936"]) { $1 })
             #expect(clash.description == "http.listen: 127.0.0.1:1936 is already taken by rtmps.listen (127.0.0.1:1936) (flag --http)")
             #expect(throws: Never.self) { try ServerConfig.load(file: nil, environment: [:], flags: ["http.listen": "127.0.0.1:1936"]) }
@@ -257,7 +257,7 @@ import Testing
             let file = try scratch.write(first.yaml, name: "odd\nname.yaml")
             let second = try ServerConfig.load(file: file, environment: [:], flags: [:])
             #expect(second.config == first.config)
-            // Its origins are file names now, and one of these has a line break in it.
+            // Its origins are file names now, one of them with a line break.
             let third = try ServerConfig.load(file: scratch.write(second.yaml), environment: [:], flags: [:])
             #expect(third.config == first.config)
         }
@@ -320,7 +320,7 @@ import Testing
         }
     }
 
-    /// What ships as an example must load as it is, and with every setting in it taken up (`#name: value`; prose has a space: `# …`).
+    /// The shipped example loads as it is, and with all its settings uncommented (`#name: value`; prose has a space: `# …`).
     @Test func theExampleLoads() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let example = root.appendingPathComponent("deploy/earshot.yaml")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// Connections whose end comes from within their own writes.
+/// Connections that end during their own writes.
 @Suite struct ConnectionEndTests {
-    /// More messages than one turn handles; the answers to the last of them find the peer gone.
+    /// Sends more messages than one turn handles; the last answers find the peer gone.
     @Test func countedOnce() async throws {
         try await TestServer.run { server in
             let core = server.server.core
@@ -24,7 +24,7 @@ import Testing
             let client = try await RawClient.connected(try #require(listening.localAddress?.port))
             client.send((1...600).map { Command("getStreamLength", transaction: Double($0)).message(streamID: 0) })
             try await client.waitUntilClosed()
-            // Behind the turn in which it was closed.
+            // Runs after the turn in which it was closed.
             #expect(try await core.collect { $0.sessionSnapshots() }.isEmpty)
             #expect(core.counters.current.closed.values.reduce(0, +) == 1)
             #expect(server.lines.all.count { $0.contains("Connection closed") } == 1)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// Closes the connection in the flush of the messages that were left for a later turn. Loop-bound.
+    /// Closes the connection in the flush of messages deferred to a later turn. Loop-bound.
     private final class GoneAfterYield: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 

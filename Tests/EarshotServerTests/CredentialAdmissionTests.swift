@@ -30,7 +30,7 @@ import Testing
         #expect(refused.message.contains("txSecret") && refused.message.contains("token"))
     }
 
-    /// Where a hook decides, a credential is not needed; a wrong one is refused before it is asked.
+    /// With a hook no credential is needed, but a wrong one is refused before the hook is asked.
     @Test func aHookIsAWayInOfItsOwn() throws {
         let door = Doorkeeper { $0.hooks.onPublish = "http://127.0.0.1:9/" }
         let pass = try door.ask("user=alice").get()
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func aSignedURLNamesNoUser() throws {
-        // The signature is over stream and time: whoever holds the URL could write any user behind it.
+        // The signature covers stream and time: the URL's holder could append any user.
         #expect(try Doorkeeper().ask(Doorkeeper.signed() + "&user=alice", from: "127.0.0.1").get().user == nil)
     }
 
@@ -81,7 +81,7 @@ import Testing
         ("a=%zz", "a=%zz"), ("token=x", "token=***"), ("TOKEN=x", "TOKEN=***"), ("tok%65n=x", "tok%65n=***"), ("jwt=x&b=1", "jwt=***&b=1"),
         ("b=1&key=k&secret=s&pass=p&password=w&ticket=t", "b=1&key=***&secret=***&pass=***&password=***&ticket=***"),
         ("txSecret=f85a&txTime=5C27", "txSecret=***&txTime=***"), ("sign=1&signature=2&apikey=3", "sign=***&signature=***&apikey=***"),
-        // By its look, whatever it is called.
+        // Recognised by its form, under any name.
         ("x=eyJhbGciOiJIUzI1NiJ9.e30.abc", "x=***"), ("eyJhbGciOiJIUzI1NiJ9.e30.abc", "***"),
     ])
     func credentialsAreTakenOutOfQueries(_ query: String, _ shown: String) {
@@ -95,7 +95,7 @@ import Testing
         #expect(open.parameters == "a=b&password=***")
     }
 
-    /// None of these is a credential, and none may open a door or end the process.
+    /// Invalid credentials, which must not open a door or end the process.
     @Test(.seeded) func hostileQueries() throws {
         let door = Doorkeeper()
         var queries = [
@@ -122,7 +122,7 @@ import Testing
                 #expect(answer.refusal.map(reasons.contains) == true, "\(query)")
                 #expect(answer.message.utf8.count < 400)
             }
-            // And it can be shown.
+            // Redacting it must not trap either.
             _ = SecretParameters.redact(query)
             _ = SecretParameters.redactOwn(query)
         }

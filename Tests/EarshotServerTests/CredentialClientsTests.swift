@@ -6,7 +6,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Credentials as clients meet them: over RTMP, on a server where even loopback needs one.
+/// Credentials over RTMP, on a server where even loopback needs one.
 @Suite struct CredentialClientsTests {
     private static func close(_ config: inout ServerConfig) {
         config.access.publishFrom = []
@@ -32,7 +32,7 @@ import Testing
         return try (client.current.refusal ?? client.current.statuses.last).orThrow()
     }
 
-    /// Each way to be refused shows in the notice, the log and the counter.
+    /// The notice, the log and the counter show the reason of each refusal.
     @Test func everyRefusalHasItsReason() async throws {
         let cases: [(String, CloseReason, String)] = [
             ("cam1", .credentialMissing, "needs a credential"),
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// ffmpeg, as devices would, with each kind of URL; the query in the app, as HaishinKit sends it, by a client of our own.
+    /// ffmpeg with each kind of URL, as devices use them; our own client sends the query in the app, as HaishinKit does.
     @Test(arguments: [StreamURLs.Scheme.txSecret, .jwt])
     func urlsMadeHereAreGoodForFFmpeg(_ scheme: StreamURLs.Scheme) async throws {
         let file = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// The time is looked at when a push or play begins, and not again.
+    /// Expiry is checked when a push or play begins, and never again.
     @Test func aURLThatExpiresDoesNotCut() async throws {
         try await TestServer.run(Self.close) { server in
             let now = WallClock.seconds * 1_000
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Of two URLs for one stream the newer holds it; both keys' URLs are one identity.
+    /// Of two URLs for one stream the newer one keeps it; URLs of both keys have the same identity.
     @Test func anOlderURLDoesNotTakeOver() async throws {
         try await TestServer.run(Self.close) { server in
             let holder = try await TagClient.publish(to: server, "live/cam1?\(Doorkeeper.signed("cam1", txTime: "7FFFFFF0"))")
@@ -149,7 +149,7 @@ import Testing
             }) { server in
                 let dead = try await TagClient.connect(to: server, .publish, "live/dead")
                 try await eventually("the dead hook's question") { hook.requests.count == 1 }
-                // Meanwhile others come in.
+                // Others are admitted meanwhile.
                 let good = try await TagClient.publish(to: server, "live/good?key=theirs")
                 let viewer = try await TagClient.play(from: server, "live/good")
                 #expect(!dead.current.isClosed)
@@ -167,7 +167,7 @@ import Testing
                 try await eventually("on_stop") { hook.requests.contains { $0.json["action"].string == "on_stop" } }
                 #expect(!good.current.isClosed)
             }
-            // The server went while it was pushed to: its hook knows when it has gone.
+            // The server stopped during this push, and told the hook before its end.
             let told = hook.requests.filter { $0.json["action"].string == "on_unpublish" }
             #expect(told.count == 1)
             #expect(told.first?.json["stream"].string == "good" && told.first?.json["reason"].string == "server_shutdown")
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    /// No credential, no open address: the hook alone says who comes in, and nobody does while it cannot be asked.
+    /// Without credentials and open addresses only the hook admits clients, and nobody is admitted while it fails.
     @Test func hooksAloneLetIn() async throws {
         try await ScriptedServer.run { request in
             switch request.json["stream"].string {

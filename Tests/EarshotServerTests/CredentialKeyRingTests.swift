@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// What is in the file, and a word of the message.
+    /// The file's content, and part of the error message.
     @Test(arguments: [
         ("", "JSON"), ("garbage", "JSON"), ("[]", "JSON"), (#"{"key": 5}"#, "JSON"), ("{}", "has no \"key\""),
         (#"{"key":"short","jwtKey":"01234567890123456789012345678901","webhookKey":"long enough"}"#, "\"key\" in"),
@@ -99,7 +99,7 @@ import Testing
             let error = try #require(throws: KeyFileError.self) { try KeyRing.load(config: config) }
             #expect(error.description.contains(path) && error.description.contains(words), "\(error)")
             #expect(error.description.contains("backup"))
-            // It may be all that is left of the keys.
+            // The file may be all that is left of the keys.
             #expect(FileManager.default.contents(atPath: path) == Data(contents.utf8))
         }
     }
@@ -143,7 +143,7 @@ import Testing
         for key in [Doorkeeper.keys.key, "backup-key-0001", Doorkeeper.keys.jwtKey, "hook-key"] { #expect(!shown.contains(key)) }
     }
 
-    /// Expected values by Python's base64.urlsafe_b64encode, padding off.
+    /// Expected values by Python's base64.urlsafe_b64encode, without padding.
     @Test func base64URL() {
         #expect(SecretText.base64URL([]) == "")
         #expect(SecretText.base64URL([0xFF]) == "_w")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Addresses that show wrong credentials again and again.
+/// Addresses that repeatedly send wrong credentials.
 @Suite struct CredentialThrottleTests {
     private static let second: UInt64 = 1_000_000_000
 
@@ -32,7 +32,7 @@ import Testing
         for _ in 0..<100 { throttle.failed("a", nowNs: Self.second) }
         #expect(throttle.wait("a", good, nowNs: Self.second) == nil)
         #expect(throttle.wait("a", bad, nowNs: Self.second) != nil)
-        // Newer ones come; the newest ten thousand stay.
+        // Older ones are forgotten; the newest ten thousand stay.
         for index in 0..<9_999 { throttle.succeeded(CredentialThrottle.digest("\(index)")) }
         #expect(throttle.wait("a", good, nowNs: Self.second) == nil)
         for index in 10_000..<25_000 { throttle.succeeded(CredentialThrottle.digest("\(index)")) }
@@ -40,7 +40,7 @@ import Testing
         #expect(throttle.wait("a", CredentialThrottle.digest("24999"), nowNs: Self.second) == nil)
     }
 
-    /// A search from many addresses is forgotten by address, and takes no more memory than ten thousand of them.
+    /// A search from many addresses uses no more memory than ten thousand of them.
     @Test func memoryIsBounded() {
         var buckets = FailureBuckets()
         for index in 0..<50_000 {
@@ -50,7 +50,7 @@ import Testing
         #expect(buckets.count <= 10_000)
     }
 
-    /// What counts, by the rules of admission: guesses do; a missing credential and one whose time is over do not.
+    /// Failures by the rules of admission: guesses count, missing and expired credentials do not.
     @Test func whatCountsAsAFailure() throws {
         for query in ["", Doorkeeper.signed(txTime: "5C271099"), "token=\(Doorkeeper.token(#"{"room":"test","exp":1}"#))"] {
             let door = Doorkeeper(freeFailures: 3)
@@ -63,17 +63,17 @@ import Testing
         }
         let held = try door.ask("token=y")
         #expect(held.refusal == .credentialThrottled && held.message.contains("wrong credentials"), "\(held.message)")
-        // A new one is not looked at, right or wrong; the one that was right before is.
+        // A new credential is refused unchecked, right or wrong; one that was accepted before still works.
         #expect(try door.ask(Doorkeeper.signed("test", txTime: "7FFFFFFE")).refusal == .credentialThrottled)
         #expect(try door.ask(Doorkeeper.signed()).pass != nil)
         #expect(try door.ask(Doorkeeper.signed("test", txTime: "7FFFFFFE"), from: "203.0.113.10").pass != nil)
-        // All of a /64 of IPv6 is one.
+        // A whole /64 of IPv6 counts as one address.
         for _ in 0..<3 { _ = try door.ask("token=x", from: "2001:db8::1") }
         #expect(try door.ask("token=x", from: "2001:db8::ffff:1").refusal == .credentialThrottled)
         #expect(try door.ask("token=x", from: "2001:db8:0:1::1").refusal == .credentialWrong)
     }
 
-    /// On a live server, over RTMP and HTTP together; loopback is an address like others.
+    /// A live server counts RTMP and HTTP together; loopback is an address like others.
     @Test func rtmpAndHTTPShareIt() async throws {
         try await TestServer.run({ $0.credentials.key = "a key for tests" }) { server in
             let good = "cam1?\(Doorkeeper.signed("cam1", key: "a key for tests"))"
@@ -85,7 +85,7 @@ import Testing
                 try await server.expectClosed(client, .credentialWrong)
                 #expect(try await HTTPAnswer.get("\(server.http)/live/cam1.flv?token=\(index)").status == 403)
             }
-            // One more is looked at for each five seconds that this took.
+            // Each five seconds that this took allow one more attempt.
             func isThrottled(_ client: RawClient) async throws -> Bool {
                 _ = try await client.createStream()
                 try? await client.play("cam1?token=x")
@@ -110,7 +110,7 @@ import Testing
                 #expect(answer.headers["retry-after"].flatMap(Int.init).map { (1...5).contains($0) } == true)
             }
             try await eventually("the counter") { server.closed(.credentialThrottled) == 3 }
-            // Whoever has the right one, and whoever needs none, is not in the way.
+            // Clients with the right credential, and those that need none, are admitted.
             await camera.close()
             let again = try await TagClient.publish(to: server, "live/\(good)")
             let viewer = try await TagClient.play(from: server, "live/cam1")

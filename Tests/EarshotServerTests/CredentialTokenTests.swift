@@ -7,12 +7,12 @@ import Testing
 @Suite struct CredentialTokenTests {
     private let door = Doorkeeper()
 
-    /// By Python: hmac.new(key, b64(header) + "." + b64(claims), "sha256"), key "0123456789abcdef0123456789abcdef"; claims
+    /// Made by Python: hmac.new(key, b64(header) + "." + b64(claims), "sha256"), key "0123456789abcdef0123456789abcdef"; claims
     /// {"room":"cam1","sub":"alice","act":["publish","play"],"exp":2000000000}.
     private static let foreign =
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJyb29tIjoiY2FtMSIsInN1YiI6ImFsaWNlIiwiYWN0IjpbInB1Ymxpc2giLCJwbGF5Il0sImV4cCI6MjAwMDAwMDAwMH0"
         + ".4bbdXTQKSPCNqewfLJeaztwQ5RMMoLrQD_SKg5aVdbs"
-    /// As above; {"room":"cam1","sub":"alice","act":"play","exp":2000000000.5,"nbf":1000000000}.
+    /// Made likewise; claims {"room":"cam1","sub":"alice","act":"play","exp":2000000000.5,"nbf":1000000000}.
     private static let foreignPlay =
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJyb29tIjoiY2FtMSIsInN1YiI6ImFsaWNlIiwiYWN0IjoicGxheSIsImV4cCI6MjAwMDAwMDAwMC41LCJuYmYiOjEwMDAw"
         + "MDAwMDB9.ekRX3V0gX2rFRVOQSerlpEY2Hw1fznyWhlRQOjLyxTs"
@@ -35,7 +35,7 @@ import Testing
         #expect(try self.door.ask("\(parameter)=\(Self.foreignPlay)", name: "cam1", action: .publish).refusal == .credentialWrong)
     }
 
-    /// RFC 7515 A.1: the signature of another implementation over a key and text of its own.
+    /// RFC 7515 A.1: another implementation's signature, with its own key and text.
     @Test func signatureVector() {
         let key: [UInt8] = [
             3, 35, 53, 75, 43, 15, 165, 188, 131, 126, 6, 101, 119, 123, 166, 143, 90, 179, 40, 230, 240, 84, 201, 40, 169, 15, 132, 178,
@@ -49,7 +49,7 @@ import Testing
         #expect(AccessToken.signature(of: text, keyBytes: key) == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
     }
 
-    /// Whether the room "cam1" holds it.
+    /// App, stream name, and whether the room "cam1" holds the stream.
     @Test(arguments: [
         ("live", "cam1", true), ("live", "cam1-2", true), ("live", "cam1-8", true), ("live", "cam1-1", false), ("live", "cam1-9", false),
         ("live", "cam1-10", false), ("live", "cam1-02", false), ("live", "cam1-", false), ("live", "cam1-2-2", false),
@@ -62,7 +62,7 @@ import Testing
         #expect(answer.refusal == (opens ? nil : .credentialWrong))
     }
 
-    /// Claims beside `exp`, action, and whether they allow it on live/cam1.
+    /// Claims beside `exp`, the action, and whether they allow it on live/cam1.
     @Test(arguments: [
         (#""room":"cam1","act":["publish"]"#, AdmissionRequest.Action.publish, true), (#""room":"cam1","act":["publish"]"#, .play, false),
         (#""room":"cam1","act":"publish""#, .publish, true), (#""room":"cam1","act":["play"]"#, .publish, false),
@@ -73,9 +73,9 @@ import Testing
         (#""room":"cam1","role":"device""#, .publish, true), (#""room":"cam1","role":"viewer""#, .play, true),
         (#""room":"cam1","role":"viewer""#, .publish, false), (#""room":"cam1","role":"audience""#, .publish, false),
         (#""room":"cam1","role":"emperor""#, .play, false),
-        // `act` is the narrower word.
+        // `act` is narrower than `role` and prevails.
         (#""room":"cam1","role":"publisher","act":["play"]"#, .publish, false),
-        // Neither: play only.
+        // Neither claim: play only.
         (#""room":"cam1""#, .play, true), (#""room":"cam1""#, .publish, false),
         (#""stream":"live/cam1","act":["publish"]"#, .publish, true), (#""stream":"live/cam2","act":["publish"]"#, .publish, false),
         (#""stream":"cam1","act":["publish"]"#, .publish, false), (#""stream":"*","act":["publish"]"#, .publish, false),
@@ -104,12 +104,12 @@ import Testing
         #expect(try pass(#""stream":"live/cam1""#).identity == "jwt stream live/cam1")
         #expect(try pass(#""stream":"live/cam1""#).room == nil)
         #expect(try pass(#""room":"cam1","sub":"""#).identity == "jwt room cam1")
-        // Another system's names may be wider than our user ids: they tell publishers apart, no more.
+        // Other systems' subjects may be wider than our user ids: they only distinguish publishers.
         let wide = try pass(#""room":"cam1","sub":"auth0|alice@example.com""#)
         #expect(wide.identity == "user auth0|alice@example.com" && wide.user == nil)
     }
 
-    /// Values of `exp` and `nbf`, and what comes of them at Doorkeeper.now.
+    /// Values of `exp` and `nbf`, and the refusal at Doorkeeper.now.
     @Test(arguments: [
         ("", CloseReason.credentialWrong as CloseReason?), (#""exp":1795255201"#, nil), (#""exp":1795255200"#, .credentialExpired),
         (#""exp":1795255200.5"#, nil), (#""exp":0"#, .credentialExpired), (#""exp":-1"#, .credentialExpired),
@@ -136,7 +136,7 @@ import Testing
         #expect(try self.door.ask("token=\(Doorkeeper.token(Self.good))", name: "cam1").pass != nil)
     }
 
-    /// Headers under which the same claims, signed with the server's key, must not pass.
+    /// Headers that must not pass with valid claims, signed with the server's key.
     @Test(arguments: [
         #"{"alg":"none"}"#, #"{"alg":"None","typ":"JWT"}"#, #"{"alg":""}"#, #"{"alg":null}"#, "{}", #"{"typ":"JWT"}"#, #"{"alg":"hs256"}"#,
         #"{"alg":"HS384"}"#, #"{"alg":"HS512"}"#, #"{"alg":"RS256"}"#, #"{"alg":"ES256"}"#, #"{"alg":["HS256"]}"#, #"{"alg":1}"#,
@@ -154,10 +154,10 @@ import Testing
             "",
             "\(parts[0]).\(parts[1])", "\(parts[0])..\(parts[2])", ".\(parts[1]).\(parts[2])",
             "\(parts[0]).\(parts[1]).\(parts[2]).\(parts[2])",
-            // Other people's keys: none, the txSecret key, the webhooks' key.
+            // Wrong keys: none, the txSecret key, the webhooks' key, the right one with a space.
             Doorkeeper.token(Self.good, key: ""), Doorkeeper.token(Self.good, key: Doorkeeper.keys.key),
             Doorkeeper.token(Self.good, key: Doorkeeper.keys.webhookKey), Doorkeeper.token(Self.good, key: Doorkeeper.keys.jwtKey + " "),
-            // A key that the token itself brings.
+            // A key inside the token itself.
             Doorkeeper.token(header: #"{"alg":"HS256","jwk":{"kty":"oct","k":"AAAA"},"kid":"../../dev/null"}"#, Self.good, key: "\0\0\0"),
             // Padding, and the other alphabet of base64.
             "\(parts[0]).\(parts[1]).\(parts[2])=", "\(parts[0])=.\(parts[1]).\(parts[2])",
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    /// 256 bits in 43 characters: the last has two bits to spare, which base64 decoders overlook.
+    /// 256 bits in 43 characters: the last has two spare bits, which base64 decoders ignore.
     @Test func aSignatureHasOneSpelling() throws {
         let token = Doorkeeper.token(Self.good)
         let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    /// Claims cut at each byte and signed with the right key: what gets to the decoder is refused, not trapped on.
+    /// Claims cut at each byte and signed with the right key: the decoder refuses them without trapping.
     @Test func signedGarbageIsRefused() throws {
         let claims = Array(#"{"room":"cam1","act":["publish"],"sub":"\u00e9","exp":2000000000}"#.utf8)
         for end in 0..<claims.count {

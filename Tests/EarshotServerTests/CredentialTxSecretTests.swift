@@ -40,7 +40,7 @@ import Testing
         ("txSecret=&txTime=7FFFFFFF", .credentialWrong),
         ("txSecret&txTime=7FFFFFFF", .credentialWrong),
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=", .credentialWrong),
-        // Digits in other case: of the time, which is signed as sent, and of the digest, which has one spelling.
+        // Other case of hexadecimal digits: in the time, which is signed as sent, and in the digest, which has one spelling.
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=7fffffff", .credentialWrong),
         ("txSecret=9992881F06990A8449C77A1A3E2A5E2B&txTime=7FFFFFFF", .credentialWrong),
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=07FFFFFFF", .credentialWrong),
@@ -55,14 +55,14 @@ import Testing
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b0&txTime=7FFFFFFF", .credentialWrong),
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2c&txTime=7FFFFFFF", .credentialWrong),
         ("txSecret=%209992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF", .credentialWrong),
-        // The right one twice, and beside another.
+        // The right parameter twice, and beside another credential.
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF&txSecret=9992881f06990a8449c77a1a3e2a5e2b", .credentialWrong),
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF&txTime=7FFFFFFF", .credentialWrong),
         ("txSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF&token=x", .credentialWrong),
-        // Expired, with the right signature (by Python: f85a…) and with a wrong one: only the first learns about time.
+        // Expired with the right signature (by Python: f85a…), and with a wrong one: only the first learns about time.
         ("txSecret=f85a2ab363fe4deaffef9754d79da6fe&txTime=5C271099", .credentialExpired),
         ("txSecret=f85a2ab363fe4deaffef9754d79da6ff&txTime=5C271099", .credentialWrong),
-        // SRS and others are laxer about names; ours are Tencent's.
+        // SRS and others ignore the case of names; ours are exactly Tencent's.
         ("txsecret=9992881f06990a8449c77a1a3e2a5e2b&txtime=7FFFFFFF", .credentialMissing),
         ("ｔｘSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF", .credentialMissing),
     ])
@@ -75,7 +75,7 @@ import Testing
             }
             #expect(answer.message.contains("txTime") || answer.message.contains("txSecret"))
         }
-        // Where no credential is needed, a wrong one is refused all the same.
+        // Where no credential is needed, a wrong one is still refused.
         if reason != .credentialMissing || query.contains("txTime=") {
             #expect(try self.door.ask(query, from: "127.0.0.1").refusal == reason)
         } else {
@@ -90,7 +90,7 @@ import Testing
         for name in ["cam2", "cam", "cam11", "x/cam1", "cam1/x", "CAM1"] {
             #expect(try self.door.ask(query, name: name).refusal == .credentialWrong)
         }
-        // The name is all that follows the app, however a client splits it.
+        // The name is all that follows the app, wherever a client splits it.
         let deep = Doorkeeper.signed("room1/alice")
         #expect(try self.door.ask(deep, app: "talk", name: "room1/alice").pass?.identity == "signed talk/room1/alice")
         #expect(try self.door.ask(deep, app: "talk/room1", name: "alice").pass?.identity == "signed talk/room1/alice")
@@ -112,7 +112,7 @@ import Testing
         #expect(try self.door.ask("txSecret=%2539992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF").refusal == .credentialWrong)
     }
 
-    /// Who may watch may not push; who may push may watch.
+    /// The play key allows no publishing; publish keys also allow playing.
     @Test(arguments: [nil, "the key of players"]) func playingHasAKeyOfItsOwn(_ playKey: String?) throws {
         let ring = KeyRing(
             key: "the push key", backupKey: "the old key", playKey: playKey, jwtKey: Doorkeeper.keys.jwtKey, webhookKey: "hook-key")
@@ -122,13 +122,13 @@ import Testing
             #expect(try door.ask(Doorkeeper.signed(key: key), action: .play).pass != nil)
             #expect(try (door.ask(Doorkeeper.signed(key: key), action: .publish).pass != nil) == mayPush)
         }
-        // While keys are changed, URLs for playing that the old key made are good too.
+        // During a key change, play URLs from the old key stay valid.
         let before = KeyRing(key: "the old key", backupKey: nil, playKey: playKey, jwtKey: ring.jwtKey, webhookKey: "hook-key")
         #expect(try door.ask(Doorkeeper.signed(key: before.playKey), action: .play).pass != nil)
         #expect(try door.ask(Doorkeeper.signed(key: before.playKey), action: .publish).refusal == .credentialWrong)
     }
 
-    /// A new key comes in, the old one stays as backup for as long as its URLs live, then goes.
+    /// A new key is added, and the old one stays as backup for as long as its URLs live.
     @Test func keysAreChangedWithoutCuttingURLs() throws {
         let old = Doorkeeper.signed(key: "the old key")
         let new = Doorkeeper.signed(key: "the new key", hash: .sha256)
@@ -148,7 +148,7 @@ import Testing
         #expect(try after.ask(new).pass != nil)
     }
 
-    /// The clock is only looked at, never remembered: a step changes the answer and the step back changes it back.
+    /// The clock is read anew each time: a step changes the answer, and a step back restores it.
     @Test func theClockMayStep() throws {
         let seconds: Int64 = 1_800_000_000
         let query = Doorkeeper.signed(txTime: TxSecret.text(ofSeconds: seconds))
@@ -175,14 +175,14 @@ import Testing
         #expect(TxSecret.seconds(text) == seconds)
     }
 
-    /// Eight digits, whatever the time: those of small times would be fewer.
+    /// Eight digits for any time: small times would have fewer.
     @Test(arguments: [(0, "00000000"), (1, "00000001"), (1_546_064_025, "5C271099"), (4_294_967_296, "FFFFFFFF"), (-5, "00000000")])
     func writtenTimes(_ seconds: Int64, _ text: String) {
         #expect(TxSecret.text(ofSeconds: seconds) == text)
     }
 
-    /// What is hashed has no separators. However the signed text is cut into key, name and time, the signature opens the one stream
-    /// that was signed, until the time that was signed.
+    /// The hashed text has no separators. However it is split into key, name and time,
+    /// a signature opens only the signed stream, until the signed time.
     @Test(arguments: [ServerConfig.Credentials.Hash.md5, .sha256], ["room12", "room1/alice", "abcdef0123456789", "7FFFFFFF"])
     func noOtherCutOpensAStream(_ hash: ServerConfig.Credentials.Hash, _ name: String) throws {
         let time = "7B000000"
@@ -192,7 +192,7 @@ import Testing
         for border in 0...signed.count {
             let (otherName, otherTime) = (String(signed[..<border]), String(signed[border...]))
             guard !otherName.isEmpty, !otherName.hasSuffix("/") else { continue }
-            // An empty time may be sent, and the border may lie where the time has a sensible length in other digits.
+            // Also an empty time, and times that one more digit brings to a valid length.
             for sent in [otherTime, "0" + otherTime, otherTime + "0"] {
                 for action in [AdmissionRequest.Action.publish, .play] {
                     let answer = try Doorkeeper().ask("txSecret=\(secret)&txTime=\(sent)", name: otherName, action: action)
@@ -203,7 +203,7 @@ import Testing
         #expect(opened == ["publish \(name) \(time)", "play \(name) \(time)"])
     }
 
-    /// The border between key and name: a server whose one key begins with another one is not started.
+    /// The border between key and name: a server does not start when one key begins with another.
     @Test func keysThatBeginAlikeAreRefused() throws {
         var config = ServerConfig()
         config.credentials.jwtKey = Doorkeeper.keys.jwtKey
@@ -216,7 +216,7 @@ import Testing
             return try KeyRing.load(config: config)
         }
         _ = try load("a key of ours", "another key", "a key of players")
-        // The same key twice opens nothing that it did not.
+        // The same key twice opens nothing new.
         _ = try load("a key of ours", "a key of ours", nil)
         for (key, backup, play) in [
             ("a key of ours", "a key of ours1", nil), ("a key of ours1", "a key of ours", nil),

@@ -23,7 +23,7 @@ import Testing
     private let path = StreamPath(app: "live", name: "cam1")
     private let nowMs = Doorkeeper.now * 1_000
 
-    /// The query of a URL that must begin so.
+    /// The query of a URL, which must begin with `beginning`.
     private func query(_ url: String, _ beginning: String) throws -> String {
         #expect(url.hasPrefix(beginning + "?"), "\(url)")
         return String(url.dropFirst(beginning.utf8.count + 1))
@@ -104,7 +104,7 @@ import Testing
         let push = try Self.urls().push(
             StreamPath(app: "live", name: name), .init(scheme: .txSecret, lifetimeSeconds: 60), nowMs: self.nowMs)
         let query = try self.query(push.rtmp, "rtmp://192.0.2.1/live/a%20b/%C3%BC%3F%23%25%26%2B")
-        // As it is once a client has decoded it; "?" cannot be in a name, so that is left out of the question.
+        // The name as a client decodes it. A name cannot contain "?", so the rules are not asked.
         #expect(
             TxSecret.signature(key: Doorkeeper.keys.key, streamName: name, txTime: String(query.suffix(8)), hash: .md5)
                 == query.split(separator: "=").dropFirst().first.map { String($0.prefix(32)) })
@@ -117,7 +117,7 @@ import Testing
         #expect(try Doorkeeper().ask(query, app: "event", name: "x").pass?.room == nil)
     }
 
-    /// Listener, Host header, and what URLs begin with.
+    /// Listener, Host header, and the beginning of the URLs.
     @Test(arguments: [
         ("127.0.0.1", nil as String?, "rtmp://127.0.0.1"), ("127.0.0.1", "live.example.com", "rtmp://127.0.0.1"),
         ("0.0.0.0", "live.example.com", "rtmp://live.example.com"), ("0.0.0.0", "live.example.com:8080", "rtmp://live.example.com"),

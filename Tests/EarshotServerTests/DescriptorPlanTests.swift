@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// How a limit of open files is shared out.
+/// How a limit of open files is divided.
 @Suite struct DescriptorPlanTests {
     private static func limits(_ connections: Int, _ httpConnections: Int) -> ServerConfig.Limits {
         var limits = ServerConfig.Limits()
@@ -38,19 +38,19 @@ import Testing
 
     @Test func tooFewAreAnError() throws {
         #expect(throws: DescriptorShortage(limit: 127, least: 128)) { try DescriptorPlan(limit: 127, limits: Self.limits(1, 1), loops: 2) }
-        // Each event loop has some of its own.
+        // Each event loop needs some of its own.
         #expect(throws: DescriptorShortage(limit: 256, least: 304)) { try DescriptorPlan(limit: 256, limits: Self.limits(1, 1), loops: 64) }
         #expect("\(DescriptorShortage(limit: 100, least: 128))".contains("LimitNOFILE="))
     }
 
-    /// What was promised to connections is not for recordings and links.
+    /// Recordings and links do not get descriptors promised to connections.
     @Test func othersGetWhatIsLeft() {
         #expect(!OpenDescriptors.areScarce(open: 33, promised: 208, limit: 256))
         #expect(OpenDescriptors.areScarce(open: 41, promised: 208, limit: 256))
         #expect(OpenDescriptors.areScarce(open: 240, promised: 9, limit: 256))
-        // As many descriptors for places that were taken.
+        // A hundred of the promised descriptors are in use.
         #expect(!OpenDescriptors.areScarce(open: 133, promised: 108, limit: 256))
-        // Not fitted to the limit.
+        // Promises that were not fitted to the limit.
         #expect(!OpenDescriptors.areScarce(open: 33, promised: 40_000, limit: 1_024))
         #expect(OpenDescriptors.areScarce(open: 1_020, promised: 40_000, limit: 1_024))
         #expect(OpenDescriptors.count(upTo: 1_024) ?? 3 >= 3)

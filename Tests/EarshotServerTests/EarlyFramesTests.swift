@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// What waits for a room's answer is bounded, whatever another server sends.
+/// Frames that wait for a room's answer are bounded, whatever another server sends.
 @Suite struct EarlyFramesTests {
     private static func frame(_ kind: Frame.Kind, _ head: [UInt8], bytes: Int, at timestamp: Int64) throws -> Frame {
         try Frame(kind: kind, timestamp: timestamp, payload: ByteBuffer(bytes: head + [UInt8](repeating: 1, count: bytes)))

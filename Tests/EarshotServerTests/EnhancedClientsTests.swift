@@ -51,8 +51,8 @@ import Testing
         }
     }
 
-    /// framehash's lines without its header; the muxer sorts both sides the same way. Empty packets are left out: ffmpeg's copying pusher
-    /// adds and drops them around FLAC headers.
+    /// Lines of framehash without its header; the muxer sorts both sides the same way. Skips empty packets:
+    /// ffmpeg's copying pusher adds and drops them around FLAC headers.
     private static func packets(_ text: String) -> [String] {
         text.split(separator: "\n").filter { !$0.hasPrefix("#") && !$0.hasSuffix(Self.hashOfNothing) }.map(String.init)
     }

@@ -13,7 +13,7 @@ import Testing
     struct Script: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let headers: [Tag]
-        /// What follows; `tail` starts at the last keyframe.
+        /// The tags after the headers; `tail` starts at the last keyframe.
         let first: [Tag]
         let tail: [Tag]
     }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// What a client says it can do is answered in the same terms (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    /// The answer to `connect` states capabilities in the client's terms (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
     @Test func connectAnswersCapabilities() async throws {
         try await TestServer.run { server in
             let client = try await TagClient.publish(

@@ -5,7 +5,7 @@ import Testing
 @testable import EarshotServer
 @testable import Rooms
 
-/// Where the next event comes from: ring or store, without gap or repetition.
+/// The source of the next event: ring or store, without gap or repetition.
 @Suite struct EventFeedTests {
     static func event(_ id: Int64, room: String? = "r", data: String = "{}") -> RoomEvent {
         RoomEvent(
@@ -21,7 +21,7 @@ import Testing
         #expect(ring.base == nil)
         for id in 1...Int64(EventRing.entryLimit + 5) { ring.append(Self.entry(id * 2)) }
         #expect(ring.count == EventRing.entryLimit)
-        // The last one that was let go.
+        // The last entry dropped.
         #expect(ring.base == 10)
         #expect(ring.head == Int64(EventRing.entryLimit + 5) * 2)
         #expect(ring.first(after: 10)?.id == 12)
@@ -48,7 +48,7 @@ import Testing
         #expect(ring.base == 4)
     }
 
-    /// A subscriber, a ring and a store, driven at random: everything after the start is told once and in order.
+    /// A subscriber, a ring and a store, driven at random: every event after the start is delivered once and in order.
     @Test(arguments: [nil, "a"] as [String?])
     func everythingOnceAndInOrder(_ room: String?) throws {
         for seed in UInt64(1)...300 {
@@ -58,7 +58,7 @@ import Testing
             var ring = EventRing()
             var lastID: Int64 = 0
             func happen() {
-                // Ids may leave holes: a transaction that came to nothing.
+                // Ids may have holes, from transactions without effect.
                 lastID += Int64.random(in: 1...3, using: &random)
                 let event = Self.event(lastID, room: Bool.random(using: &random) ? "a" : "b")
                 store.append(event)
@@ -139,7 +139,7 @@ import Testing
         let office = self.clock.office
         let ticket = try #require(office.issue(to: self.holder))
         #expect(ticket.expiresAt == 1_795_255_260_000)
-        // 128 bits at the least.
+        // At least 128 bits.
         #expect(ticket.text.utf8.count >= 22)
         #expect(office.redeem(ticket.text) == self.holder)
         #expect(office.redeem(ticket.text) == nil)
@@ -175,7 +175,7 @@ import Testing
         }
         #expect(office.count == TicketOffice.limit)
         #expect(office.issue(to: .init(tokenID: 99, role: .ops, room: nil)) == nil)
-        // A used one makes room, and so does time.
+        // A used ticket makes room, and so does time.
         #expect(office.redeem(try #require(last).text) != nil)
         #expect(office.issue(to: .init(tokenID: 99, role: .ops, room: nil)) != nil)
         self.clock.advance(TicketOffice.lifetimeMs)

@@ -6,7 +6,7 @@ import Testing
 @testable import EarshotServer
 @testable import Rooms
 
-/// What time does to a subscriber: heartbeat, silence, a socket that takes nothing, a revoked token, a store that fails.
+/// A subscriber over time: heartbeat, silence, a blocked socket, a revoked token, a failing store.
 @Suite struct EventsConnectionTests {
     /// A subscriber on a loop of its own, with a real registry.
     private struct Setup {
@@ -24,7 +24,7 @@ import Testing
             try await self.loop.executeInContext { connection.value.sweep(nowMs: now + ms) }
         }
 
-        /// Bytes of the frames written since the last call, by opcode.
+        /// The frames written since the last call, by opcode.
         func frames() async throws -> [(opcode: UInt8, payload: [UInt8])] {
             var frames: [(opcode: UInt8, payload: [UInt8])] = []
             while var bytes = try await self.channel.readOutbound(as: ByteBuffer.self) {
@@ -88,7 +88,7 @@ import Testing
             try await setup.sweep(after: 45_100)
             #expect(try await setup.closeCode() == 1013)
             #expect(setup.channel.isActive)
-            // Nobody answers.
+            // The client does not answer.
             try await setup.sweep(after: 48_000)
             #expect(!setup.channel.isActive)
         }
@@ -108,7 +108,7 @@ import Testing
             _ = try await setup.frames()
             setup.channel.isWritable = false
             try await setup.sweep(after: 0)
-            // Its silence says nothing: it has our pings before it still.
+            // Its silence proves nothing: our pings may still be unread.
             try await setup.sweep(after: 59_000)
             #expect(try await setup.frames().isEmpty)
             try await setup.sweep(after: 60_100)
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// Pings that cannot be answered at once are answered with one pong, the newest's.
+    /// Pings that cannot be answered at once get one pong, for the newest.
     @Test func pongsAreNotQueued() async throws {
         try await Self.run { setup in
             _ = try await setup.frames()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// Asked again each second, then given up.
+    /// Retries each second, then gives up.
     @Test func aStoreThatFails() async throws {
         try await Self.run(withStore: false) { setup in
             #expect(try await setup.frames().map(\.opcode) == [1])

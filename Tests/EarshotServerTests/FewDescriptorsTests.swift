@@ -4,7 +4,7 @@ import NIOPosix
 import RTMP
 import Testing
 
-/// A server in a process that may open few files, and many clients that do nothing.
+/// A server with few file descriptors, and many idle clients.
 ///
 /// `EARSHOT_ROUNDS=20` makes it long.
 @Suite struct FewDescriptorsTests {
@@ -14,7 +14,7 @@ import Testing
     @Test(.timeLimit(.minutes(10))) func idleClientsTakeNobodysPlace() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
-            // Who says nothing stays for the whole time.
+            // Silent clients stay for the whole test.
             try "{limits: {handshake: 5m, httpHead: 5m}}".write(to: config, atomically: true, encoding: .utf8)
             let under = ["prlimit", "--nofile=\(Self.limit):\(Self.limit)"]
             try await EarshotProcess.serve(data: directory, ["--config", config.path], under: under) { server in
@@ -53,7 +53,7 @@ import Testing
                 let refused =
                     (counters["connectionsTurnedAway"].int ?? 0) + (counters["httpConnectionsRefused"].int ?? 0)
                     + (counters["closed"]["too_many_connections"].int ?? 0)
-                    // Idle for so long on a slow machine that it made room for the next.
+                    // Idle connections that a slow machine shed to admit others.
                     + (counters["httpConnectionsShed"].int ?? 0)
                 #expect(refused >= Self.rounds * (400 - Self.limit + 64), "\(counters)")
                 let log = server.process.errorsSoFar
@@ -63,13 +63,13 @@ import Testing
         }
     }
 
-    /// Links take what is left, and no more: those for which nothing is left say so, and connections have their places still.
+    /// Links use the descriptors left over, and report when there are none; connections keep their places.
     @Test(.timeLimit(.minutes(10))) func linksFailByThemselves() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
             try "{outbound: {allowPrivate: [127.0.0.0/8]}, limits: {handshake: 5m, httpHead: 5m}}"
                 .write(to: config, atomically: true, encoding: .utf8)
-            // Takes connections, and says nothing.
+            // Accepts connections and sends nothing.
             let silent = try await ServerBootstrap(group: RawClient.group).bind(host: "127.0.0.1", port: 0).get()
             let target = try (silent.localAddress?.port).orThrow()
             let under = ["prlimit", "--nofile=\(Self.limit):\(Self.limit)"]

@@ -5,7 +5,7 @@ import Testing
 
 /// Clients that are not ffmpeg: rtmpdump (librtmp) and gstreamer.
 @Suite struct ForeignClientsTests {
-    /// They write what they play to a file, and end by themselves when the stream does.
+    /// Both write the stream to a file, and exit when it ends.
     @Test func rtmpdumpAndGStreamerPlay() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 3)
         let expected = try await PacketList.of(file: source)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// They join a stream that runs, and get it from a keyframe on without a gap.
+    /// Both join a running stream, and get it from a keyframe on without a gap.
     @Test func rtmpdumpAndGStreamerJoinLate() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 5)
         let expected = try await PacketList.of(file: source)
@@ -73,7 +73,7 @@ import Testing
                     + [location] + "d.video ! queue ! h264parse ! m.video  d.audio ! queue ! aacparse ! m.audio".words
                 let pushed = try await ClientProcess.run(["gst-launch-1.0", "-q"] + pipeline)
                 #expect(pushed.status == 0, "\(pushed.errors)")
-                // The sinks break the connection without a word in some versions; the player is let go all the same.
+                // Some versions' sinks break the connection without notice; the player is released all the same.
                 let played = PacketList(csv: try await player.outcome().text)
                 #expect(played.only("video").difference(from: expected.only("video")) == nil)
                 #expect(played.only("audio").difference(from: expected.only("audio")) == nil)

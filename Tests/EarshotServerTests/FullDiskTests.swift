@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A server whose store may not be written: the system refuses what would make a file longer, as a full disk does.
+/// A server whose store cannot grow: the system refuses to lengthen files, as a full disk does.
 @Suite struct FullDiskTests {
     @Test(.timeLimit(.minutes(5))) func factsWaitAndAreShown() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
@@ -33,7 +33,7 @@ import Testing
                 try await eventually("the log") { server.process.errorsSoFar.contains("The store is in trouble") }
                 #expect(try await state() == "live")
                 try await limit("unlimited")
-                // The fact, late, and nothing else.
+                // The late fact, and nothing else.
                 try await eventually("the interruption") { try await state() == "interrupted" }
                 try await eventually("the log") { server.process.errorsSoFar.contains("The store is well again") }
                 let after = (try await metric("failing"), try await metric("waiting_facts"), try await metric("dropped_facts_total"))

@@ -2,17 +2,17 @@ import EarshotServer
 import Foundation
 import Rooms
 
-/// The command line as a process, with a server and a token of its own: nothing of the environment's reaches it.
+/// The command line as a process, with its own server and token. Unsets the `cleared` variables of the test's environment.
 struct CLI: Sendable {
     let server: String
-    /// The file that holds it; nil: none is given.
+    /// The file with the token; nil passes none.
     var token: String?
-    /// Set for the process.
+    /// Environment variables for the process.
     var variables: [String: String] = [:]
 
     private static let cleared = ["EARSHOT_SERVER", "EARSHOT_TOKEN", "EARSHOT_DATA_DIRECTORY", "NO_COLOR"]
 
-    /// For `env`.
+    /// Arguments for `env`.
     func line(_ arguments: [String]) throws -> [String] {
         Self.cleared.flatMap { ["-u", $0] } + self.variables.map { "\($0)=\($1)" } + [try EarshotProcess.binary()] + arguments
             + ["--server", self.server] + (self.token.map { ["--token-file", $0] } ?? [])
@@ -22,14 +22,14 @@ struct CLI: Sendable {
         try await ClientProcess.run(try self.line(arguments), within: seconds)
     }
 
-    /// Runs a command that must succeed; what it printed.
+    /// Runs a command that must succeed; returns its output.
     func text(_ arguments: String...) async throws -> String {
         let outcome = try await ClientProcess.run(try self.line(arguments))
         guard outcome.status == 0 else { throw TimedOut(description: "\(arguments) ended with \(outcome.status): \(outcome.errors)") }
         return outcome.text
     }
 
-    /// The same, with `--json`.
+    /// Like ``text(_:)``, with `--json`.
     func json(_ arguments: String...) async throws -> JSON {
         let outcome = try await ClientProcess.run(try self.line(arguments + ["--json"]))
         guard outcome.status == 0 else { throw TimedOut(description: "\(arguments) ended with \(outcome.status): \(outcome.errors)") }

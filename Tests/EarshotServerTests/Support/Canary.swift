@@ -4,10 +4,10 @@ import RTMP
 import Synchronization
 import Testing
 
-/// A stream that is published and watched while something bad happens elsewhere: every message must arrive, in order and soon.
+/// A published and watched stream beside a test's bad deeds. Every message must arrive in order and on time.
 final class Canary: Sendable {
     static let name = "canary"
-    /// Between publishing and delivery, at most, but for what the machine itself was late. Ten times what an idle machine needs.
+    /// Longest delay from publish to delivery, less the machine's own stalls. Ten times what an idle machine needs.
     private static let delayLimit = Duration.milliseconds(500)
     /// Threads that each message waits for: the publisher's, two of the server's, the viewer's. Each may be as late as the meter's.
     private static let threads = 4
@@ -25,7 +25,7 @@ final class Canary: Sendable {
         self.viewer = viewer
     }
 
-    /// Runs the body while the canary sings, then judges it.
+    /// Runs the body beside a canary, then checks every delivery.
     static func during<Result: Sendable>(
         _ port: Int, sourceLocation: SourceLocation = #_sourceLocation, _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -72,7 +72,7 @@ final class Canary: Sendable {
 
     private func judge(_ sourceLocation: SourceLocation) async throws {
         self.isPublishing.withLock { $0 = false }
-        // A tick may be under way still.
+        // A tick may still be running.
         try await self.publisher.channel.eventLoop.submit {}.get()
         let sent = self.sent.withLock { $0 }
         let expected = Array(sent.indices)
@@ -111,7 +111,7 @@ enum SyntheticTag {
         self.fill([0xAF, 1], number, bytes)
     }
 
-    /// The number in a message that `video` or `audio` made, if its bytes are all as they should be.
+    /// The number in a message made by `video` or `audio`; nil unless all its bytes are intact.
     static func number(_ message: Message) -> Int? {
         var payload = message.payload
         let header = message.type == .video ? 5 : 2

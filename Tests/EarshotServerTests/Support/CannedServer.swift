@@ -3,12 +3,12 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// An HTTP server that answers as it is told, for what a real one does not do: errors of every kind, silence, nonsense.
+/// An HTTP server with scripted answers that a real one does not give: errors of every kind, silence, nonsense.
 final class CannedServer: Sendable {
     enum Answer: Sendable {
         case json(Int, String)
         case text(Int, String, [String: String])
-        /// Bytes as they are, instead of HTTP.
+        /// Bytes sent as they are, without HTTP framing.
         case raw(String)
         case close
         case silence
@@ -32,7 +32,7 @@ final class CannedServer: Sendable {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // Raw answers go past the encoder, which stands behind this handler's.
+                    // Raw answers bypass the encoder, which precedes this handler in the pipeline.
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
                     try channel.pipeline.syncOperations.addHandler(Handler(server, answer))
                 }

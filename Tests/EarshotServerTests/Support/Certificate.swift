@@ -5,7 +5,7 @@ struct Certificate: Sendable {
     let certificate: String
     let key: String
 
-    /// `name` becomes the common name; both files are replaced if they are there.
+    /// `name` becomes the common name and the DNS name. Existing files are replaced.
     static func make(_ name: String, in directory: URL) async throws -> Certificate {
         let made = Certificate(
             certificate: directory.appendingPathComponent("certificate.pem").path, key: directory.appendingPathComponent("key.pem").path)
@@ -17,7 +17,7 @@ struct Certificate: Sendable {
         return made
     }
 
-    /// What a TLS server on that port presents: openssl's report, with "CN = name" in its subject line.
+    /// openssl's report on the TLS server at that port, with "CN = name" in its subject line.
     static func presented(on port: Int) async throws -> String {
         try await ClientProcess.run(["openssl", "s_client", "-connect", "127.0.0.1:\(port)"]).text
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A foreign client as a child process: ffmpeg, ffprobe, rtmpdump, gst-launch. Ended by process id, whatever happens.
+/// A foreign client as a child process: ffmpeg, ffprobe, rtmpdump, gst-launch. Always ended by process id.
 final class ClientProcess: @unchecked Sendable {
     struct Outcome: Sendable {
         let status: Int32
@@ -14,20 +14,20 @@ final class ClientProcess: @unchecked Sendable {
     let id: pid_t
     private let arguments: [String]
     private let lock = NSLock()
-    // Under the lock, as is signalling: a process id is not used once its process has been waited for.
+    // Guarded by the lock, as is signalling: a process id is not used after `waitpid`.
     private var output = Data()
     private var errors = Data()
-    /// Exit code, or the signal that ended it; nil while it runs.
+    /// Exit code, or the signal that ended the process; nil while it runs.
     private var status: Int32?
-    /// Pipes whose end has not been read yet.
+    /// Pipes not yet read to their end.
     private var openPipes = 2
 
-    /// `arguments` are the program, found by PATH (after any `NAME=value` for its environment), and what it is given.
+    /// `arguments` holds the program, found by PATH (after any `NAME=value` for its environment), and its arguments.
     ///
-    /// Not by Foundation's Process: with more than about a thousand descriptors open, as here, it reads past a directory buffer's end.
+    /// Avoids Foundation's Process: with more than about a thousand open descriptors, as here, it reads past the end of a directory buffer.
     init(_ arguments: [String]) throws {
         self.arguments = arguments
-        // One at a time: a pipe that is not yet closed on exec must not go to another child, which would keep it open.
+        // One at a time: another child would inherit a pipe that is not yet close-on-exec, and keep it open.
         Self.spawning.lock()
         defer { Self.spawning.unlock() }
         let out = try Self.pipe()
@@ -38,7 +38,7 @@ final class ClientProcess: @unchecked Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, out.write, 1)
         posix_spawn_file_actions_adddup2(&actions, err.write, 2)
-        // NIO's sockets are not closed on exec: a child that kept them would keep ports taken and connections open.
+        // NIO's sockets are not close-on-exec: a child that kept them would hold ports and connections open.
         _ = Self.closeFrom?(&actions, 3)
         // The threads that tests run on block most signals; the child must not.
         var attributes = posix_spawnattr_t()
@@ -63,13 +63,13 @@ final class ClientProcess: @unchecked Sendable {
             throw TimedOut(description: "cannot run \(arguments): errno \(error)")
         }
         self.id = id
-        // A thread for each: nothing here may wait for a turn on the threads that tests run on.
+        // Own threads: these must not wait for a turn on the threads that tests run on.
         Thread.detachNewThread { self.collect(out.read) { $0.output.append(contentsOf: $1) } }
         Thread.detachNewThread { self.collect(err.read) { $0.errors.append(contentsOf: $1) } }
         Thread.detachNewThread { self.awaitEnd() }
     }
 
-    /// glibc 2.34 and later have it, but Swift's module of glibc does not show it.
+    /// A function of glibc 2.34 and later, which Swift's Glibc module does not expose.
     private static let closeFrom: CloseFrom? = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map {
         unsafeBitCast($0, to: CloseFrom.self)
     }
@@ -84,7 +84,7 @@ final class ClientProcess: @unchecked Sendable {
 
     private func awaitEnd() {
         var info = siginfo_t()
-        // Looks without taking the process away, so that its id stays its own until the lock is held.
+        // `WNOWAIT` does not reap the process, so its id stays valid until the lock is held.
         while waitid(P_PID, id_t(self.id), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         self.lock.withLock {
             var status: CInt = 0
@@ -117,7 +117,7 @@ final class ClientProcess: @unchecked Sendable {
         }
     }
 
-    /// Stands still for the time of the body: for what has to happen in the middle of what it does.
+    /// Stops the process during the body (SIGSTOP), to act in the middle of its work.
     func halted<Result>(_ body: () async throws -> Result) async throws -> Result {
         self.send(SIGSTOP)
         defer { self.send(SIGCONT) }
@@ -135,7 +135,7 @@ final class ClientProcess: @unchecked Sendable {
             }
             try await Task.sleep(for: .milliseconds(20))
         }
-        // The pipes' last bytes arrive after the exit: up to their end, unless a child of the child still holds them.
+        // The pipes' last bytes arrive after the exit. Waits at most 10 s for their end: a grandchild may still hold them.
         let patience = ContinuousClock.now + .seconds(10)
         while self.lock.withLock({ self.openPipes > 0 }), ContinuousClock.now < patience {
             try await Task.sleep(for: .milliseconds(10))
@@ -148,15 +148,15 @@ final class ClientProcess: @unchecked Sendable {
         try await ClientProcess(arguments).outcome(within: seconds)
     }
 
-    /// Runs for the time of the body, then is killed.
+    /// Runs a process during the body, then kills it.
     static func during<Result>(_ arguments: [String], _ body: (ClientProcess) async throws -> Result) async throws -> Result {
         let process = try ClientProcess(arguments)
         defer { process.send(SIGKILL) }
         return try await body(process)
     }
 
-    /// Runs for the time of the body, then is asked to end, and killed when it does not. Only a process that ends by itself is looked at by
-    /// a sanitizer's leak check.
+    /// Runs a process during the body, then sends SIGTERM, and SIGKILL after 15 s.
+    /// A sanitizer's leak check runs only in a process that ends by itself.
     static func serving<Result>(_ arguments: [String], _ body: (ClientProcess) async throws -> Result) async throws -> Result {
         let process = try ClientProcess(arguments)
         defer { process.send(SIGKILL) }
@@ -172,7 +172,7 @@ final class ClientProcess: @unchecked Sendable {
     }
 }
 
-/// What a process of ours costs.
+/// Memory and descriptors of one of our own processes.
 extension ClientProcess {
     /// Resident memory in bytes.
     func residentBytes() throws -> Int {
@@ -185,11 +185,11 @@ extension ClientProcess {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.id)/fd").count
     }
 
-    /// The same by what they are for: a file's name, or a kind ("socket").
+    /// Open descriptors by target: a file's name, or a kind ("socket").
     func openFiles() throws -> [String: Int] {
         let folder = "/proc/\(self.id)/fd"
         return try FileManager.default.contentsOfDirectory(atPath: folder).reduce(into: [:]) { counts, number in
-            // One that was closed meanwhile has no target any more.
+            // A descriptor that was closed meanwhile has no target.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(number)") else { return }
             let name = target.prefix { $0 != ":" }.split(separator: "/").last.map(String.init) ?? target
             counts[name, default: 0] += 1

@@ -5,9 +5,9 @@ import RTMP
 
 @testable import EarshotServer
 
-/// Admission rules with known keys, and short ways to ask them.
+/// Admission rules with known keys, and shorthand for requests to them.
 struct Doorkeeper: Sendable {
-    /// The first is from Tencent's own example.
+    /// `key` is from Tencent's own example.
     static let keys = KeyRing(
         key: "e12c46f2612d5106e2034781ab261ca3", backupKey: "backup-key-0001", jwtKey: "0123456789abcdef0123456789abcdef",
         webhookKey: "hook-key")
@@ -16,7 +16,7 @@ struct Doorkeeper: Sendable {
 
     let rules: AdmissionRules
 
-    /// `freeFailures`: from one address, until it is held back. Most tests show more wrong credentials than anybody may.
+    /// `freeFailures`: wrong credentials from one address before it is throttled. Most tests send more than the real limit.
     init(
         _ keys: KeyRing = Self.keys, lines: LogLines = LogLines(), freeFailures: Double = 1_000_000,
         _ configure: (inout ServerConfig) -> Void = { _ in }
@@ -30,7 +30,7 @@ struct Doorkeeper: Sendable {
             throttle: CredentialThrottle(FailureBuckets(burst: freeFailures)), log: log)
     }
 
-    /// From an address that needs a credential, unless told otherwise.
+    /// Checks a request from an address that needs a credential, unless `remote` says otherwise.
     func ask(
         _ query: String, app: String = "live", name: String = "test", action: AdmissionRequest.Action = .publish,
         from remote: String? = Self.remote, at seconds: Int64 = Self.now
@@ -56,7 +56,7 @@ struct Doorkeeper: Sendable {
         "txSecret=\(TxSecret.signature(key: key, streamName: name, txTime: txTime, hash: hash))&txTime=\(txTime)"
     }
 
-    /// Any two JSON texts as a JWT, signed with a key that need not be the server's.
+    /// A JWT from any two JSON texts, signed with a key that need not be the server's.
     static func token(header: String = #"{"alg":"HS256","typ":"JWT"}"#, _ claims: String, key: String = Self.keys.jwtKey) -> String {
         let signedPart = "\(SecretText.base64URL(Array(header.utf8))).\(SecretText.base64URL(Array(claims.utf8)))"
         return "\(signedPart).\(AccessToken.signature(of: signedPart, key: key))"
@@ -80,7 +80,7 @@ extension Result where Success == AdmissionPass, Failure == AdmissionRefusal {
     }
 }
 
-/// A folder for the time of one test.
+/// Creates a folder for the body and removes it afterwards.
 func withTemporaryFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

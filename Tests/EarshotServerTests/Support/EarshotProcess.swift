@@ -1,6 +1,6 @@
 import Foundation
 
-/// The built `earshot` binary, run as a process of its own.
+/// The built `earshot` binary as a separate process.
 struct EarshotProcess: Sendable {
     let process: ClientProcess
     /// "rtmp://127.0.0.1:PORT", from the banner.
@@ -10,10 +10,10 @@ struct EarshotProcess: Sendable {
     let http: String
     /// The port; nil without a certificate.
     let https: Int?
-    /// Of its first start.
+    /// The admin token of its first start.
     let token: String
 
-    /// Beside the test bundle in the build folder. The whole path, so that its own end can be told from a shell's.
+    /// The binary beside the test bundle. A full path, so that its exit can be distinguished from a shell's.
     static func binary() throws -> String {
         let folder = URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
             .deletingLastPathComponent()
@@ -29,7 +29,7 @@ struct EarshotProcess: Sendable {
         try await ClientProcess.run([Self.binary()] + arguments, within: seconds)
     }
 
-    /// Runs `earshot serve` on free ports until the body is done; waits for the banner first, and for the end. `under` is a program that starts it.
+    /// Runs `earshot serve` on free ports: waits for the banner, runs the body, waits for the end. `under` is a launcher's command line.
     static func serve<Result>(
         data: URL, _ arguments: [String] = [], under: [String] = [], _ body: (EarshotProcess) async throws -> Result
     ) async throws -> Result {

@@ -4,7 +4,7 @@ import NIOCore
 enum EnhancedTag {
     enum Frame: UInt8 { case key = 1, inter = 2 }
 
-    /// VideoPacketType and, for the first five, AudioPacketType.
+    /// Values of VideoPacketType and AudioPacketType; 0 and 1 are the same in both.
     static let sequenceStart: UInt8 = 0
     static let codedFrames: UInt8 = 1
     static let codedFramesX: UInt8 = 3
@@ -55,7 +55,7 @@ enum EnhancedTag {
         [UInt8(truncatingIfNeeded: body.count >> 16), UInt8(truncatingIfNeeded: body.count >> 8), UInt8(truncatingIfNeeded: body.count)]
     }
 
-    /// Bytes that differ from call to call, so that mixed-up payloads are seen.
+    /// Bytes that differ from call to call, so that mixed-up payloads show.
     static func body(_ seed: Int, _ count: Int = 300) -> [UInt8] {
         (0..<count).map { index in UInt8(truncatingIfNeeded: index &* 31 &+ seed &* 77 &+ index / 7) }
     }

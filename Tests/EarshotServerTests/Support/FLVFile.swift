@@ -14,7 +14,7 @@ struct Tag: Hashable, Sendable, CustomStringConvertible {
     static func video(_ timestamp: UInt32, _ payload: [UInt8]) -> Tag { Tag(kind: .video, timestamp: timestamp, payload: payload) }
     static func audio(_ timestamp: UInt32, _ payload: [UInt8]) -> Tag { Tag(kind: .audio, timestamp: timestamp, payload: payload) }
 
-    /// What the server fills readers' blocks with when a stream is silent; players skip it.
+    /// Filler that the server sends when a stream falls silent, to complete readers' blocks; players skip it.
     var isFiller: Bool { self.kind == .video && self.payload.first == 0x57 }
 
     /// AVC or AAC configuration.

@@ -6,7 +6,7 @@ enum Fixture {
     static let withBFrames = ["-c:v", "libx264", "-profile:v", "main", "-bf", "2", "-g", "25"]
     static let aac = ["-c:a", "aac", "-ar", "44100"]
 
-    /// An FLV file with a test pattern and a tone. Nil arguments leave a track out. Other tones make other packets.
+    /// An FLV file with a test pattern and a tone. Nil arguments omit a track; another tone makes other packets.
     static func flv(
         video: [String]?, audio: [String]?, seconds: Int, size: String = "320x240", rate: Int = 25, tone: Int = 440,
         ffmpeg: String = "ffmpeg"
@@ -17,11 +17,11 @@ enum Fixture {
         arguments += ["-t", "\(seconds)"] + (video ?? []) + (audio ?? [])
         let path = try Self.directory().appendingPathComponent("\(Self.digest(arguments.joined(separator: " "))).flv").path
         if FileManager.default.fileExists(atPath: path) { return path }
-        // Written beside and linked, so that tests in parallel never read half a file.
+        // Written beside the final path, then linked: parallel tests never read half a file.
         let partial = "\(path).\(UUID().uuidString).flv"
         let made = try await ClientProcess.run(arguments + [partial], within: 180)
         guard made.status == 0 else { throw TimedOut(description: "ffmpeg could not make a test file: \(made.errors)") }
-        // The first one stays: x264 makes a slightly different file each time when the machine is busy, and who compares has to find what was
+        // The first file stays: x264 on a busy machine makes a slightly different one each time, and tests compare with the file they
         // pushed.
         let isFirst = link(partial, path) == 0
         let error = errno
@@ -30,14 +30,14 @@ enum Fixture {
         return path
     }
 
-    /// Where made files are kept.
+    /// The folder of generated files.
     static func directory() throws -> URL {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-fixtures-\(getuid())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         return directory
     }
 
-    /// A new folder for one test's files; removed after the body.
+    /// Creates a folder for one test's files and removes it after the body.
     static func withDirectory<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-test-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -58,7 +58,7 @@ enum Fixture {
 
 /// ffprobe's view of a file or URL.
 enum Probe {
-    /// One line a packet: kind, times, flags, hash of the payload.
+    /// A command that prints one line per packet: kind, times, flags, hash of the payload.
     static func packets(_ url: String) -> [String] {
         [
             "ffprobe", "-v", "error", "-show_entries", "packet=codec_type,pts,dts,flags,data_hash", "-show_data_hash", "md5", "-of", "csv",
@@ -69,12 +69,12 @@ enum Probe {
 
 /// ffmpeg's command lines.
 enum FFmpeg {
-    /// At the pace of its timestamps, packets as they are.
+    /// Pushes at the pace of the timestamps, without re-encoding.
     static func push(_ file: String, to url: String, ffmpeg: String = "ffmpeg") -> [String] {
         [ffmpeg, "-v", "error", "-re", "-i", file, "-c", "copy", "-f", "flv", url]
     }
 
-    /// The same over and over until it is killed: for tests that have no use for its end, and would be late for it on a slow machine.
+    /// Loops the file until killed, for tests that do not need its end and would be late for it on a slow machine.
     static func pushForEver(_ file: String, to url: String) -> [String] {
         ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", file, "-c", "copy", "-f", "flv", url]
     }

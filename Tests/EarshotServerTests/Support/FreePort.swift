@@ -2,13 +2,13 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A port for a server that starts late or comes back to it. Below the range that the system takes clients' ports from, so that none of the
-/// other tests' connections gets it meanwhile.
+/// A port for a server that starts late or restarts on it.
+/// Stays below the system's ephemeral range, so that no connection of another test gets the port meanwhile.
 enum FreePort {
     private static let next = Atomic<Int>(Int.random(in: 15_000..<25_000))
 
-    /// Nobody listens there. It is not tried by listening: a child that is started at that moment would have the socket too, until it
-    /// runs its program.
+    /// A port on which nobody listens. Probes by connecting: a listening socket would be inherited by a child spawned at that moment, until
+    /// it execs.
     static func take() async throws -> Int {
         for _ in 0..<200 {
             let port = Self.next.add(1, ordering: .relaxed).newValue

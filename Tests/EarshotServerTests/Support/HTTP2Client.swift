@@ -34,20 +34,20 @@ struct HTTP2WireFrame: Sendable, Equatable {
 
     static func word(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(value >> (24 - 8 * $0) & 255) } }
 
-    /// Four bytes of the payload.
+    /// The big-endian number in four bytes of the payload.
     func word(at offset: Int) -> Int { self.payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
 }
 
-/// An HTTP/2 connection over TLS that does exactly what a test tells it, by the rules or not, and keeps what it gets. Any thread.
+/// An HTTP/2 connection over TLS that sends what a test asks, valid or not, and keeps what it receives. Any thread.
 ///
-/// By itself it answers SETTINGS and PING, and opens windows: the connection's always, a stream's unless it is held.
+/// Answers SETTINGS and PING by itself, and opens windows: always the connection's, a stream's unless it is held.
 final class HTTP2Client: Sendable {
     struct Answer: Sendable {
         var status: Int?
         var headers: [String: String] = [:]
         var body: [UInt8] = []
         var isEnded = false
-        /// Of RST_STREAM.
+        /// The error code of RST_STREAM.
         var reset: Int?
         var text: String { String(decoding: self.body, as: UTF8.self) }
         func json() throws -> JSON { JSON(try JSONSerialization.jsonObject(with: Data(self.body))) }
@@ -67,7 +67,7 @@ final class HTTP2Client: Sendable {
         typealias InboundIn = ByteBuffer
         let state = Mutex(State())
         private let decoder = HeadDecoder()
-        /// Sent before all else: TLS keeps it until it may.
+        /// Sent before all else; TLS buffers it until the handshake is done.
         private let greeting: [UInt8]
 
         init(greeting: [UInt8]) { self.greeting = greeting }
@@ -134,7 +134,7 @@ final class HTTP2Client: Sendable {
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 
-    /// Answers' heads depend on those before them (RFC 7541 §2.2).
+    /// Decodes header blocks in order: each depends on those before it (RFC 7541 §2.2).
     private final class HeadDecoder: Sendable {
         private let decoder = Mutex(HPACKDecoder(allocator: ByteBufferAllocator()))
 
@@ -160,7 +160,8 @@ final class HTTP2Client: Sendable {
 
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    /// Speaks TLS and chooses h2. `window`: of its streams, bytes. `greets`: sends what a client sends first.
+    /// Connects with TLS and ALPN h2. `window`: initial window of streams in bytes. `greets`: sends the preface, SETTINGS and
+    /// WINDOW_UPDATE.
     static func open(_ port: Int, window: Int = 1 << 20, greets: Bool = true) async throws -> HTTP2Client {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
@@ -192,7 +193,7 @@ final class HTTP2Client: Sendable {
     func send(_ bytes: [UInt8]) async throws { try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes)) }
     func send(_ frames: [HTTP2WireFrame]) async throws { try await self.send(frames.flatMap(\.bytes)) }
 
-    /// A request's head, in as many frames as it takes.
+    /// A request's HEADERS frame, with CONTINUATION frames for what exceeds 16 KiB.
     static func request(
         _ path: String, on stream: Int, method: String = "GET", _ headers: [(String, String)] = [], ends: Bool = true
     ) -> [HTTP2WireFrame] {
@@ -211,7 +212,7 @@ final class HTTP2Client: Sendable {
         }
     }
 
-    /// RFC 7541 §6.2.2: without indexing, by a new name.
+    /// A literal field without indexing, with a new name (RFC 7541 §6.2.2).
     private static func literal(_ name: String, _ value: String) -> [UInt8] {
         [0] + self.text(name) + self.text(value)
     }
@@ -232,13 +233,13 @@ final class HTTP2Client: Sendable {
         try await self.send(Self.request(path, on: stream, headers))
     }
 
-    /// Does not open this stream's window any more.
+    /// Stops opening this stream's window.
     func hold(_ stream: Int) { self.handler.state.withLock { _ = $0.held.insert(stream) } }
     func answersPings(_ yes: Bool) { self.handler.state.withLock { $0.answersPings = yes } }
-    /// Stops or goes on reading.
+    /// Stops or resumes reading.
     func reads(_ yes: Bool) async throws { try await self.channel.setOption(.autoRead, value: yes).get() }
 
-    /// Bodies left out.
+    /// All frames received; DATA frames without their payload.
     var frames: [HTTP2WireFrame] { self.handler.state.withLock { $0.frames } }
     var isClosed: Bool { self.handler.state.withLock { $0.isClosed } }
     func soFar(_ stream: Int) -> Answer { self.handler.state.withLock { $0.answers[stream] ?? Answer() } }
@@ -246,7 +247,7 @@ final class HTTP2Client: Sendable {
     /// The last stream and the error code of each GOAWAY.
     var goAways: [(last: Int, code: Int)] { self.frames.filter { $0.kind == .goAway }.map { ($0.word(at: 0), $0.word(at: 4)) } }
 
-    /// Waits for the stream's end.
+    /// Waits for the stream's end or reset.
     func answer(_ stream: Int, within seconds: Double = 15) async throws -> Answer {
         try await eventually("stream \(stream)'s end", within: seconds) {
             let isClosed = self.isClosed
@@ -265,7 +266,7 @@ extension TestServer {
     var secure: Int { self.addresses.https?.port ?? 0 }
     var https: String { "https://127.0.0.1:\(self.secure)" }
 
-    /// With a certificate that nobody trusts, and so with HTTPS.
+    /// Runs a server with a self-signed certificate, and so with HTTPS.
     static func runSecure<Result: Sendable>(
         _ configure: @Sendable (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {

@@ -28,8 +28,8 @@ struct HTTPAnswer: Sendable {
         }
         if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        // In a task that nobody cancels: Foundation's session waits for ever when it is cancelled just as the answer comes (its own queue and
-        // the task's lock, each held by who waits for the other).
+        // In a task that nobody cancels: Foundation's session deadlocks when it is cancelled just as the answer arrives
+        // (its own queue and the task's lock are each held by the thread that waits for the other).
         let (data, response) = try await Task { [request] in try await URLSession.shared.data(for: request) }.value
         let http = try (response as? HTTPURLResponse).orThrow()
         var names: [String: String] = [:]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A server in a process of its own, whose memory and descriptors are nobody else's.
+/// A server as a separate process, so that its memory and descriptors are measured alone.
 struct ServerProcess: Sendable {
     let process: ClientProcess
     let port: Int
@@ -8,7 +8,7 @@ struct ServerProcess: Sendable {
     /// The data directory, removed with the server.
     let data: String
 
-    /// Starts the built server with these settings (`EARSHOT_…`), runs the body, and ends it.
+    /// Starts the built server with these settings (`EARSHOT_…`), runs the body, then stops it.
     static func run<Result: Sendable>(
         _ settings: [String] = [], _ body: @Sendable (ServerProcess) async throws -> Result
     ) async throws -> Result {
@@ -33,7 +33,7 @@ struct ServerProcess: Sendable {
 
     func residentBytes() throws -> Int { try self.process.residentBytes() }
 
-    /// A number that `GET /counters` shows.
+    /// A counter of `GET /counters`.
     func counter(_ name: String) async throws -> Int {
         let answer = try await HTTPAnswer.get("http://127.0.0.1:\(self.http)/api/v1/counters", token: TokenFile.read(self.data))
         return try answer.json()["data"][name].int.orThrow()
@@ -41,7 +41,7 @@ struct ServerProcess: Sendable {
 
     func openDescriptors() throws -> Int { try self.process.openDescriptors() }
 
-    /// How many connections ended for each reason.
+    /// Connections closed for this reason so far, counted in the log.
     func closed(_ reason: String) -> Int {
         self.process.errorsSoFar.split(separator: "\n").count { $0.contains("Connection closed") && $0.contains("reason=\(reason)") }
     }

@@ -3,7 +3,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// All of these run one after another: each watches the clock, and together they would fight for it.
+/// Suites of hostile clients, serialized: each measures time, and in parallel they would delay each other.
 @Suite(.serialized) enum Hostile {}
 
 extension TestServer {
@@ -11,7 +11,7 @@ extension TestServer {
 
     func closed(_ reason: CloseReason) -> UInt64 { self.server.core.counters.current.closed[reason] ?? 0 }
 
-    /// Waits until the server has closed this client's connection, and checks that it said why, once.
+    /// Waits until the server has closed this client's connection, and expects one log line with this reason.
     func expectClosed(
         _ client: RawClient, _ reason: CloseReason, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -28,7 +28,7 @@ extension TestServer {
         try await client.waitUntilClosed()
     }
 
-    /// Waits until only this many connections are left, then checks that every one that came and went was counted once.
+    /// Waits until only `count` connections are left, then checks that each closed one was counted once.
     func expectConnections(_ count: Int, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await self.wait("sessions", within: seconds) { $0["total"].int == count }
         let counters = self.server.core.counters.current
@@ -36,7 +36,7 @@ extension TestServer {
         #expect(counters.connectionsAccepted == closed + UInt64(count), sourceLocation: sourceLocation)
     }
 
-    /// A server with a canary on it, for one bad deed.
+    /// Runs a server and a canary while the body misbehaves.
     static func withCanary(
         _ configure: (inout ServerConfig) -> Void = { _ in }, sourceLocation: SourceLocation = #_sourceLocation,
         _ body: @escaping @Sendable (TestServer) async throws -> Void
@@ -47,11 +47,11 @@ extension TestServer {
     }
 }
 
-/// Bytes of chunks, written as a peer may that means no good.
+/// Bytes of chunks as a malicious peer may write them.
 struct RawBytes {
     private(set) var buffer = ByteBuffer()
 
-    /// A fmt 0 header (RTMP 1.0 §5.3.1.2.1) with whatever it claims; the chunk stream id in the shortest form that fits.
+    /// A fmt 0 header (RTMP 1.0 §5.3.1.2.1) with any claims, true or not; the chunk stream id in its shortest form.
     mutating func header(chunkStream: UInt32 = 3, timestamp: UInt32 = 0, length: UInt32, type: MessageType, streamID: UInt32 = 0) {
         switch chunkStream {
         case ..<64: self.buffer.writeInteger(UInt8(chunkStream))

@@ -1,16 +1,16 @@
 import Foundation
 
-/// An ffmpeg that speaks Enhanced RTMP, which Debian's does not: PyPI's `imageio-ffmpeg` brings a static one. Installed once, then kept.
+/// A static ffmpeg with Enhanced RTMP, from PyPI's `imageio-ffmpeg`; Debian's lacks it. Installed once, then kept.
 enum NewFFmpeg {
-    /// Throws, saying why, where it cannot be installed.
+    /// The binary's path. Throws the reason when it cannot be installed.
     static func path() async throws -> String { try await Self.installation.value }
 
-    /// One line a packet: stream, times, length, hash.
+    /// A command that prints one line per packet: stream, times, length, hash.
     static func packets(_ url: String) async throws -> [String] {
         [try await Self.path(), "-v", "error", "-i", url, "-c", "copy", "-copyts", "-f", "framehash", "-hash", "md5", "-"]
     }
 
-    /// Started once per process, whichever test asks first.
+    /// Runs once per process, for the first test that asks.
     private static let installation = Task { try await Self.install() }
 
     private static func install() async throws -> String {
@@ -22,7 +22,7 @@ enum NewFFmpeg {
         let install = ["python3", "-m", "pip", "install", "--quiet", "--target", partial.path, "imageio-ffmpeg==0.8.1"]
         let installed = try await ClientProcess.run(install, within: 120)
         guard installed.status == 0 else { throw TimedOut(description: "pip could not install imageio-ffmpeg: \(installed.errors)") }
-        // Another process may have been first.
+        // Another process may have finished first.
         if rename(partial.path, folder.path) != 0 { try FileManager.default.removeItem(at: partial) }
         return try Self.find(in: folder).orThrow()
     }

@@ -1,18 +1,18 @@
 import Foundation
 import Synchronization
 
-/// Performs steps one after the other, each when it is due, on a thread of its own. The tasks of tests share a few threads with everything
-/// else in the process, and a task that waits there for its turn sends late and in bursts.
+/// Performs timed steps in order on its own thread. Tests' tasks share a few threads with everything else in the process; a task that waits
+/// there for its turn sends late and in bursts.
 ///
-/// It records how late it was, so that a failure shows whose fault it is. A step that is more than `patience` late postpones all later ones:
-/// a device that stood still does not make up for it in a burst either.
+/// Records its own lateness, so that a failure shows whose fault it is. A step more than `patience` late postpones all later ones: a device
+/// that paused does not catch up in a burst either.
 ///
 /// Any thread.
 final class PacedSender: Sendable {
     struct Step {
-        /// After the start.
+        /// Time after the start.
         let due: Duration
-        /// Gets the instant at which it was due, postponements included.
+        /// Gets the instant at which the step was due, postponements included.
         let perform: (_ due: ContinuousClock.Instant) -> Void
     }
 
@@ -20,7 +20,7 @@ final class PacedSender: Sendable {
     struct Lateness: Sendable, CustomStringConvertible {
         var steps = 0
         var latest = Duration.zero
-        /// Times that the later steps were postponed, and by how much in all.
+        /// How often later steps were postponed, and by how much in all.
         var pauses = 0
         var postponed = Duration.zero
 
@@ -42,7 +42,7 @@ final class PacedSender: Sendable {
     private static let patience = Duration.milliseconds(150)
     private let state = Mutex(State())
 
-    /// Starts at once. `make` runs on the thread and returns what gives the steps in order; nil ends it.
+    /// Starts at once. `make` runs on the thread and returns the function that yields the steps in order; its nil ends the sender.
     init(_ make: @escaping @Sendable () throws -> () throws -> Step?) {
         Thread.detachNewThread {
             self.finish(Result { try self.run(try make()) })
@@ -82,7 +82,7 @@ final class PacedSender: Sendable {
         return self.state.withLock { $0.lateness }
     }
 
-    /// False: stopped.
+    /// Returns false when stopped.
     private func sleep(until due: ContinuousClock.Instant) -> Bool {
         while !self.state.withLock({ $0.isStopping }) {
             let left = (due - .now) / .seconds(1)

@@ -13,20 +13,20 @@ struct Packet: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The packets of a file or of what a player got, in the order in which they came.
+/// The packets of a file, or those a player received, in order of arrival.
 struct PacketList: Sendable {
     var packets: [Packet]
 
     init(_ packets: [Packet]) { self.packets = packets }
 
-    /// Reads ``Probe/packets(_:)``'s output. Script data (ffprobe calls it subtitles) is left out.
+    /// Parses the output of ``Probe/packets(_:)``. Skips script data, which ffprobe calls subtitles.
     init(csv: String) {
         self.packets = []
         var pending: [String] = []
         for line in csv.split(separator: "\n") {
             let fields = line.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             if fields[0] == "packet" { pending = Array(fields.prefix(5)) }
-            // A packet with side data (a new sequence header) goes on behind that, maybe on another line.
+            // A packet with side data (a new sequence header) continues after it, maybe on another line.
             guard let hash = fields.first(where: { $0.hasPrefix("MD5:") }), pending.count == 5 else { continue }
             if pending[1] == "video" || pending[1] == "audio" {
                 self.packets.append(
@@ -44,7 +44,7 @@ struct PacketList: Sendable {
     var hashes: [String] { self.packets.map(\.hash) }
     var count: Int { self.packets.count }
 
-    /// Nil when both are equal; otherwise where they part.
+    /// Nil when both are equal; otherwise the first difference.
     func difference(from expected: PacketList) -> String? {
         if expected.packets.isEmpty { return "nothing was expected" }
         for (index, pair) in zip(self.packets, expected.packets).enumerated() where pair.0 != pair.1 {
@@ -61,8 +61,7 @@ struct PacketList: Sendable {
         return self.difference(from: PacketList(Array(whole.packets[start...])))
     }
 
-    /// Nil when every kind's packets are a beginning of the first source (of some length) and then the whole second one, and no
-    /// timestamp goes back.
+    /// Nil when each kind's packets are a prefix of the first source, then the whole second source, and no timestamp goes back.
     func joinDifference(first: PacketList, second: PacketList, firstIsWhole: Bool = false) -> String? {
         for kind in ["video", "audio"] {
             let (got, one, two) = (self.only(kind), first.only(kind), second.only(kind))
@@ -70,7 +69,7 @@ struct PacketList: Sendable {
             let common = zip(got.hashes, one.hashes).prefix { $0.0 == $0.1 }.count
             if common == 0 { return "\(kind): nothing of the first push" }
             if firstIsWhole, common < one.count { return "\(kind): \(common) of \(one.count) of the first push" }
-            // Of another encoder the first picture also has its parameter sets.
+            // From another encoder, the first picture also carries its parameter sets.
             let added = kind == "video" ? 1 : 0
             let rest = Array(got.hashes[common...])
             if rest.count != two.count || rest.dropFirst(added) != two.hashes.dropFirst(added) {

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A package of PyPI's in a folder of its own, installed once and then kept.
+/// A PyPI package in a folder of its own, installed once and then kept.
 struct PythonPackage: Sendable {
-    /// As pip has it: "websockets==15.0.1".
+    /// The requirement in pip's syntax: "websockets==15.0.1".
     let requirement: String
 
-    /// The folder for PYTHONPATH. Throws, saying why, where there is no pip or no index.
+    /// The folder for PYTHONPATH. Throws the reason when there is no pip or no index.
     func folder() async throws -> String {
         let folder = try Fixture.directory().appendingPathComponent("python-\(self.requirement)")
         if FileManager.default.fileExists(atPath: folder.path) { return folder.path }

@@ -6,19 +6,19 @@ import RTMP
 import Glibc
 #endif
 
-/// An RTMP client that does exactly what a test tells it, well-behaved or not, and remembers all it gets. Any thread; state is loop-bound.
+/// An RTMP client that sends what a test asks, valid or not, and keeps all it receives. Any thread; state is loop-bound.
 final class RawClient: Sendable {
-    /// How the socket is made.
+    /// Settings of the socket.
     struct Options: Sendable {
         /// The address to connect from; loopback has many.
         var from: String?
-        /// Bytes the kernel may keep of what was not read; `nil`: as the system likes.
+        /// Kernel receive buffer in bytes (SO_RCVBUF); `nil`: the system's default.
         var receiveBuffer: Int?
-        /// Whether small writes wait for earlier ones to be acknowledged, as many stock clients' do.
+        /// Whether Nagle's algorithm holds small writes until earlier ones are acknowledged, as in many stock clients.
         var waitsForAcknowledgement = false
-        /// Bytes that one read takes at most.
+        /// Most bytes per read.
         var readBytes = 64 << 10
-        /// The loops of the client; the canary's are its own.
+        /// The client's event loops; the canary has its own.
         var group: MultiThreadedEventLoopGroup = RawClient.group
         init() {}
 
@@ -34,7 +34,7 @@ final class RawClient: Sendable {
         let at: ContinuousClock.Instant
     }
 
-    /// Not the server's loops: what a client costs must not look like the server's delay.
+    /// Separate from the server's loops: a client's cost must not look like the server's delay.
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     let channel: any Channel
@@ -49,7 +49,7 @@ final class RawClient: Sendable {
 
     // MARK: Opening
 
-    /// A TCP connection, nothing said yet.
+    /// Opens a TCP connection and sends nothing.
     static func open(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
         let handler = RawClientHandler()
         var bootstrap = ClientBootstrap(group: options.group)
@@ -63,33 +63,33 @@ final class RawClient: Sendable {
         if let from = options.from { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: from, port: 0)) }
         let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
         let client = RawClient(channel: channel, handler: handler)
-        // The connection may be known here before it is in its pipeline.
+        // The connect may complete before `channelActive` has stored the address.
         try await client.wait("the socket's address") { $0.address.isEmpty ? nil : true }
         return client
     }
 
-    /// Handshake done.
+    /// Completes the handshake.
     static func shaken(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.open(port, options)
         try await client.handshake()
         return client
     }
 
-    /// Connected to an app.
+    /// Connects to an app.
     static func connected(_ port: Int, app: String = "live", _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.shaken(port, options)
         try await client.connect(app: app)
         return client
     }
 
-    /// Publishing `name` on message stream 1.
+    /// Publishes `name` on message stream 1.
     static func publishing(_ port: Int, _ name: String, _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.connected(port, options)
         try await client.publish(name, on: client.createStream())
         return client
     }
 
-    /// Playing `name` on message stream 1.
+    /// Plays `name` on message stream 1.
     static func playing(_ port: Int, _ name: String, _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.connected(port, options)
         try await client.play(name, on: client.createStream())
@@ -135,7 +135,7 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Has the session say something, and waits for an answer that comes after it.
+    /// Runs a session call and waits for an answer among the outputs after it.
     @discardableResult
     func call<Value: Sendable>(
         _ what: String, _ body: @escaping @Sendable (inout ClientSession) -> Void,
@@ -151,14 +151,14 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Has the session say something.
+    /// Runs a session call and sends its messages.
     func perform(_ body: @escaping @Sendable (inout ClientSession) -> Void) async throws {
         try await self.onLoop { $0.perform(body) }
     }
 
     // MARK: Sending
 
-    /// A message in chunks, as it should be.
+    /// Sends messages in valid chunks, without waiting.
     func send(_ messages: Message...) {
         self.channel.eventLoop.execute { self.handler.send(messages) }
     }
@@ -175,7 +175,7 @@ final class RawClient: Sendable {
         self.send(command.message(streamID: streamID))
     }
 
-    /// Any bytes. Returns once the kernel has taken them; `false` when the connection is gone.
+    /// Sends any bytes. Returns once the kernel has accepted them; `false` when the connection is gone.
     @discardableResult
     func send(bytes: [UInt8]) async -> Bool {
         await self.send(bytes: ByteBuffer(bytes: bytes))
@@ -212,23 +212,23 @@ final class RawClient: Sendable {
     }
 
     func close() async {
-        // Closed by the server already: all the better.
+        // The server may have closed it already.
         _ = try? await self.channel.close().get()
     }
 
-    /// Closes with a reset in place of an orderly end.
+    /// Closes with a TCP reset (SO_LINGER 0) instead of an orderly end.
     func reset() async throws {
         guard let socket = self.channel as? any SocketOptionProvider else { return }
         do {
             try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         } catch {
-            // The server was faster.
+            // The server closed it first.
             guard self.isClosed || !self.channel.isActive else { throw error }
         }
         await self.close()
     }
 
-    /// Ends the sending side only.
+    /// Closes the sending side only.
     func closeOutput() async throws {
         try await self.channel.close(mode: .output).get()
     }
@@ -241,10 +241,10 @@ final class RawClient: Sendable {
     var isClosed: Bool { self.inbox.read { $0.isClosed } }
     /// "127.0.0.1:PORT", as the server logs it.
     var address: String { self.inbox.read { $0.address } }
-    /// Set when the server's bytes were not RTMP: a test's own failure.
+    /// The error when the server's bytes were not RTMP: a test must fail on it.
     var decodingError: RTMPError? { self.inbox.read { $0.error } }
 
-    /// Audio, video and data of one message stream, in order, without what players skip (``Tag/isFiller``).
+    /// Audio, video and data of one message stream in order, without filler (``Tag/isFiller``).
     func media(on streamID: UInt32 = 1) -> [Received] {
         self.received.filter {
             $0.message.streamID == streamID && [.audio, .video, .dataAMF0].contains($0.message.type)
@@ -266,7 +266,7 @@ final class RawClient: Sendable {
     }
 
     var controls: [ControlMessage] {
-        // Malformed control messages are counted as an error by the session already.
+        // The session already reports malformed control messages as errors.
         self.received.compactMap { try? ControlMessage($0.message) }
     }
 

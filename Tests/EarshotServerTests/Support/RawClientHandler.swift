@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 import Synchronization
 
-/// What a ``RawClient`` got. Any thread.
+/// Everything a ``RawClient`` has received. Any thread.
 final class Inbox: Sendable {
     struct Content: Sendable {
         var outputs: [ClientSessionOutput] = []
@@ -54,7 +54,7 @@ final class RawClientHandler: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        // Taken now: a closed channel has none.
+        // Stored now: a closed channel has no address.
         let address = "\(context.localAddress?.ipAddress ?? ""):\(context.localAddress?.port ?? 0)"
         self.inbox.update { $0.address = address }
         context.fireChannelActive()
@@ -87,7 +87,7 @@ final class RawClientHandler: ChannelInboundHandler, @unchecked Sendable {
         context.fireChannelInactive()
     }
 
-    // A reset by the server is an end like any other here.
+    // A reset by the server counts as a normal end here.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {

@@ -2,9 +2,9 @@ import EarshotServer
 import NIOCore
 import NIOPosix
 
-/// Bytes to the HTTP port as no client would send them, and what comes back until the server closes or has said enough.
+/// Sends raw bytes to the HTTP port, as no client would, and returns the answer.
 enum RawHTTP {
-    /// Waits for the connection's end, at most so long; what was answered until then.
+    /// Waits for the connection's end, at most `seconds`; returns what arrived until then.
     static func send(_ text: String, to server: TestServer, within seconds: Double = 4) async throws -> String {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: server.addresses.http.port) { channel in
@@ -17,13 +17,13 @@ enum RawHTTP {
                 channel.channel.close(promise: nil)
             }
             defer { deadline.cancel() }
-            // A server that has closed already takes no more.
+            // A server that has closed already fails the write.
             try? await outbound.write(ByteBuffer(string: text))
             var answer = ByteBuffer()
             do {
                 for try await var part in inbound { answer.writeBuffer(&part) }
             } catch {
-                // The connection broke: what came before is the answer.
+                // The connection broke: bytes from before are the answer.
             }
             return String(buffer: answer)
         }

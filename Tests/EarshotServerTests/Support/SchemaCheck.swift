@@ -2,11 +2,11 @@
 import HTTPTypes
 import Testing
 
-/// Holds a JSON value against a schema of the API's own document: the keywords that it uses, and no others.
+/// Validates a JSON value against a schema of the API's document. Supports only the keywords which that uses.
 struct SchemaCheck {
     let document: JSONValue
 
-    /// What does not fit, each with its place; empty when all is well.
+    /// Each violation with its place; empty for a valid value.
     func problems(_ value: JSONValue, _ schema: JSONValue, at place: String = "$") -> [String] {
         guard case .object(let keywords) = schema else { return ["\(place): \(schema.text) is no schema"] }
         return keywords.flatMap { self.problem(value, $0.name, $0.value, schema, place) }
@@ -54,7 +54,7 @@ struct SchemaCheck {
         }
     }
 
-    /// "#/components/schemas/Room"
+    /// Resolves a reference such as "#/components/schemas/Room".
     func resolve(_ reference: String) -> JSONValue? {
         guard reference.hasPrefix("#/") else { return nil }
         return reference.dropFirst(2).split(separator: "/").reduce(self.document) { $0?[String($1)] }
@@ -72,7 +72,7 @@ struct SchemaCheck {
     private static func number(_ value: JSONValue) -> Double? { value.double }
 }
 
-/// Calls a server's API and holds every answer against the served document: status, media type, schema, and what all answers must have.
+/// Calls a server's API and validates each answer by the served document: status, media type, schema, common headers.
 struct CheckedAPI: Sendable {
     let server: TestServer
     private let document: JSONValue
@@ -95,7 +95,7 @@ struct CheckedAPI: Sendable {
         return answer
     }
 
-    /// The answer's data, whose status must be this one.
+    /// The answer's data; expects this status.
     @discardableResult
     func ok(
         _ method: String, _ path: String, _ body: String? = nil, status: Int = 200, token: String? = nil, headers: [String: String] = [:],
@@ -106,7 +106,7 @@ struct CheckedAPI: Sendable {
         return try answer.json()["data"]
     }
 
-    /// The answer's error, whose status must be this one.
+    /// The answer's error; expects this status.
     @discardableResult
     func refused(
         _ status: Int, _ method: String, _ path: String, _ body: String? = nil, token: String? = nil, headers: [String: String] = [:],
@@ -134,7 +134,7 @@ struct CheckedAPI: Sendable {
         } else if answer.status < 400 {
             problems.append("answered, but is not in the table")
         }
-        // 304 has nothing but headers.
+        // A 304 has only headers.
         if response["content"] == nil, answer.body.isEmpty, answer.contentType == nil { return problems }
         guard let type = answer.contentType, let content = response["content"]?[type] else {
             return problems + ["the type \(answer.contentType ?? "none") is not in the document"]
@@ -143,7 +143,7 @@ struct CheckedAPI: Sendable {
         do {
             let json = try JSONParser.parse(answer.body)
             if json["requestId"]?.shown != answer.headers["x-request-id"], json["openapi"] == nil {
-                // The answer to a repeated request has the first one's.
+                // A replayed answer carries the first request's id.
                 if answer.headers["idempotency-replayed"] == nil { problems.append("two request ids") }
             }
             return problems + check.problems(json, schema)

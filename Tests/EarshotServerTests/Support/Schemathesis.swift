@@ -1,15 +1,15 @@
 import Foundation
 
-/// PyPI's schemathesis, which calls an API as its OpenAPI document allows and as it does not. Installed once, then kept.
+/// PyPI's schemathesis, which calls an API with valid and invalid requests by its OpenAPI document. Installed once, then kept.
 enum Schemathesis {
     static let version = "4.32.5"
 
-    /// Runs it against this document to its end. Throws, saying why, where it cannot be installed.
+    /// Runs it against this document to its end. Throws the reason when it cannot be installed.
     static func run(_ document: String, token: String, _ arguments: [String], within seconds: Double) async throws -> ClientProcess.Outcome
     {
         let folder = try await Self.installation.value
         return try await Fixture.withDirectory { directory in
-            // What it writes beside itself (its examples' database) goes with the test. The token is not on the command line.
+            // Its database of examples is removed with the test's folder. The token stays off the command line.
             let settings = directory.appendingPathComponent("schemathesis.toml")
             try "headers = { Authorization = \"Bearer \(token)\" }\n".write(to: settings, atomically: true, encoding: .utf8)
             let command = ["--chdir=\(directory.path)", "PYTHONPATH=\(folder.path)", "NO_COLOR=1", "python3", "\(folder.path)/bin/st"]

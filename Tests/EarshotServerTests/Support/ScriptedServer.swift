@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// A real HTTP server on a loopback address that does what a test wants of it, well-behaved or not.
+/// A real HTTP server on a loopback address that behaves as a test asks, well or badly.
 final class ScriptedServer: Sendable {
     struct Request: Sendable {
         /// "POST /path HTTP/1.1"
@@ -17,11 +17,11 @@ final class ScriptedServer: Sendable {
 
     enum Answer: Sendable {
         case status(Int, String, headers: [String: String] = [:])
-        /// Whatever bytes, then the connection is closed.
+        /// Any bytes, then the connection is closed.
         case raw(String)
-        /// These bytes and no more; the connection stays.
+        /// These bytes only; the connection stays open.
         case partial(String)
-        /// Nothing, and the connection stays.
+        /// No answer; the connection stays open.
         case silence
         case close
     }
@@ -32,7 +32,7 @@ final class ScriptedServer: Sendable {
     private let connections: NIOLockedList<Int>
 
     var requests: [Request] { self.seen.all }
-    /// How many were accepted.
+    /// Connections accepted so far.
     var connectionCount: Int { self.connections.all.count }
 
     private init(channel: any Channel, seen: NIOLockedList<Request>, connections: NIOLockedList<Int>) {
@@ -42,7 +42,7 @@ final class ScriptedServer: Sendable {
         self.connections = connections
     }
 
-    /// Serves while the body runs. The answer may take its time: each request is a task of its own.
+    /// Serves while the body runs. Answers may be slow: each request has a task of its own.
     static func run<Result: Sendable>(
         tls: NIOSSLContext? = nil, host: String = "127.0.0.1", port: Int = 0, _ answer: @escaping @Sendable (Request) async -> Answer,
         _ body: @Sendable (ScriptedServer) async throws -> Result

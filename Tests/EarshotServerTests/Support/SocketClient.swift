@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP connection that sends what a test gives it and keeps what it gets. Any thread.
+/// A TCP connection that sends what a test gives it and keeps what it receives. Any thread.
 final class SocketClient: Sendable {
     private struct State {
         var received: [UInt8] = []
@@ -31,7 +31,7 @@ final class SocketClient: Sendable {
         self.handler = handler
     }
 
-    /// `receiveBuffer`: bytes the kernel may keep of what was not read. `from`: the address to connect from; loopback has many.
+    /// `receiveBuffer`: kernel receive buffer in bytes (SO_RCVBUF). `from`: the address to connect from; loopback has many.
     static func open(_ port: Int, receiveBuffer: Int? = nil, from: String? = nil) async throws -> SocketClient {
         let handler = Handler()
         var bootstrap = ClientBootstrap(group: RawClient.group)
@@ -46,7 +46,7 @@ final class SocketClient: Sendable {
     func send(_ bytes: some Sequence<UInt8>) async throws { try await self.channel.writeAndFlush(ByteBuffer(bytes: Array(bytes))) }
     func send(_ text: String) async throws { try await self.send(text.utf8) }
 
-    /// Stops or goes on reading.
+    /// Stops or resumes reading.
     func reads(_ yes: Bool) async throws { try await self.channel.setOption(.autoRead, value: yes).get() }
 
     func close() async { _ = try? await self.channel.close() }
@@ -55,14 +55,14 @@ final class SocketClient: Sendable {
     var text: String { String(decoding: self.received, as: UTF8.self) }
     var isClosed: Bool { self.handler.state.withLock { $0.isClosed } }
 
-    /// Takes so many bytes away from what was received.
+    /// Removes the first `count` received bytes.
     func take(_ count: Int) { self.handler.state.withLock { $0.received.removeFirst(count) } }
 
-    /// The next whole HTTP answer (with a Content-Length, or none and no body), taken away.
+    /// Removes and returns the next whole HTTP answer. One without a Content-Length has no body.
     func answer(within seconds: Double = 10) async throws -> (head: String, body: String) {
         var found: (head: String, body: String)?
         try await eventually("an answer", within: seconds) {
-            // In this order: what came before the end is there when the end is seen.
+            // Read in this order: once the end is seen, everything before it has arrived.
             let isClosed = self.isClosed
             let text = self.text
             guard let end = text.range(of: "\r\n\r\n") else {

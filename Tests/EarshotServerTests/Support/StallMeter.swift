@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Measures how late this machine is with everything: a thread that only sleeps, and notes when it woke late.
+/// Measures how late this machine runs everything: a thread only sleeps, and records each late wake-up.
 ///
-/// What a test measures by the clock contains the stalls of the machine, which are not the server's. Any thread.
+/// Times measured by a test include stalls of the machine, which are not the server's. Any thread.
 final class StallMeter: Sendable {
     static let shared = StallMeter()
 
@@ -19,9 +19,9 @@ final class StallMeter: Sendable {
 
     private let state = Mutex(State())
     private static let step = Duration.milliseconds(5)
-    /// Less is usual. Added to ``step``.
+    /// Normal lateness, added to ``step``.
     private static let slack = Duration.milliseconds(2)
-    /// More than ten minutes of nothing but stalls.
+    /// Most stalls kept: more than ten minutes of nothing but stalls.
     private static let limit = 100_000
 
     private init() {
@@ -39,9 +39,9 @@ final class StallMeter: Sendable {
         }
     }
 
-    /// How much of this time the machine stood still. The meter has to run before: `start` says so.
+    /// How long the machine stood still between two instants. Requires ``start()`` before the first.
     func stalled(from begin: ContinuousClock.Instant, to end: ContinuousClock.Instant) async throws -> Duration {
-        // The stall that a test has just woken from may not be noted yet.
+        // The stall from which a test has just woken may not be recorded yet.
         while self.state.withLock({ $0.lastLook < end }) { try await Task.sleep(for: Self.step) }
         return self.state.withLock { state in
             state.stalls.reduce(.zero) { sum, stall in
@@ -51,13 +51,13 @@ final class StallMeter: Sendable {
         }
     }
 
-    /// What has passed since then, without what the machine stood still. Begin with ``start()``.
+    /// Time since `begin`, without stalls of the machine. Requires ``start()`` before it.
     func passed(since begin: ContinuousClock.Instant) async -> Duration {
         let now = ContinuousClock.now
-        // A test that was cancelled has no time to wait for the last look.
+        // A cancelled test cannot wait for the last look, and subtracts nothing.
         return now - begin - ((try? await self.stalled(from: begin, to: now)) ?? .zero)
     }
 
-    /// Begins to measure, if nobody has yet.
+    /// Starts measuring, unless it runs already.
     static func start() { _ = Self.shared }
 }

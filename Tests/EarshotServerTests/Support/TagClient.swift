@@ -5,12 +5,12 @@ import NIOPosix
 import RTMP
 import Synchronization
 
-/// A client of our own over a socket: publishes or plays one stream, tag for tag, byte for byte. Any thread.
+/// Our own client over a socket: publishes or plays one stream, tag by tag, byte by byte. Any thread.
 final class TagClient: Sendable {
     enum Role: Sendable { case publish, play }
 
     struct State: Sendable {
-        /// What was played, in order.
+        /// Tags played, in order.
         var tags: [Tag] = []
         /// Every `onStatus` after the start.
         var statuses: [Status] = []
@@ -35,7 +35,7 @@ final class TagClient: Sendable {
         self.state = state
     }
 
-    /// Opens the connection and asks; does not wait for the answer. `path` is "app/name?query".
+    /// Opens the connection and sends the request; does not wait for the answer. `path` is "app/name?query".
     static func connect(to server: TestServer, _ role: Role, _ path: String, extra: [AMF0Property] = []) async throws -> TagClient {
         let state = TagClientState()
         let parts = path.split(separator: "/", maxSplits: 1).map(String.init)
@@ -63,13 +63,13 @@ final class TagClient: Sendable {
         return client
     }
 
-    /// Media and data as they are; script data that starts with `@setDataFrame` is kept by the server for late joiners.
+    /// Sends media and data unchanged. The server keeps script data that starts with `@setDataFrame` for late joiners.
     func send(_ tags: [Tag]) async throws {
         let handler = self.handler
         try await self.channel.eventLoop.submit { handler.value.send(tags) }.get()
     }
 
-    /// The same without waiting, in the order of the calls.
+    /// Like ``send(_:)`` without waiting, in the order of the calls.
     func enqueue(_ tags: [Tag]) {
         let handler = self.handler
         self.channel.eventLoop.execute { handler.value.send(tags) }
@@ -79,7 +79,7 @@ final class TagClient: Sendable {
         try await self.session { $0.setDataFrame(value, on: $1, timestamp: timestamp) }
     }
 
-    /// Any other call of the session; the number is the message stream's.
+    /// Runs any other session call; the number is the message stream's.
     func session(_ body: @escaping @Sendable (inout ClientSession, UInt32) -> Void) async throws {
         let handler = self.handler
         try await self.channel.eventLoop.submit { handler.value.call(body) }.get()
@@ -94,7 +94,7 @@ final class TagClient: Sendable {
     }
 
     func close() async {
-        // Closed already is as good.
+        // It may be closed already.
         try? await self.channel.close().get()
     }
 }

@@ -1,20 +1,20 @@
 import Foundation
 import Testing
 
-/// Where random choices of tests come from: another seed in each run, named by what fails, and `EARSHOT_SEED` to have the same again.
+/// The seed of all random choices in tests: another in each run, printed by failures, repeated with `EARSHOT_SEED`.
 ///
-/// The folders of tests that use it link to this file.
+/// The test folders that use it link to this file.
 enum TestSeed {
     static let value = ProcessInfo.processInfo.environment["EARSHOT_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...0xFFFF_FFFF)
 }
 
-/// The same numbers for the same seed and the same test, whatever runs beside it (SplitMix64).
+/// Random numbers that depend only on the seed, the test and the part (SplitMix64).
 struct TestRandom: RandomNumberGenerator {
     private var state: UInt64
 
-    /// `part` sets tasks or arguments of one test apart.
+    /// `part` distinguishes tasks or arguments of one test.
     init(_ part: Int = 0, test: String = #function) {
-        // FNV-1a: Swift's own hashes are other ones in each process.
+        // FNV-1a: Swift's own hashes differ between processes.
         self.state = "\(test) \(part)".utf8.reduce(TestSeed.value &+ 0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
@@ -28,7 +28,7 @@ struct TestRandom: RandomNumberGenerator {
 }
 
 extension Trait where Self == IssueHandlingTrait {
-    /// Of tests that use ``TestRandom``: what fails names the seed.
+    /// Adds the seed to each failure of a test that uses ``TestRandom``.
     static var seeded: Self {
         .compactMapIssues { issue in
             var issue = issue

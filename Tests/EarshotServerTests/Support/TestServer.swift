@@ -3,14 +3,14 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-/// A real server on ports that the system chose, for the time of one test.
+/// A real server on system-chosen ports, for one test.
 struct TestServer: Sendable {
     let addresses: Server.Addresses
     let server: Server
     let lines: LogLines
-    /// Of its first start: may do everything.
+    /// The token of its first start, with all rights.
     let token: String
-    /// Its own, removed with it.
+    /// Removed with the server, unless the test provided it.
     let dataDirectory: String
 
     /// "rtmp://127.0.0.1:PORT"
@@ -18,7 +18,7 @@ struct TestServer: Sendable {
     var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
     var http: String { "http://127.0.0.1:\(self.addresses.http.port)" }
 
-    /// Starts a server with a data directory of its own, runs the body with it, and stops it whatever the body does.
+    /// Runs a server with its own data directory during the body, and stops it whatever the body does.
     static func run<Result: Sendable>(
         _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -27,7 +27,7 @@ struct TestServer: Sendable {
         return try await Self.run(data: directory, configure, body)
     }
 
-    /// The same on this data directory, which stays.
+    /// Runs a server on this data directory, which stays.
     static func run<Result: Sendable>(
         data directory: String, _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -104,7 +104,7 @@ struct JSON: @unchecked Sendable {
     var list: [JSON] { (self.value as? [Any])?.map(JSON.init) ?? [] }
 }
 
-/// What a server logged.
+/// The log lines of a server.
 final class LogLines: @unchecked Sendable {
     private let lock = NSLock()
     private var lines: [String] = []
@@ -113,7 +113,7 @@ final class LogLines: @unchecked Sendable {
     func contains(_ parts: String...) -> Bool { self.contains(parts) }
     private func contains(_ parts: [String]) -> Bool { self.all.contains { line in parts.allSatisfy(line.contains) } }
 
-    /// Whether such a line is written within a minute: what a client sees may come before the line that tells of it.
+    /// Waits up to a minute for such a line: a client may see an effect before the line is logged.
     func comes(_ parts: String...) async -> Bool {
         (try? await eventually("the line") { self.contains(parts) }) != nil
     }

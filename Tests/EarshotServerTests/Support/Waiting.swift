@@ -9,7 +9,7 @@ enum Patience {
     static let factor = ProcessInfo.processInfo.environment["EARSHOT_PATIENCE"].flatMap(Double.init) ?? 1
 }
 
-/// Asks again and again until it is so. The usual patience is no claim of a test's: machines that do other things stand still for seconds.
+/// Polls until the condition holds. The default 60 s is no requirement: busy machines stand still for seconds.
 func eventually(_ what: String, within seconds: Double = 60, _ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(seconds * Patience.factor)
     while ContinuousClock.now < end {

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// A WebSocket client written out by hand from RFC 6455, so that it does not share the server's mistakes. Any thread.
+/// A WebSocket client written by hand from RFC 6455, so that it shares no mistake with the server. Any thread.
 final class WebSocketClient: Sendable {
-    /// A server's frame.
+    /// A frame from the server.
     struct Frame: Sendable {
         let opcode: UInt8
         let payload: [UInt8]
@@ -79,17 +79,17 @@ final class WebSocketClient: Sendable {
         return (Frame(opcode: bytes[start] & 15, payload: Array(bytes[start + header..<start + header + length])), header + length)
     }
 
-    /// The texts so far, as JSON.
+    /// The text messages so far, as JSON.
     var messages: [JSON] {
         get throws {
             try self.all.filter { $0.opcode == 1 }.map { JSON(try JSONSerialization.jsonObject(with: Data($0.payload))) }
         }
     }
 
-    /// The ids of the events told so far.
+    /// The ids of the events received so far.
     var eventIDs: [Int] { get throws { try self.messages.filter { $0["type"].string == "event" }.compactMap { $0["id"].int } } }
 
-    /// Of the server's close frame.
+    /// The code in the server's close frame.
     var closeCode: Int? {
         get throws { try self.all.first { $0.opcode == 8 }.map { $0.payload.prefix(2).reduce(0) { $0 << 8 | Int($1) } } }
     }
@@ -100,7 +100,7 @@ final class WebSocketClient: Sendable {
 
     func send(_ text: String) async throws { try await self.send(1, text.utf8) }
 
-    /// The first message of this type.
+    /// Waits for the first message of this type.
     func message(_ type: String, within seconds: Double = 10) async throws -> JSON {
         var found: JSON?
         try await eventually("a \(type) message", within: seconds) {

@@ -5,7 +5,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// A back end that takes webhooks: a real HTTP server whose answers a test decides, and which can be down. Any thread.
+/// A back end for webhooks: a real HTTP server whose answers a test decides, and which can be down. Any thread.
 final class WebhookReceiver: Sendable {
     struct Delivery: Sendable {
         let method: String
@@ -13,7 +13,7 @@ final class WebhookReceiver: Sendable {
         let headers: [String: String]
         let body: [UInt8]
         let at: ContinuousClock.Instant
-        /// What it was answered.
+        /// The status of its answer; nil for none.
         let status: Int?
 
         var json: JSON { JSON(try? JSONSerialization.jsonObject(with: Data(self.body))) }
@@ -22,11 +22,11 @@ final class WebhookReceiver: Sendable {
 
     /// How a delivery is answered.
     struct Answer: Sendable {
-        /// Nil: the connection is closed without an answer.
+        /// Nil closes the connection without an answer.
         var status: Int?
         var delayMs: Int64 = 0
         static let ok = Answer(status: 200)
-        /// Never, as far as a test lasts.
+        /// Never within a test: after an hour.
         static let never = Answer(status: 200, delayMs: 3_600_000)
     }
 
@@ -42,7 +42,7 @@ final class WebhookReceiver: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Bound, and not listening until `start`: the port is nobody else's, and connections to it are refused.
+    /// Bound, but listening only after `start`: reserves the port, and connections to it are refused.
     private let socket: CInt
     let port: Int
 
@@ -51,7 +51,7 @@ final class WebhookReceiver: Sendable {
         self.port = port
     }
 
-    /// A port of its own, nobody listening yet.
+    /// Reserves a port without listening.
     static func make() throws -> WebhookReceiver {
         let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         // ip(7), byte by byte: family, port 0, 127.0.0.1. Which module owns the C struct's members depends on what else is compiled along.
@@ -75,9 +75,9 @@ final class WebhookReceiver: Sendable {
     }
 
     var url: String { "http://127.0.0.1:\(self.port)/hook" }
-    /// All that came, those without a good answer among them.
+    /// All deliveries, including those without a good answer.
     var deliveries: [Delivery] { self.state.withLock { $0.deliveries } }
-    /// Those that were answered with 2xx.
+    /// Deliveries answered with 2xx.
     var accepted: [Delivery] { self.deliveries.filter { (200...299).contains($0.status ?? 0) } }
     var mostInFlight: Int { self.state.withLock { $0.mostInFlight } }
 
@@ -96,7 +96,7 @@ final class WebhookReceiver: Sendable {
         self.state.withLock { $0.channel = channel }
     }
 
-    /// For good. Only of one that was started.
+    /// Stops for good. Only for a started receiver.
     func stop() async {
         let (channel, children) = self.state.withLock { state in
             defer {
@@ -142,7 +142,7 @@ final class WebhookReceiver: Sendable {
                 guard let head = self.head else { return }
                 let body = self.body
                 let answer = self.receiver.rule(for: JSON(try? JSONSerialization.jsonObject(with: Data(body))))
-                // Taken down at once, told when answered: a test that sees it may rely on the answer having been given.
+                // Built on arrival, added when answered: a test that sees a delivery may rely on its answer.
                 let headers = Dictionary(head.headers.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
                 let delivery = Delivery(
                     method: head.method.rawValue, path: head.uri, headers: headers, body: body, at: .now, status: answer.status)
