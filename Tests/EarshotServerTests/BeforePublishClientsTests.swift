@@ -92,8 +92,7 @@ import Testing
         }
     }
 
-    /// A client sends all and leaves while its publish is decided. The channel then delivers all that the kernel holds, even with reads
-    /// off.
+    /// A client sends all and leaves while its publish is decided. The channel then delivers what the kernel holds, even with reads off.
     @Test func goingWhileItIsDecidedHoldsLittle() async throws {
         let gate = Gate()
         try await ScriptedServer.run { _ in

@@ -79,7 +79,7 @@ import Testing
                 #expect(told.status == 0 && told.errors.isEmpty, "\(told.errors)")
                 let line = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z #\d+ +room\.(created|closed) +r[12]  reason=(created|closed) by=test/
                 for text in told.lines { #expect(text.wholeMatch(of: line) != nil, "\(text)") }
-                // Only r1's events, and only those after the start.
+                // Only r1's events, and only those after the follower's start.
                 #expect(try await one.outcome().text == "3\n")
             }
         }

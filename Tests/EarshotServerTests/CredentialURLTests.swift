@@ -104,7 +104,7 @@ import Testing
         let push = try Self.urls().push(
             StreamPath(app: "live", name: name), .init(scheme: .txSecret, lifetimeSeconds: 60), nowMs: self.nowMs)
         let query = try self.query(push.rtmp, "rtmp://192.0.2.1/live/a%20b/%C3%BC%3F%23%25%26%2B")
-        // The name as a client decodes it. A name cannot contain "?", so the rules are not asked.
+        // The signature is over the decoded name. An address cannot have "?" in its name, so the rules are not asked.
         #expect(
             TxSecret.signature(key: Doorkeeper.keys.key, streamName: name, txTime: String(query.suffix(8)), hash: .md5)
                 == query.split(separator: "=").dropFirst().first.map { String($0.prefix(32)) })

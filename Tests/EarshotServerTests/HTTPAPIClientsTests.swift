@@ -3,7 +3,7 @@ import Foundation
 import RTMP
 import Testing
 
-/// What the API says about a push and its players whose properties are known.
+/// The API's view of a push and its players, whose properties are known.
 @Suite struct HTTPAPIClientsTests {
     @Test func healthAnswersEverybody() async throws {
         try await TestServer.run({ $0.access.apiFrom = Self.elsewhere }) { server in
@@ -50,16 +50,16 @@ import Testing
 
             let url = "\(server.rtmp)/live/cam1"
             let player = try ClientProcess(["rtmpdump", "-q", "-r", url, "--live", "-o", "/dev/null"])
-            // Longer than the eight seconds of which the figures are: they stay what they are.
+            // The push repeats its eight seconds, so that the figures hold for as long as the test takes.
             let begin = ContinuousClock.now
             let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(url)?key=secret"))
             defer {
                 player.send(SIGKILL)
                 push.send(SIGKILL)
             }
-            // Measured by windows of two seconds; the second one is full for certain.
+            // Rates are measured in windows of two seconds; the second one is certainly full by then.
             try await server.wait("streams") { ($0["list"][0]["uptimeSeconds"].double ?? 0) > 4.5 }
-            // A device that stood still and made up for it has two that are uneven.
+            // A device that paused and caught up makes two uneven windows.
             let fps = 23.0...27.0, bitRates = size * 10 / 13...size * 13 / 10
             @Sendable func bits(_ stream: JSON) -> Int {
                 (stream["video"]["bitsPerSecond"].int ?? 0) + (stream["audio"]["bitsPerSecond"].int ?? 0)
@@ -145,7 +145,7 @@ import Testing
     }()
 }
 
-/// Who is not allowed is told which setting says so.
+/// A refusal names the setting behind it.
 @Suite struct AccessClientsTests {
     @Test func pushingFromElsewhereIsRefused() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 1)

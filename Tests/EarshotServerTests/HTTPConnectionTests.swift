@@ -3,13 +3,13 @@ import Testing
 
 @testable import EarshotServer
 
-/// The HTTP port below the router: time limits, sizes, what comes before a request and offers of other protocols.
+/// The HTTP port below the router: timeouts, sizes, bytes before a request, and offered upgrades.
 @Suite struct HTTPConnectionTests {
     private static func get(_ path: String, _ headers: String...) -> String {
         (["GET \(path) HTTP/1.1", "Host: h"] + headers).joined(separator: "\r\n") + "\r\n\r\n"
     }
 
-    /// A large file for a slow client: a minute is for what does not move.
+    /// A large file for a slow client: the minute limits only the time without progress.
     @Test func anAnswerHasTimeAsLongAsItMoves() {
         var state = HTTPConnectionState(limits: HTTPLimits(), nowMs: 0)
         state.headArrived(nowMs: 1_000)
@@ -28,7 +28,7 @@ import Testing
                 #expect(answer.head.hasPrefix("HTTP/1.1 200 "))
                 #expect(answer.body == "ok\n")
             }
-            // Asked at once, answered in order.
+            // Pipelined requests are answered in order.
             try await socket.send(Self.get("/healthz") + Self.get("/readyz") + Self.get("/nothing"))
             #expect(try await socket.answer().body == "ok\n")
             #expect(try await socket.answer().body == "ready\n")
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// An offer that is not taken up is no reason to drop anybody.
+    /// An upgrade that is offered and not used does not end the connection.
     @Test(arguments: [
         ("GET", "/healthz", "Upgrade: websocket\r\nConnection: Upgrade", "", 200),
         ("GET", "/healthz", "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk", "", 200),
@@ -72,7 +72,7 @@ import Testing
             StallMeter.start()
             let begin = ContinuousClock.now
             for byte in "GET /healthz HTTP/1.1\r\nHost: h\r\nX-Pad: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".utf8 where !slow.isClosed {
-                // Sending fails once the server has closed: that is what is waited for.
+                // Sending fails once the server has closed, as it should.
                 _ = try? await slow.send([byte])
                 try await Task.sleep(for: .milliseconds(50))
             }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// Connections that do nothing do not hold up the server's end.
+    /// Idle connections do not delay the server's end.
     @Test func shutdownWithOpenConnections() async throws {
         let idle = try await TestServer.run { server in
             let idle = try await SocketClient.open(server.addresses.http.port)

@@ -20,7 +20,7 @@ import Testing
 
     private static let pass = AdmissionPass(identity: "address 127.0.0.1", rank: 7, user: nil, isVerified: false, parameters: "")
 
-    /// Asks the hook about a pass that came without a credential.
+    /// Asks the hook about a request without a credential.
     private func ask(
         _ door: Doorkeeper, _ query: String = "", action: AdmissionRequest.Action = .publish, pass: AdmissionPass = Self.pass
     ) async throws -> Result<AdmissionPass, AdmissionRefusal> {
@@ -44,7 +44,7 @@ import Testing
             #expect(seen.json["action"].string == "on_publish")
             #expect(seen.json["app"].string == "live" && seen.json["stream"].string == "test")
             #expect(seen.json["ip"].string == "198.51.100.7" && seen.json["session"].string == "42")
-            // The application's own parameters are its business; this server's credentials are not.
+            // The hook gets the application's parameters, but not this server's credentials.
             #expect(seen.json["param"].string == "?txSecret=***&txTime=7FFFFFFF&own=secret&key=theirs")
             #expect(seen.json["verified"].value as? Bool == true)
             #expect(seen.json["reason"].value == nil)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// Status, body, and what becomes of the client.
+    /// Status, body, and the client's refusal.
     @Test(arguments: [
         (200, #"{"code":0}"#, nil as CloseReason?), (200, "0", nil), (200, " 0\r\n", nil), (200, #"{"code":0,"data":{"x":[1]}}"#, nil),
         (200, #"{"code":1}"#, .hookDenied), (200, "1", .hookDenied), (200, #"{"code":-5,"message":"no"}"#, .hookDenied),
@@ -186,7 +186,7 @@ import Testing
         door.rules.tellEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed)
     }
 
-    /// on_publish hangs with more questions than it has connections; on_play of the same host answers.
+    /// on_publish hangs with more requests than connections; on_play of the same host still answers.
     @Test func aDeadHookHoldsUpNoOther() async throws {
         try await ScriptedServer.run { request in
             request.line.contains("/publish") ? .silence : .status(200, "0")
@@ -201,7 +201,7 @@ import Testing
             try await eventually("the dead hook's questions") { server.requests.count >= 60 }
             let start = ContinuousClock.now
             for _ in 0..<20 { #expect(try await self.ask(door, action: .play).pass != nil) }
-            // Less than the dead ones wait.
+            // Less than the timeout of the hanging requests.
             #expect(ContinuousClock.now - start < .seconds(10))
             #expect(await dead.value == Array(repeating: .hookUnavailable, count: 100))
         }
@@ -237,9 +237,9 @@ import Testing
             StallMeter.start()
             let start = ContinuousClock.now
             for _ in 0..<1_500 { door.rules.tellEnded(request, pass: Self.pass, reason: .clientClosed) }
-            // None of them was waited for, which would have taken a minute for each eight.
+            // No call waited: that would have taken a minute per eight notices.
             #expect(await StallMeter.shared.passed(since: start) < .seconds(5))
-            // 8 on their way, 1,000 waiting.
+            // 8 in flight, 1,000 queued.
             #expect(door.rules.lostNotices.dropped == 1_500 - 8 - AuthorizationHooks.maxNotices)
             #expect(await lines.comes("A hook's notice was dropped", "hook=on_unpublish"))
             try await eventually("those on their way") { server.requests.count == 8 }
@@ -270,7 +270,7 @@ import Testing
             for _ in 0..<20 { door.rules.tellEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .serverShutdown) }
             await door.rules.finishNotices(within: .seconds(30))
             #expect(server.requests.count == 20)
-            // But not for ever.
+            // But it does not wait for ever.
             door.rules.tellEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .serverShutdown)
             StallMeter.start()
             let start = ContinuousClock.now

@@ -4,9 +4,9 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// Chunks and control messages that lie.
+    /// Malformed chunks and control messages.
     @Suite struct Chunks {
-        /// What a publisher says in a second of its life, with a few bits turned over.
+        /// A second of a publisher's bytes, with a few bits flipped.
         @Test func flippedBits() async throws {
             try await TestServer.withCanary { server in
                 let session = Self.recording()
@@ -27,7 +27,7 @@ extension Hostile {
             }
         }
 
-        /// connect, createStream, publish, metadata, headers, media: chunks of 128 bytes, so that there are many headers to hit.
+        /// connect, createStream, publish, metadata, headers, media, in chunks of 128 bytes: many headers to hit.
         private static func recording() -> [UInt8] {
             var session = ClientSession()
             let encoder = ChunkEncoder()
@@ -71,7 +71,7 @@ extension Hostile {
                     bytes.header(chunkStream: 40, length: lie.length, type: lie.type, streamID: 1)
                     await client.send(bytes: bytes.buffer)
                     try await server.expectClosed(client, .protocolError)
-                    // The line names the limit, so that whoever runs the server knows what to change.
+                    // The line names the limit, so that the operator knows what to change.
                     #expect(await server.lines.comes("remote=\(client.address) ", "(limits.\(lie.setting))"))
                 }
             }
@@ -86,7 +86,7 @@ extension Hostile {
                 var lone = RawBytes()
                 lone.bytes([0x83, 0, 0, 1])
                 var many = RawBytes()
-                // 4,097 chunk streams with nothing in them.
+                // 4,097 empty chunk streams.
                 for id in UInt32(3)..<4_100 { many.header(chunkStream: id, length: 0, type: .audio) }
                 for bytes in [inside, lone, many] {
                     let client = try await RawClient.shaken(server.port)
@@ -120,7 +120,7 @@ extension Hostile {
                     client.send(ControlMessage.setChunkSize(size).message)
                     try await server.expectClosed(client, .protocolError)
                 }
-                // The greatest legal one, and the smallest, are served.
+                // The largest legal size and the smallest are served.
                 for size in [1, 0x7FFF_FFFF] {
                     let client = try await RawClient.connected(server.port)
                     client.send(ControlMessage.setChunkSize(UInt32(size)).message)
@@ -139,7 +139,7 @@ extension Hostile {
                 let client = try await RawClient.connected(server.port)
                 client.send(ControlMessage.windowAcknowledgementSize(0).message, ControlMessage.windowAcknowledgementSize(1).message)
                 for value in 0..<20 { try await client.perform { $0.ping(UInt32(value)) } }
-                // Each read is a full window now: acknowledged, and no more than that.
+                // Each read now fills the window: it is acknowledged once, and no more than that.
                 try await eventually("the pongs") { client.outputs.contains(.pong(19)) }
                 let acknowledgements = client.controls.count { if case .acknowledgement = $0 { true } else { false } }
                 #expect((1...40).contains(acknowledgements))
@@ -160,7 +160,7 @@ extension Hostile {
                         try await server.expectClosed(client, .protocolError)
                     }
                 }
-                // Kinds nobody knows, with anything in them, are nobody's fault.
+                // Unknown kinds of messages are harmless, whatever they contain.
                 let client = try await RawClient.connected(server.port)
                 for type: UInt8 in [0, 7, 10, 13, 16, 19, 21, 23, 255] { client.send(MessageType(rawValue: type), [1, 2, 3], on: 0) }
                 client.send(.commandAMF0, [], on: 0)
@@ -172,7 +172,7 @@ extension Hostile {
             }
         }
 
-        /// Every write ends one byte into the next message, so that the server never has nothing left over.
+        /// Every write ends one byte into the next message, so that the server's buffer is never empty.
         @Test func neverAtAMessageBoundary() async throws {
             try await TestServer.withCanary { server in
                 let client = try await RawClient.publishing(server.port, "shifted")

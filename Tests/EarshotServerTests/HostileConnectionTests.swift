@@ -7,7 +7,7 @@ import Relay
 import Testing
 
 extension Hostile {
-    /// Ends of connections: half, hard and by the hundred.
+    /// Ends of connections: half-closed, reset, and by the hundred.
     @Suite struct Connections {
         @Test func halfClosed() async throws {
             try await TestServer.withCanary({ $0.limits.handshakeMs = 1_000 }) { server in
@@ -23,12 +23,12 @@ extension Hostile {
                 cut.bytes([0xAF, 1, 2, 3])
                 await publisher.send(bytes: cut.buffer)
                 try await publisher.closeOutput()
-                // Half a message, and no word of an end.
+                // Half a message, and no command that ends the publish.
                 try await server.expectClosed(publisher, .connectionLost)
             }
         }
 
-        /// Who stops publishing says so; a connection that only ends was lost, however orderly: so does a killed process's.
+        /// A publisher that stops sends a command. A connection that only ends was lost, however orderly: a killed process's does the same.
         @Test func endsWithAndWithoutWords() async throws {
             try await TestServer.withCanary { server in
                 let ends: [(words: Command?, reason: CloseReason)] = [
@@ -64,7 +64,7 @@ extension Hostile {
                 await publisher.send(bytes: cut.buffer)
                 try await publisher.reset()
                 try await server.expectClosed(publisher, .connectionLost)
-                // Half a message is nobody's; the end of the grace period is told.
+                // The half message is dropped; the viewer learns of the grace period's end.
                 try await viewer.waitForStatus(StatusCode.playUnpublishNotify)
                 #expect(viewer.media().count == 1)
                 try await viewer.reset()
@@ -104,7 +104,7 @@ extension Hostile {
             case 3: try await (try await RawClient.connected(port)).reset()
             case 4: await (try await RawClient.playing(port, name)).close()
             case 5:
-                // Gone before the server can have decided.
+                // Gone before the server can decide.
                 let client = try await RawClient.connected(port)
                 try await client.perform { $0.publish(name, on: 1) }
                 try await client.reset()

@@ -4,14 +4,14 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// Before and during the handshake and connect.
+    /// Attacks before and during the handshake and connect.
     @Suite struct Opening {
         @Test func randomBytes() async throws {
             try await TestServer.withCanary { server in
                 var random = SeededRandom(1)
                 for _ in 0..<10 {
                     let client = try await RawClient.open(server.port)
-                    // C0 of another version; 3 would be a good beginning.
+                    // C0 of another version; 3 would be valid.
                     await client.send(bytes: [UInt8.random(in: 4...255, using: &random)] + random.bytes(4_000))
                     try await server.expectClosed(client, .notRTMP)
                 }
@@ -54,7 +54,7 @@ extension Hostile {
             }
         }
 
-        /// A byte now and then does not buy time.
+        /// A byte now and then does not extend the deadline.
         @Test func trickle() async throws {
             try await TestServer.withCanary({
                 $0.limits.handshakeMs = 3_000; $0.limits.connectMs = 3_000
@@ -110,11 +110,11 @@ extension Hostile {
                     client.send(.commandAMF0, head + lie, on: 0)
                     try await server.expectClosed(client, .protocolError)
                 }
-                // A reference to nothing is a value like another, and no object with an app in it.
+                // A reference to nothing is a valid value, but no object with an app.
                 let reference = try await RawClient.shaken(server.port)
                 reference.send(.commandAMF0, head + [7, 0xFF, 0xFF], on: 0)
                 try await server.expectClosed(reference, .badName)
-                // A count that is too great alone is a mere hint (AMF0 §2.10): the entries that follow are what counts.
+                // A count that is too large is a mere hint (AMF0 §2.10): only the entries that follow matter.
                 let hint = try await RawClient.shaken(server.port)
                 var object: [UInt8] = [8, 0xFF, 0xFF, 0xFF, 0xFF, 0, 3] + Array("app".utf8) + [2, 0, 4] + Array("live".utf8)
                 object += [0, 0, 9]

@@ -5,10 +5,10 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// Numbers of connections, publishers and viewers; publishers that bring nothing; unknown commands.
+    /// Limits of connections, publishers and viewers; publishers without media; unknown commands.
     @Suite struct LimitsAndCommands {
         @Test func connectionsPerAddress() async throws {
-            // The canary is two.
+            // The canary has two connections.
             try await TestServer.withCanary({ $0.limits.connectionsPerAddress = 4 }) { server in
                 let admitted = [try await RawClient.shaken(server.port), try await RawClient.shaken(server.port)]
                 let refused = try await RawClient.open(server.port)
@@ -45,7 +45,7 @@ extension Hostile {
                 try await third.perform { $0.publish("third", on: 1) }
                 try await server.expectClosed(third, .tooManyPublishers)
                 #expect(third.statusCodes.contains(StatusCode.publishBadName))
-                // A refusal takes no place, and a place that is given back can be had again.
+                // A refusal uses no place, and a released place is free again.
                 for _ in 0..<3 {
                     try await second.perform { $0.unpublish("second", on: 1) }
                     try await second.waitForStatus(StatusCode.unpublishSuccess)
@@ -72,7 +72,7 @@ extension Hostile {
                 let fourth = try await RawClient.playing(server.port, "cam")
                 await fourth.close()
                 await viewers[1].close()
-                // Nobody wants the name any more: it is gone.
+                // Nobody uses the name any more: the stream is removed.
                 try await server.wait("streams") { $0["total"].int == 1 }
             }
         }
@@ -81,7 +81,7 @@ extension Hostile {
             try await TestServer.withCanary({ $0.limits.firstMediaMs = 2_000 }) { server in
                 let mute = try await RawClient.publishing(server.port, "mute")
                 try await mute.perform { $0.setDataFrame(.object([]), on: 1) }
-                // Players wait as long as they like.
+                // Players may wait without limit.
                 let player = try await RawClient.playing(server.port, "nothing")
                 try await server.expectClosed(mute, .firstMediaTimeout)
                 #expect(!player.isClosed)
@@ -121,7 +121,7 @@ extension Hostile {
                 let client = try await RawClient.connected(server.port)
                 client.send(Command("getStreamLength", transaction: 50, arguments: [.string("cam")]))
                 client.send(Command("launchMissiles\u{0}\n", transaction: 51, arguments: [.object([])]))
-                // Wants no answer, gets none.
+                // Transaction 0 asks for no answer, and gets none.
                 client.send(Command("launchMissiles", transaction: 0))
                 client.send(Command("_checkbw", transaction: 52))
                 client.send(Command("play2", transaction: 53, arguments: [.object([])]), on: 1)

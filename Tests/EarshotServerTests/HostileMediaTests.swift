@@ -4,14 +4,14 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// Audio and video messages that are none.
+    /// Malformed audio and video messages.
     @Suite struct MediaMessages {
         @Test func emptyAndOneByteTags() async throws {
             try await TestServer.withCanary { server in
                 let harmless = try await RawClient.publishing(server.port, "empty")
                 harmless.send(.audio, [])
                 harmless.send(.video, [])
-                // Speex and Sorenson have nothing behind their first byte that a relay must read.
+                // Speex and Sorenson have nothing after their first byte that a relay must read.
                 harmless.send(.audio, [0xB6])
                 harmless.send(.video, [0x22])
                 harmless.send(.dataAMF0, [])
@@ -56,7 +56,7 @@ extension Hostile {
                     client.send(type, payload)
                     try await server.expectClosed(client, .malformedMedia)
                 }
-                // What a later version of the specification may bring is relayed.
+                // Unknown packet types and codecs, as of a later specification, are relayed.
                 let future = try await RawClient.publishing(server.port, "future")
                 future.send(.video, [0x9F, 1, 2, 3])
                 future.send(.video, [0x90] + Array("zzzz".utf8) + [1])
@@ -72,7 +72,7 @@ extension Hostile {
         @Test func manyHeaders() async throws {
             try await TestServer.withCanary { server in
                 let client = try await RawClient.publishing(server.port, "headers")
-                // A header for every set of tracks there is, and large ones: what is kept for joiners has a bound.
+                // Large headers for every possible set of tracks: the cache for joiners is bounded.
                 for track in 0..<600 {
                     let id = UInt8(truncatingIfNeeded: track)
                     let next = UInt8(truncatingIfNeeded: track / 256 + 1 + track)
@@ -93,7 +93,7 @@ extension Hostile {
             }
         }
 
-        /// 100,000 messages in one write: relayed to the last, and nobody else waits for it.
+        /// 100,000 messages in one write: all are relayed, and nobody else waits.
         @Test func tinyMessages() async throws {
             try await TestServer.withCanary { server in
                 let client = try await RawClient.publishing(server.port, "tiny")
@@ -113,8 +113,8 @@ extension Hostile {
             }
         }
 
-        /// After one header, each byte is a message of its own (RTMP 1.0 §5.3.1.2.4). Several at once keep a loop busy without an end: the others
-        /// have their turn all the same.
+        /// After one header, each byte is a message of its own (RTMP 1.0 §5.3.1.2.4).
+        /// Several such clients keep a loop busy without end; the others still get their turn.
         @Test(arguments: [1, 6]) func oneByteMessages(_ count: Int) async throws {
             try await TestServer.withCanary { server in
                 var bytes = RawBytes()
@@ -125,7 +125,7 @@ extension Hostile {
                 var clients: [RawClient] = []
                 for index in 0..<count { clients.append(try await RawClient.publishing(server.port, "bytes\(index)")) }
                 for client in clients { await client.send(bytes: bytes.buffer) }
-                // Gone at once: what it sent before counts all the same.
+                // They close at once: what they sent before still counts.
                 for client in clients { await client.close() }
                 try await server.wait("streams") { list in
                     let whole = list["list"].list.filter { ($0["name"].string ?? "").hasPrefix("bytes") && $0["bytesIn"].int == 2 }

@@ -3,12 +3,12 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// What a bad client costs, measured on a server with a process of its own. Limits are about three times what was measured, and half a
-    /// mebibyte where that was nothing but the noise of resident memory.
+    /// The cost of bad clients, measured on a server in its own process.
+    /// Limits are about three times the measured value, or half a mebibyte where that was only noise of resident memory.
     @Suite struct Memory {
         private static let mebibyte = 1 << 20
 
-        /// Runs the deed twice: what the first one leaves behind is warmth, what the second one adds is a leak.
+        /// Runs the deed twice: growth of the first run is warm-up, growth of the second is a leak.
         private static func expectGrowth(
             below limit: Int, on server: ServerProcess, sourceLocation: SourceLocation = #_sourceLocation, _ deed: () async throws -> Void
         ) async throws {
@@ -44,9 +44,9 @@ extension Hostile {
             }
         }
 
-        /// 64 KiB announced on 63 chunk streams and 128 bytes sent of each, by 200 connections; then more bytes than a stranger may leave here.
+        /// 200 connections announce 64 KiB on 63 chunk streams and send 128 bytes of each; ten then exceed `limits.bytesBeforePublish`.
         @Test func announcedMessages() async throws {
-            // None of them connects, and a busy machine takes its time for two hundred.
+            // None of them connects, and a busy machine needs time for two hundred.
             try await ServerProcess.run(["EARSHOT_LIMITS_CONNECT=5m"]) { server in
                 try await Canary.during(server.port) {
                     var clients: [RawClient] = []
@@ -59,7 +59,7 @@ extension Hostile {
                             bytes.repeating(0x27, 128)
                         }
                         await client.send(bytes: bytes.buffer)
-                        // The pong says that all of it has been read.
+                        // The pong shows that all of it has been read.
                         try await client.perform { $0.ping(1) }
                         try await eventually("the pong") { client.outputs.contains(.pong(1)) }
                         clients.append(client)
@@ -85,7 +85,7 @@ extension Hostile {
             }
         }
 
-        /// Eight mebibytes announced by somebody who has not published: refused by the header.
+        /// Eight mebibytes announced before any publish: refused by the header.
         @Test func announcedPictures() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
@@ -120,7 +120,7 @@ extension Hostile {
             }
         }
 
-        /// Every read ends one byte into the next message, so that the decoder never has nothing left over.
+        /// Every read ends one byte into the next message, so that the decoder's buffer is never empty.
         @Test func neverAtAMessageBoundary() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
@@ -128,7 +128,7 @@ extension Hostile {
                     var round = ByteBuffer()
                     let encoder = ChunkEncoder(chunkSize: 60_000)
                     encoder.encode(ControlMessage.userControl(.pingRequest(1)).message, chunkStream: 2, into: &round)
-                    // A type that nobody knows is read and forgotten.
+                    // An unknown type is read and dropped.
                     let filler = Message(type: MessageType(rawValue: 99), payload: ByteBuffer(repeating: 0, count: 3_900))
                     encoder.encode(filler, chunkStream: 7, into: &round)
                     let bytes = Array(round.readableBytesView)
@@ -145,7 +145,7 @@ extension Hostile {
             }
         }
 
-        /// Questions without end from somebody who does not read the answers.
+        /// Endless requests from a client that does not read the answers.
         @Test func answersNobodyReads() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {
@@ -170,7 +170,7 @@ extension Hostile {
             }
         }
 
-        /// Everything that 500 connections took is given back.
+        /// Everything that 500 connections used is released.
         @Test func descriptors() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {

@@ -4,7 +4,7 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// Several publishes and plays on one connection, and players that change their minds.
+    /// Several publishes and plays on one connection, and players that pause and switch.
     @Suite struct OneConnection {
         @Test func twoPlaysAndAPublish() async throws {
             try await TestServer.withCanary { server in
@@ -18,7 +18,7 @@ extension Hostile {
                 try await busy.play("south", on: ids[2])
                 let watcher = try await RawClient.playing(server.port, "east")
                 for number in 0..<200 {
-                    // One chunk, and several (chunks of 60,000 bytes), whose own headers carry no message stream id.
+                    // One chunk, and several (of 60,000 bytes), whose later headers carry no message stream id.
                     let size = number % 20 == 0 ? 130_000 : 700
                     north.send(.video, SyntheticTag.video(3 * number, isKeyframe: number % 50 == 0, bytes: size), timestamp: UInt32(number))
                     south.send(
@@ -31,7 +31,7 @@ extension Hostile {
                     #expect(client.media(on: id).map { SyntheticTag.number($0.message) } == (0..<200).map { 3 * $0 + offset })
                 }
                 #expect(busy.media(on: ids[0]).isEmpty && busy.decodingError == nil)
-                // Ending one leaves the others.
+                // Ending one play leaves the others.
                 try await busy.perform { $0.deleteStream(ids[1]) }
                 try await server.wait("streams") { list in
                     list["list"].list.contains { $0["name"].string == "north" && $0["viewers"].int == 0 }
@@ -55,7 +55,7 @@ extension Hostile {
                 #expect(try await stage.play(3) == [])
                 try await viewer.perform { $0.pause(false, on: 1) }
                 try await viewer.waitForStatus(StatusCode.unpauseNotify)
-                // On at the newest keyframe, which is of the pause.
+                // Resumes at the newest keyframe, sent during the pause.
                 try await eventually("the cached pictures") {
                     viewer.media().last.map { $0.message.type == .audio } == true && stage.news().count >= 2
                 }
@@ -73,7 +73,7 @@ extension Hostile {
                 try await viewer.perform { $0.receiveVideo(true, on: 1) }
                 try await server.pass(viewer)
                 #expect(try await stage.play(2) == ["video", "audio", "video", "audio"])
-                // Pause, pause, unpause, unpause: nothing comes twice.
+                // Pause, pause, unpause, unpause: nothing arrives twice.
                 for paused in [true, true, false, false, true, false] { try await viewer.perform { $0.pause(paused, on: 1) } }
                 try await server.pass(viewer)
                 stage.forget()
@@ -98,7 +98,7 @@ extension Hostile {
                     try await eventually("the cached pictures") { stage.news().count >= 2 }
                     stage.forget()
                 }
-                // Play over play: the old one ends, the new one begins, and nothing comes twice.
+                // Play over play: the old one ends, the new one begins, and nothing arrives twice.
                 let other = try await RawClient.publishing(server.port, "other")
                 try await viewer.play("other", on: 1)
                 stage.forget()
@@ -117,7 +117,7 @@ extension Hostile {
 }
 
 extension TestServer {
-    /// Returns when the server has handled all that this client sent before, and the client all that it was sent.
+    /// Returns when the server has handled all that this client sent before, and the client has all that it was sent.
     func pass(_ client: RawClient) async throws {
         let value = UInt32.random(in: 1...(.max))
         try await client.perform { $0.ping(value) }
@@ -125,13 +125,13 @@ extension TestServer {
     }
 }
 
-/// A publisher and its viewer: what the one sends, the other gets or does not.
+/// A publisher and its viewer: shows which messages arrive.
 private final class Stage: Sendable {
     private let publisher: RawClient
     private let viewer: RawClient
     private let witness = Witness()
 
-    /// Touched by the test's own task only.
+    /// Used by the test's own task only.
     private final class Witness: @unchecked Sendable {
         var number = 0
         var seen = 0
@@ -146,7 +146,7 @@ private final class Stage: Sendable {
 
     func forget() { self.witness.seen = self.viewer.media().count }
 
-    /// Sends pairs of a keyframe and an audio message, then returns what of them arrived.
+    /// Sends pairs of a keyframe and an audio message, then returns the kinds that arrived.
     func play(_ pairs: Int) async throws -> [String] {
         for _ in 0..<pairs {
             let number = self.witness.number
@@ -154,7 +154,7 @@ private final class Stage: Sendable {
             self.publisher.send(.video, SyntheticTag.video(number, isKeyframe: true, bytes: 100), timestamp: UInt32(number * 40))
             self.publisher.send(.audio, SyntheticTag.audio(number, bytes: 50), timestamp: UInt32(number * 40))
         }
-        // The publisher's answer says that the messages are in the stream, the viewer's that what it gets of them has been written.
+        // The publisher's pong shows that the messages are in the stream, the viewer's that its share of them has been written.
         for client in [self.publisher, self.viewer] {
             for _ in 0..<2 {
                 let value = UInt32.random(in: 1...(.max))

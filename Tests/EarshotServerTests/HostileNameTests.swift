@@ -4,7 +4,7 @@ import RTMP
 import Testing
 
 extension Hostile {
-    /// Names, and media where none is due.
+    /// Bad names, and media without a publish.
     @Suite struct Names {
         private static let bad = [
             "", "..", "../cam", "a/../b", "a/..", ".", "./a", "a\u{0}b", "a\nb", "a\u{7F}", "/", "//", "?key=1",
@@ -43,7 +43,7 @@ extension Hostile {
                 try await unnamed.perform { $0.connect(app: "", tcUrl: "rtmp://127.0.0.1/") }
                 try await server.expectClosed(unnamed, .badName)
                 #expect(unnamed.statusCodes.contains(StatusCode.connectInvalidApp))
-                // What no stream's name could be part of is refused at once.
+                // An app that cannot be part of any stream's name is refused at once.
                 let long = try await RawClient.shaken(server.port)
                 try await long.perform { $0.connect(app: String(repeating: "x", count: 10_240), tcUrl: "rtmp://127.0.0.1/") }
                 try await server.expectClosed(long, .badName)
@@ -76,7 +76,7 @@ extension Hostile {
                     _ = try await idle.createStream()
                     idle.send(type, SyntheticTag.audio(1, bytes: 20))
                     try await server.expectClosed(idle, .protocolError)
-                    // To the stream that it plays, or one that nobody opened.
+                    // To the stream that it plays, and to one that was never opened.
                     for streamID: UInt32 in [1, 77] {
                         let player = try await RawClient.playing(server.port, Canary.name)
                         player.send(type, SyntheticTag.audio(1, bytes: 20), on: streamID)
@@ -104,7 +104,7 @@ extension Hostile {
                 client.send(Command("play", transaction: 9, arguments: [.string("one")]), on: 1)
                 try await client.waitForStatus(StatusCode.publishBadName)
                 try await client.waitForStatus(StatusCode.playFailed)
-                // The first publish goes on.
+                // The first publish continues.
                 client.send(.audio, SyntheticTag.audio(1, bytes: 20))
                 try await server.wait("streams") { list in
                     list["list"].list.contains { $0["name"].string == "one" && $0["bytesIn"].int == 20 }
@@ -117,13 +117,13 @@ extension Hostile {
         @Test func publishTwiceOnTwoConnections() async throws {
             try await TestServer.withCanary { server in
                 let first = try await RawClient.publishing(server.port, "one")
-                // Somebody else's address: refused.
+                // Another address is refused.
                 let thief = try await RawClient.connected(server.port, .from("127.0.0.2"))
                 try await thief.perform { $0.publish("one", on: 1) }
                 try await server.expectClosed(thief, .nameTaken)
                 #expect(thief.statusCodes.contains(StatusCode.publishBadName))
                 #expect(!first.isClosed)
-                // The same address: its own ghost, replaced at once, three times; then it is a fight.
+                // The same address replaces its own ghost at once, three times; after that it is a conflict.
                 var last = first
                 for _ in 0..<3 {
                     let next = try await RawClient.publishing(server.port, "one")

@@ -25,7 +25,7 @@ extension Hostile {
 
         @Test func neverReads() async throws {
             try await TestServer.withCanary({
-                // The witness may be late as well, on a machine that stands still.
+                // The witness may be late as well, on a machine that stalls.
                 $0.relay.maxBehindMs = 6_000; $0.relay.skipBehindMs = 5_000
             }) { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
@@ -61,7 +61,7 @@ extension Hostile {
                 Self.publish(publisher)
                 var options = RawClient.Options()
                 options.receiveBuffer = 16 << 10
-                // 60 KB/s of 310.
+                // Reads 60 KB/s of 310.
                 options.readBytes = 1_200
                 let viewer = try await RawClient.playing(server.port, "cam", options)
                 try await viewer.readSlowly(every: .milliseconds(20))
@@ -76,7 +76,7 @@ extension Hostile {
             }
         }
 
-        /// What a slow viewer got is in order, whole, and starts again at keyframes; audio has no holes.
+        /// A slow viewer's messages are in order, whole, and resume at keyframes; audio has no gaps.
         private static func judge(_ messages: [Message]) {
             var last = -1
             var lastVideo: Int?
@@ -109,7 +109,7 @@ extension Hostile {
 
 /// Counts up from 0. For one event loop's tasks.
 private final class Counter: @unchecked Sendable {
-    // Touched by one repeated task only.
+    // Used by one repeated task only.
     private var value = -1
     func next() -> Int {
         self.value += 1

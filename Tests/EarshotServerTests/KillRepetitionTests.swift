@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// kill -9 under calls with an Idempotency-Key: a repetition after the restart gets the call's answer, and its effect is there once.
+/// kill -9 during calls with an Idempotency-Key: a repetition after the restart gets the original answer, and its effect exists once.
 ///
 /// `EARSHOT_KILLS=50` makes it long.
 @Suite struct KillRepetitionTests {
@@ -12,7 +12,7 @@ import Testing
         let path: String
         let body: String
         let key: String
-        /// Before the kill; nil when it did not come.
+        /// The answer before the kill; nil when none arrived.
         var answer: HTTPAnswer?
 
         func send(to server: EarshotProcess) async throws -> HTTPAnswer {
@@ -21,12 +21,12 @@ import Testing
                 headers: ["Idempotency-Key": self.key])
         }
 
-        /// Each is sent until one of them has no answer any more.
+        /// Sends calls until one gets no answer.
         static func keepSending(_ prefix: String, to server: EarshotProcess, _ make: (String) -> Call) async -> [Call] {
             var calls: [Call] = []
             for number in 0..<100_000 {
                 var call = make("\(prefix)-\(number)")
-                // Killed when it throws.
+                // It throws when the server was killed.
                 call.answer = try? await call.send(to: server)
                 calls.append(call)
                 if call.answer == nil { break }
@@ -48,7 +48,7 @@ import Testing
                         for worker in 0..<Self.atOnce {
                             group.addTask {
                                 await Call.keepSending("k\(kill)-\(worker)", to: server) { name in
-                                    // Without an id, so that a second creation would be a second room.
+                                    // Without an id, so that a second creation would make a second room.
                                     worker % 8 == 0
                                         ? Call(path: "tokens", body: #"{"name":"\#(name)","role":"app"}"#, key: name)
                                         : Call(path: "rooms", body: #"{"title":"\#(name)"}"#, key: name)
@@ -88,12 +88,12 @@ import Testing
                 #expect(data[member].string == (try first.json()["data"][member].string))
             }
             if call.path == "rooms" { rooms[call.key] = data["roomId"].string }
-            // And once more, of those that were carried out only now.
+            // Once more, for those carried out only now.
             let third = try await call.send(to: server)
             #expect(third.status == 201 && third.headers["idempotency-replayed"] == "true", "\(call.key): \(third.text)")
         }
         #expect(replayed >= calls.count { $0.answer != nil })
-        // No room and no token but those.
+        // There are no other rooms and tokens.
         var listed: [String: String] = [:]
         var after = ""
         repeat {

@@ -2,17 +2,17 @@ import Foundation
 import Rooms
 import Testing
 
-/// kill -9 at random moments while calls come in: what was answered is there at the next start, once.
+/// kill -9 at random moments during calls: every answered call is there at the next start, once.
 ///
 /// `EARSHOT_KILLS=200` makes it long.
 @Suite struct KillRestartTests {
     private static let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap(Int.init) ?? 8
 
-    /// What the server has confirmed. In calls that were not answered anything goes, once.
+    /// Calls that the server has confirmed. An unanswered call may have had its effect, at most once.
     private actor Ledger {
         struct Confirmed: Sendable {
             var transitions: [RoomEvent.Kind] = []
-            /// Of a call that was sent and whose answer never came.
+            /// The transition of a call that was sent and never answered.
             var pending: RoomEvent.Kind?
         }
 
@@ -29,7 +29,7 @@ import Testing
             self.rooms[id]?.pending = nil
         }
 
-        /// Nil while a call is under way.
+        /// Nil while a call is in flight.
         func ban(_ name: String, _ isBanned: Bool?) { self.bans[name] = isBanned }
         func token(_ name: String) { self.tokens.insert(name) }
     }
@@ -44,7 +44,7 @@ import Testing
                 headers: key.map { ["Idempotency-Key": $0] } ?? [:])
         }
 
-        /// Until the server is gone.
+        /// Makes calls until the server is gone.
         func work(_ prefix: String) async {
             do {
                 for number in 0..<100_000 {
@@ -63,7 +63,7 @@ import Testing
                     }
                 }
             } catch {
-                // Killed.
+                // The server was killed.
             }
         }
     }
@@ -71,7 +71,7 @@ import Testing
     @Test(.seeded, .timeLimit(.minutes(30))) func nothingThatWasAnsweredIsLost() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
-            // A receiver that is not there: every notice stays pending.
+            // An unreachable receiver: every notice stays pending.
             try """
             webhooks: {urls: ["http://127.0.0.1:9/hook"], retryInterval: 10m}
             outbound: {allowPrivate: [127.0.0.0/8]}
@@ -128,7 +128,7 @@ import Testing
                 stored.map(\.number) == Array(1...max(1, Int64(stored.count))).prefix(stored.count).map { $0 },
                 "\(id): numbered without a gap")
             let transitions = stored.filter(\.kind.isTransition).map(\.kind)
-            // At most the one call without an answer may have come on top.
+            // At most the one unanswered call may have been added.
             let wanted = confirmed.transitions
             #expect(
                 transitions == wanted || (confirmed.pending != nil && transitions == wanted + [confirmed.pending].compactMap { $0 }),

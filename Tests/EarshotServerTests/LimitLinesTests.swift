@@ -4,7 +4,7 @@ import NIOCore
 import RTMP
 import Testing
 
-/// A limit that drops something says so in the log: once, and by the limit's name.
+/// A limit that drops something logs it once, with the limit's name.
 @Suite struct LimitLinesTests {
     private static func pictures(_ numbers: Range<Int>, bytes: Int, keyframes: Int) -> [Tag] {
         numbers.map { number in
@@ -25,11 +25,11 @@ import Testing
         }
     }
 
-    /// Frames come faster than they are remuxed.
+    /// Frames arrive faster than they are remuxed.
     @Test func aRemuxerThatDoesNotKeepUp() async throws {
         try await TestServer.run({
             $0.hls.always = true
-            // Less than the settings take: of frames that come together only the first has room.
+            // Below the range of the setting: of frames that arrive together, only the first fits.
             $0.limits.frameQueueBytes = 1
         }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
@@ -44,12 +44,12 @@ import Testing
         }
     }
 
-    /// More pictures follow a keyframe than joiners are given.
+    /// More pictures follow a keyframe than are cached for joiners.
     @Test func aCacheThatIsTooSmall() async throws {
         try await TestServer.run({ $0.relay.gopCache.maxBytes = 1 << 20 }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             let text = "The pictures since the last keyframe are more than what is cached"
-            // One and a half times too much, again and again: what came before the loop's first look says nothing.
+            // One and a half times the limit, repeatedly: what arrives before the loop's first look is not reported.
             let group = 1_536 << 10
             func send(_ round: Int) async throws {
                 try await publisher.send(

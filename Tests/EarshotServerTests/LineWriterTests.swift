@@ -9,9 +9,9 @@ import Glibc
 @testable import EarshotServer
 @testable import earshot
 
-/// Lines to pipes that are read, that nobody reads, and that are gone.
+/// Lines to pipes that are read, never read, or closed.
 @Suite(.timeLimit(.minutes(5))) struct LineWriterTests {
-    /// A pipe of one page.
+    /// A pipe with a buffer of one page.
     private struct Pipe {
         let read: CInt
         let write: CInt
@@ -53,7 +53,7 @@ import Glibc
     @Test(arguments: [false, true]) func allLinesInOrder(nonBlocking: Bool) async throws {
         let pipe = try Pipe(nonBlocking: nonBlocking)
         let writer = Self.writer(pipe)
-        // Some longer than what a pipe takes as a whole.
+        // Some lines exceed what a pipe accepts as a whole.
         let sent = (0..<3_000).map { "\($0) " + String(repeating: "x", count: $0 % 500 == 7 ? 9_000 : $0 % 97) }
         async let read = pipe.lines { $0.hasPrefix("2999 ") }
         for line in sent { writer.write(line + "\n") }
@@ -61,7 +61,7 @@ import Glibc
         writer.flush()
     }
 
-    /// Nobody reads: who writes does not wait, and the reader who comes later learns how much is missing, and where.
+    /// Without a reader the writer does not wait; a later reader learns how many lines are missing, and where.
     @Test func aPipeThatNobodyReads() async throws {
         let pipe = try Pipe()
         let writer = Self.writer(pipe, .init(bytes: 100_000, lines: 1_000))
@@ -73,11 +73,11 @@ import Glibc
         writer.flush(patience: .milliseconds(50), limit: .seconds(1))
         #expect(begun.duration(to: .now) < .seconds(20), "a stuck pipe does not hold the end up")
         async let read = pipe.lines { $0 == "end" }
-        // The note comes by itself when there is room; what is written then follows.
+        // The note is written as soon as there is room; later lines follow it.
         try await eventually("the note") { writer.isTaking }
         writer.write("end\n")
         let lines = await read
-        // Each note stands where its lines would have been.
+        // Each note stands in the place of its lines.
         var next = 0
         var notes = 0
         for line in lines.dropLast() {
@@ -93,7 +93,7 @@ import Glibc
         #expect(next == count && notes > 0 && lines.last == "end")
     }
 
-    /// A reader that is gone, a disk that is full: counted, and nothing worse.
+    /// A closed reader or a full disk: lines are counted as lost, and nothing worse happens.
     @Test func aDescriptorThatTakesNothing() async throws {
         signal(SIGPIPE, SIG_IGN)
         let pipe = try Pipe()
@@ -111,10 +111,10 @@ import Glibc
         }
     }
 
-    /// What failed is told when writing works again.
+    /// Losses are reported when writing works again.
     @Test func failuresAreTold() async throws {
         let pipe = try Pipe()
-        // The descriptor's file changes under the writer, as a disk gets room again.
+        // The descriptor's file is replaced under the writer, as when a disk has room again.
         let descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC)
         try #require(descriptor >= 0)
         let before = LogLoss.lines.load(ordering: .relaxed)

@@ -3,20 +3,20 @@ import NIOCore
 import RTMP
 import Testing
 
-/// A server in a process of its own under load: what each viewer gets is right to the byte, and when all have gone nothing of them is left.
+/// A server process under load: each viewer's bytes are right, and nothing is left when all have gone.
 ///
-/// scripts/test.sh runs these alone, with nothing beside them that they could disturb. Long forms: `EARSHOT_CYCLES=10000`,
-/// `EARSHOT_CHURN_SECONDS=600`, `EARSHOT_NAMES=10000`.
+/// scripts/test.sh runs these alone, so that they disturb nothing.
+/// Long forms: `EARSHOT_CYCLES=10000`, `EARSHOT_CHURN_SECONDS=600`, `EARSHOT_NAMES=10000`.
 @Suite(.serialized) struct LoadedServerTests {
     private static func setting(_ name: String, _ short: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? short
     }
 
-    /// Connections that come and go all the time, so that each descriptor is another viewer's a moment later, while two streams are being
-    /// sent: nobody may get a byte of the other's.
+    /// Viewers of two streams come and go all the time, so that each descriptor soon belongs to another one:
+    /// nobody may get a byte of the other stream.
     @Test(.timeLimit(.minutes(15))) func descriptorsThatAreReused() async throws {
         let cycles = Self.setting("EARSHOT_CYCLES", 2_000)
-        // Nobody is slow enough here to be left out of anything, however slow the machine is.
+        // No viewer is slow enough to skip anything, however slow the machine is.
         try await Self.run("relay: {skipBehind: 20s, maxBehind: 30s}") { server in
             func load(_ cycles: Int) async throws -> JSON {
                 try await server.load(["--cycles", "\(cycles)", "--seconds", "\(30 + cycles / 20)", "--viewers", "60", "--life-ms", "250"])
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Viewers that also stop reading and read on, some of whom are cut for it.
+    /// Viewers that also stop and resume reading; some are disconnected for it.
     @Test(.timeLimit(.minutes(30))) func viewersThatStall() async throws {
         let seconds = Self.setting("EARSHOT_CHURN_SECONDS", 20)
         try await Self.run("relay: {skipBehind: 500ms, maxBehind: 2s}") { server in
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// Names that are published and played once and never again.
+    /// Names that are published and played once, and never again.
     @Test(.timeLimit(.minutes(30))) func distinctNames() async throws {
         let count = Self.setting("EARSHOT_NAMES", 2_000)
         try await Self.run("") { server in
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// `settings`: more lines of YAML. Short periods, so that what ends is over soon.
+    /// `settings`: more lines of YAML. Short periods end rooms soon.
     private static func run(_ settings: String, _ body: (EarshotProcess) async throws -> Void) async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
@@ -80,13 +80,13 @@ import Testing
 
 extension EarshotProcess {
     fileprivate struct Left {
-        /// What may be left when the load is over, above what was left by a smaller one before. Bytes.
+        /// Allowed growth over what a smaller load left, in bytes.
         static let growthLimit = 6 << 20
 
         let bytes: Int
-        /// What the descriptors are for.
+        /// Open descriptors by target.
         let open: [String: Int]
-        /// But for the store's: it opens another reader when several read at once, and keeps it; five at most.
+        /// Excludes the store's: it opens another reader when several read at once, and keeps it; five at most.
         var descriptors: Int { self.open.filter { !$0.key.hasPrefix("earshot.db") }.values.reduce(0, +) }
 
         func allows(_ later: Left) -> Bool {
@@ -95,14 +95,14 @@ extension EarshotProcess {
     }
 
     private func api(_ path: String) async throws -> JSON {
-        // A process of its own, whose connection is gone with it: none is taken for what the load left behind.
+        // A separate process, whose connection ends with it and does not count as left over.
         let curl = try await ClientProcess.run(
             ["curl", "-sS", "--fail-with-body", "-H", "Authorization: Bearer \(self.token)", "\(self.http)/api/v1/\(path)"], within: 60)
         guard curl.status == 0 else { throw TimedOut(description: "\(path): \(curl.text) \(curl.errors)") }
         return JSON(try JSONSerialization.jsonObject(with: curl.output))["data"]
     }
 
-    /// Runs the load generator; fails when it found a wrong byte.
+    /// Runs the load generator; fails on a wrong byte.
     fileprivate func load(_ arguments: [String]) async throws -> JSON {
         let binary = URL(fileURLWithPath: try Self.binary()).deletingLastPathComponent().appendingPathComponent("earshot-load").path
         let outcome = try await ClientProcess.run([binary, "churn", "--url", "\(self.rtmp)/live"] + arguments, within: 1_500)
@@ -110,8 +110,8 @@ extension EarshotProcess {
         return JSON(try JSONSerialization.jsonObject(with: outcome.output))
     }
 
-    /// Does it, waits until nothing is left of it that the server knows of, and says what the process still holds: once that is no more than
-    /// it may be, since memory and descriptors are given back in their time.
+    /// Runs the body, waits until the server knows nothing of it any more, and returns what the process still holds.
+    /// Waits for `mayHold` too, since memory and descriptors are released later.
     fileprivate func settled(_ mayHold: (Left) -> Bool = { _ in true }, _ body: () async throws -> Void) async throws -> Left {
         try await body()
         try await eventually("all sessions and streams to end") {
@@ -127,7 +127,7 @@ extension EarshotProcess {
         return try left()
     }
 
-    /// Publishes and plays each of them for a moment.
+    /// Publishes and plays each name for a moment.
     fileprivate func useNames(_ numbers: Range<Int>) async throws {
         let port = try Int(self.rtmp.split(separator: ":").last.map(String.init) ?? "").orThrow()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -150,7 +150,7 @@ extension EarshotProcess {
         let player = try viewer.orThrow()
         try await eventually("what was published as name\(number)") { player.media().count >= 3 }
         #expect(player.media().compactMap { SyntheticTag.number($0.message) } == [number, number])
-        // Any order, and not always orderly.
+        // In any order, and not always orderly.
         if number % 3 == 0 { try await publisher.reset() } else { await publisher.close() }
         if number % 5 == 0 { try await player.reset() } else { await player.close() }
     }

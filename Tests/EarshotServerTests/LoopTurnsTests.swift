@@ -6,13 +6,13 @@ import Testing
 
 @testable import EarshotServer
 
-/// Long work in parts, and who waits for it.
+/// Long work in parts, between which others get their turn.
 @Suite struct LoopTurnsTests {
     private final class Counter: Sendable {
         let parts = Atomic<Int>(0)
     }
 
-    /// Counts the parts of work between a byte's writing and its reading. Touched on one loop only.
+    /// Counts the parts of work between a byte's write and its read. Used on one loop only.
     private final class Listener: ChannelInboundHandler, @unchecked Sendable {
         typealias InboundIn = ByteBuffer
 
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Two works, whose parts each outlast the other's wait, on the loop of a socket that gets something now and then.
+    /// Two jobs, each part longer than the other's wait, on the loop of a socket with occasional input.
     @Test func socketsComeInBetween() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -40,7 +40,7 @@ import Testing
             }
             .takingOwnershipOfDescriptor(input: input).get()
         try await loop.submit { turns.open() }.get()
-        // The pipe is open once everything of that is done.
+        // The pipe is open once all of that is done.
         try await loop.submit {}.get()
         @Sendable func work() {
             let end = NIODeadline.now() + .milliseconds(2)
@@ -62,7 +62,7 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// What waits when the turns end is done, and what comes later too.
+    /// Work that waits when the turns end is still done, and so is later work.
     @Test func nothingIsLostAtTheEnd() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()

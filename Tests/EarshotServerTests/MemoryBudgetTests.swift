@@ -6,11 +6,11 @@ import Testing
 
 @testable import EarshotServer
 
-/// What a server does that has used up its memory. In processes of their own: the limit is the process's.
+/// A server that has used up its memory. Mostly in processes of their own: the limit is the process's.
 @Suite(.serialized) struct MemoryBudgetTests {
     private static let mebibyte = 1 << 20
 
-    /// A keyframe and pictures that need it, of half a mebibyte each.
+    /// A keyframe and pictures that depend on it, of half a mebibyte each.
     private static func pictures(_ numbers: Range<Int>, begin: Bool = true) -> [Message] {
         numbers.map { number in
             Message(
@@ -28,7 +28,7 @@ import Testing
         await client.send(bytes: bytes)
     }
 
-    /// Of the pictures that came. Without a look at each byte: there are many.
+    /// Numbers of the pictures received. Does not check each byte: there are many.
     private static func numbers(_ client: RawClient) -> [Int] {
         client.media().compactMap { $0.message.payload.getInteger(at: $0.message.payload.readerIndex + 5, as: UInt64.self).map(Int.init) }
     }
@@ -46,7 +46,7 @@ import Testing
             try await eventually("twenty pictures") { Self.numbers(viewer).count == 20 }
             #expect(try await server.counter("memoryUsedBytes") > 10 * Self.mebibyte)
 
-            // A stream that nobody watches fills the rest and more: its own pictures go, and nothing else.
+            // An unwatched stream fills the rest and more: only its own pictures are dropped.
             let alone = try await RawClient.publishing(server.port, "alone")
             await Self.send(Self.pictures(0..<40), by: alone)
             try await eventually("its pictures to be counted") {
@@ -62,7 +62,7 @@ import Testing
             await late.close()
             await alone.close()
 
-            // What is watched is too much: whoever comes is refused, and the viewer goes on.
+            // The watched stream alone exceeds the limit: newcomers are refused, and the viewer goes on.
             await Self.send(Self.pictures(20..<60, begin: false), by: watched)
             try await eventually("sixty pictures") { Self.numbers(viewer).count == 60 }
             #expect(try await server.counter("memoryUsedBytes") > 24 * Self.mebibyte)
@@ -86,7 +86,7 @@ import Testing
             try await eventually("the running viewer's pictures") { Self.numbers(viewer).count == 62 }
             #expect(Self.numbers(viewer) == Array(0..<62))
 
-            // The next keyframe ends the long group, and all is well again.
+            // The next keyframe ends the long group, and frees its memory.
             await Self.send(Self.pictures(62..<63), by: watched)
             try await eventually("room") { try await server.counter("memoryUsedBytes") < 12 * Self.mebibyte }
             let third = try await RawClient.publishing(server.port, "third")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// A thousand strangers with half a message each: all of it counts, and those beyond the limit are refused.
+    /// A thousand connections with half a message each before any publish: all of it counts, and those beyond the limit are refused.
     @Test(.timeLimit(.minutes(3))) func strangersHalfMessagesCount() async throws {
         try await ServerProcess.run(["EARSHOT_LIMITS_MEMORY=16MiB"]) { server in
             var clients: [RawClient] = []
@@ -114,7 +114,7 @@ import Testing
                     "http://127.0.0.1:\(server.http)/api/v1/counters", token: TokenFile.read(server.data))
                 return try counters.json()["data"]["closed"]["memory_limit"].int.orThrow()
             }
-            // 32 KiB each, since memory comes in powers of two.
+            // 32 KiB each, since memory is allocated in powers of two.
             try await eventually("those beyond the limit to be refused") { try await refused() >= 400 }
             let used = try await server.counter("memoryUsedBytes")
             #expect(used > 14 * Self.mebibyte && used <= 17 * Self.mebibyte, "\(used)")
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    /// Segments of a stream that was asked for once, and is not watched any more.
+    /// Segments of a stream that was requested once, and is not watched any more.
     @Test func playlistsThatNobodyAsksForGo() async throws {
         try await TestServer.run({
             $0.limits.memoryBytes = 16 << 20
@@ -136,12 +136,12 @@ import Testing
             try await publisher.send(media)
             try await eventually("the remuxer") { core.remuxers.find("live/cam") != nil }
             let remuxer = try core.remuxers.find("live/cam").orThrow()
-            // What the window holds is charged as it is, beside all else.
+            // The window's segments are charged as they are, beside all else.
             try await eventually("segments") {
                 let memory = await remuxer.memory
                 return memory.held > 10_000 && memory.charged == memory.held && core.memory.ledger.used >= memory.held
             }
-            // Nothing is short yet.
+            // Memory is not short yet.
             await core.dropUnwatched(nowMs: LoopSweeper.nowMs)
             let others = 32 << 20
             core.memory.ledger.charge(others)
@@ -150,13 +150,13 @@ import Testing
         }
     }
 
-    /// 120 connections come and go; what they took is given back once they have been gone for a while.
+    /// 120 connections come and go; some time later their memory is returned to the system.
     @Test func freeMemoryIsGivenBack() async throws {
         try await ServerProcess.run { server in
             for _ in 0..<5 {
                 var clients: [RawClient] = []
                 for _ in 0..<120 { clients.append(try await RawClient.shaken(server.port)) }
-                // The server looks once a second, and nothing shows when it did: once more if it did not.
+                // The server looks once a second, and nothing shows when it did: repeated if it did not.
                 try await Task.sleep(for: .seconds(3))
                 for client in clients { await client.close() }
                 try? await eventually("a trim", within: 15) { try await server.counter("memoryTrims") > 0 }

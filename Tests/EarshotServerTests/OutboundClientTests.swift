@@ -79,7 +79,7 @@ import Upstream
         }
     }
 
-    /// No length is announced, and it does not end.
+    /// The answer announces no length, and does not end.
     @Test func anEndlessAnswerIsCut() async throws {
         let flood = "HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 8 << 20)
         try await ScriptedServer.run { _ in
@@ -192,7 +192,7 @@ import Upstream
                 [
                     "both.test": .success([[10, 0, 0, 1], [UInt8](repeating: 0, count: 15) + [1], [127, 0, 0, 1]])
                 ])
-            // Only what is allowed is connected to.
+            // Connects to allowed addresses only.
             let status = try await self.post(open, "http://both.test:\(server.port)/").get().status
             #expect(status == 200)
             #expect(server.requests.first?.headers["host"] == "both.test:\(server.port)")
@@ -200,7 +200,7 @@ import Upstream
         }
     }
 
-    /// A name that points to an allowed address when it is looked up first, and elsewhere from then on.
+    /// A name whose first lookup gives an allowed address, and later ones another.
     @Test func aNameThatChangesItsMindGainsNothing() async throws {
         try await ScriptedServer.run { _ in
             .status(200, "0")
@@ -225,7 +225,7 @@ import Upstream
         }
     }
 
-    /// A name with an allowed and a forbidden address, where a server waits at each.
+    /// A name with an allowed and a forbidden address, and a server at each.
     @Test func onlyAllowedAddressesOfANameAreConnectedTo() async throws {
         try await ScriptedServer.run { _ in
             .status(200, "0")
@@ -245,7 +245,7 @@ import Upstream
         }
     }
 
-    /// The system's resolver knows `localhost`; this name it does not: had it been asked, nothing would have arrived.
+    /// The system's resolver knows `localhost` but not this name: had it been asked, nothing would have arrived.
     @Test func theConnectionGoesToTheCheckedAddress() async throws {
         try await ScriptedServer.run { _ in
             .status(200, "0")
@@ -310,7 +310,7 @@ import Upstream
             .status(200, "0")
         } _: { server in
             let client = Self.client(CIDR.loopback, tls: trusting, names)
-            // Connected by address, but asked for and checked by name.
+            // Connects by address; the request and the certificate check use the name.
             let status = try await self.post(client, "https://hook.test:\(server.port)/").get().status
             #expect(status == 200)
             let wrong = await self.post(client, "https://other.test:\(server.port)/")
@@ -383,7 +383,7 @@ import Upstream
         } _: { server in
             let client = Self.client()
             let origin = "http://127.0.0.1:\(server.port)"
-            // More than its lane has connections.
+            // More requests than the lane has connections.
             let dead = Task {
                 await withTaskGroup(of: Bool.self) { tasks in
                     for _ in 0..<100 {
@@ -402,7 +402,7 @@ import Upstream
             let start = ContinuousClock.now
             let status = try await self.post(client, "\(origin)/alive", lane: "alive").get().status
             #expect(status == 200)
-            // The dead ones wait for twenty.
+            // The dead requests wait for twenty seconds.
             #expect(ContinuousClock.now - start < .seconds(18))
             await client.shutdown()
             #expect(await dead.value == 100)
@@ -424,7 +424,7 @@ import Upstream
             }
         }
         try await eventually("the lookup") { asked.all.count == 1 }
-        // A name server that does not answer for one name: others are looked up, and those who wait for it can leave.
+        // The name server does not answer for one name: others are looked up, and callers that wait for it can cancel.
         let leaving = Task { await resolver.addresses(of: "slow.test") }
         leaving.cancel()
         #expect(await leaving.value == .failure(.init(why: "cancelled")))

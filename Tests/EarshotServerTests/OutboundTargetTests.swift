@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotServer
 
 @Suite struct OutboundTargetTests {
-    /// Addresses that nobody may be made to connect to.
+    /// Addresses to which nobody may make the server connect.
     @Test(arguments: [
         "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255", "127.0.0.1",
         "127.255.255.254",
@@ -13,7 +13,7 @@ import Testing
         "240.0.0.1", "255.255.255.255", "168.63.129.16",
         "::", "::1", "fe80::1", "febf::1", "fec0::1", "fc00::1", "fd00::1", "fd00:ec2::254", "fd20:ce::254", "ff02::1", "100::1",
         "2001::1", "2001:10::1", "2001:20::1", "2001:db8::1", "3fff::1", "5f00::1", "64:ff9b:1::1",
-        // IPv4 within: mapped, compatible, translated, NAT64, 6to4.
+        // Embedded IPv4: mapped, compatible, translated, NAT64, 6to4.
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "::10.0.0.1", "::ffff:0:127.0.0.1",
         "::ffff:0:169.254.169.254", "64:ff9b::127.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::1",
         "2002:a9fe:a9fe::", "2002:c0a8:101::", "2002:6464:64c8::",
@@ -48,10 +48,10 @@ import Testing
         #expect(try !isOpen("::1", ["127.0.0.0/8"]))
         #expect(try isOpen("::1", ["::1/128"]))
         #expect(try isOpen("fd00::5", ["fd00::/8"]))
-        // A way around through a translator is no address of the allowed network.
+        // An address behind a translator is not in the allowed network.
         #expect(try !isOpen("64:ff9b::10.1.2.3", ["10.0.0.0/8"]))
         #expect(try !isOpen("2002:a01:203::", ["10.0.0.0/8"]))
-        // What was allowed adds; the public stays open.
+        // Allowed networks are added; public addresses stay open.
         #expect(try isOpen("8.8.8.8", ["10.0.0.0/8"]))
     }
 

@@ -10,9 +10,9 @@ import Testing
 import Glibc
 #endif
 
-/// A server that cannot take more viewers says so, and takes publishers all the same.
+/// An overloaded server refuses viewers with the reason, and still admits publishers.
 @Suite(.timeLimit(.minutes(5))) struct OverloadTests {
-    /// A server whose loops say that they are so late, whatever they are.
+    /// A server whose loops report this lag, whatever the real one is.
     private struct LateServer: Sendable {
         let server: TestServer
         var port: Int { self.server.addresses.rtmp.port }
@@ -28,7 +28,7 @@ import Glibc
                 let late = LateServer(server: server)
                 var tasks: [RepeatedTask] = []
                 for loop in late.loops {
-                    // In place of its own sweep, which would publish what is measured.
+                    // Replaces the loop's own sweep, which would publish the measured lag.
                     loop.relay.stop()
                     tasks.append(
                         loop.relay.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(100)) { _ in
@@ -41,8 +41,8 @@ import Glibc
         }
     }
 
-    /// Does it again until it was done within the two seconds for which viewers wait: on a machine that stands still for longer they are
-    /// refused, and rightly.
+    /// Repeats the body until it is done within the two seconds for which viewers wait:
+    /// on a machine that stalls for longer they are refused, and rightly.
     private static func inTime<Result>(_ body: (_ isInTime: inout Bool) async throws -> Result) async throws -> Result {
         for _ in 0..<20 {
             var isInTime = false
@@ -84,7 +84,7 @@ import Glibc
         }
     }
 
-    /// Who waits is let in when the load falls, with all that it said meanwhile.
+    /// A waiting viewer is admitted when the load falls, with all that it sent meanwhile.
     @Test func viewersWait() async throws {
         try await LateServer.run { late in
             let (early, client) = try await Self.inTime { isInTime in
@@ -95,7 +95,7 @@ import Glibc
                 let begin = ContinuousClock.now
                 try await client.perform { $0.connect(app: "live", tcUrl: "rtmp://127.0.0.1/live") }
                 try await early.perform { $0.play("cam", on: stream) }
-                // Who comes now stays behind the gate, so the two are decided about before.
+                // Newcomers now stay behind the gate, so the two are decided first.
                 let isWaiting = !client.isClosed && Self.refusal(of: client) == nil
                 late.late(by: 0)
                 let tookMoment = ContinuousClock.now - begin < .seconds(1)
@@ -150,7 +150,7 @@ import Glibc
         }
     }
 
-    /// More than the few that are told are closed when they have waited for two seconds; later ones are let in again.
+    /// Beyond the few that are told the reason, connections are closed after two seconds of waiting; later ones are admitted again.
     @Test func theBacklogEmpties() async throws {
         try await LateServer.run { late in
             late.late(by: 900)
@@ -168,9 +168,9 @@ import Glibc
         }
     }
 
-    /// The time in which the server stood still is not the client's.
+    /// Deadlines exclude the time in which the server stood still.
     @Test func deadlinesLeaveOutTheServersPauses() async throws {
-        // The clients may be late as well: for less than the limits, which are less than the pause.
+        // The clients may be late as well: by less than the limits, which are shorter than the pause.
         try await Self.serve("limits: {handshake: 4s, connect: 4s}") { server, port in
             let mute = try await RawClient.open(port)
             let shaken = try await RawClient.shaken(port)
@@ -182,15 +182,15 @@ import Glibc
         }
     }
 
-    /// It gets time now and then only: who joins is served, and nobody is cut, though its limits are less than the times in between.
+    /// The server runs now and then only: newcomers are served, and nobody is cut, though pauses are longer than its limits.
     ///
-    /// The viewers get no more of the machine than other processes do: the limits are what these may hold them up.
+    /// Viewers compete for the machine with other processes: the limits allow for that delay.
     @Test func aThrottledServerCutsNobody() async throws {
         try await Self.serve("relay: {skipBehind: 1500ms, maxBehind: 2500ms}") { server, port in
             let publisher = try await RawClient.publishing(port, "cam")
             Hostile.SlowViewers.publish(publisher)
             var viewers: [RawClient] = []
-            // A third of the time, and less of it in one piece than makes a server refuse viewers; but the machine may be late by itself.
+            // A third of the time, in pauses too short for the server to refuse viewers; but the machine may be late by itself.
             try await Self.throttled(server, pause: .milliseconds(240), run: .milliseconds(120)) {
                 try await eventually("six viewers", within: 120) {
                     if let viewer = try? await RawClient.playing(port, "cam") { viewers.append(viewer) }
@@ -213,7 +213,7 @@ import Glibc
         }
     }
 
-    /// The process gets time in short runs for as long as the body takes.
+    /// Lets the process run only in short periods during the body.
     private static func throttled(
         _ server: EarshotProcess, pause: Duration, run: Duration, _ body: () async throws -> Void
     ) async throws {
@@ -244,7 +244,7 @@ import Glibc
         }
     }
 
-    /// The process gets no time for so long.
+    /// Stops the process for this time.
     private static func pause(_ server: EarshotProcess, for time: Duration) async throws {
         #expect(kill(server.process.id, SIGSTOP) == 0)
         defer { #expect(kill(server.process.id, SIGCONT) == 0) }

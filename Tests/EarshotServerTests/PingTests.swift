@@ -2,7 +2,7 @@ import EarshotServer
 import RTMP
 import Testing
 
-/// Who is pinged, every half minute: who may have gone without a word. A pong would hold the next frame of somebody who pushes back.
+/// The server pings clients that may have vanished, every half minute. A pong would hold back a publisher's next frame.
 @Suite struct PingTests {
     @Test(.timeLimit(.minutes(3))) func whoPushesIsLeftAlone() async throws {
         try await TestServer.run { server in
@@ -20,24 +20,24 @@ import Testing
                 try await Task.sleep(for: .milliseconds(100))
             }
             #expect(viewer.isPinged && !camera.isPinged)
-            // Its connection is as old: were it pinged, it would have been by now.
+            // The camera's connection is as old: a ping to it would have been sent by now.
             #expect(!viewer.isClosed && !camera.isClosed)
             for client in [camera, viewer] { await client.close() }
         }
     }
 }
 
-/// A client that writes small frames as most do: what the server says to it must not hold them up.
+/// A client that writes small frames with Nagle's algorithm, as most do: the server's messages must not hold them up.
 @Suite struct AcknowledgementTests {
     @Test(.timeLimit(.minutes(3))) func wordsDoNotHoldFramesBack() async throws {
         try await TalkRoom.run { room in
             var options = RawClient.Options()
             options.waitsForAcknowledgement = true
             let ann = try await room.client(options)
-            // Every 3,000 bytes it is told how many have come: fifteen times in all.
+            // The server acknowledges every 3,000 bytes: fifteen times in all.
             ann.send(ControlMessage.windowAcknowledgementSize(3_000).message)
             try await ann.publish("r1/ann", on: ann.createStream())
-            // The same without acknowledgements, at the same times: what holds up both is the machine.
+            // The same without acknowledgements, at the same times: delays of both are the machine's.
             let ben = try await room.client(options)
             try await ben.publish("r1/ben", on: ben.createStream())
             let (ear, other) = (try await room.listener("ann"), try await room.listener("ben"))
@@ -52,12 +52,12 @@ import Testing
                 [ear, other].allSatisfy { $0.media().contains { $0.message.timestamp == 4_800 } }
             }
             let told = ann.controls.count { if case .acknowledgement = $0 { true } else { false } }
-            // A frame that waits for an acknowledgement does so for 40 ms at least.
+            // A frame that waits for an acknowledgement is at least 40 ms late.
             let usual = Dictionary(other.media().map { ($0.message.timestamp, $0.at) }) { first, _ in first }
             let late = ear.media().count { received in
                 usual[received.message.timestamp].map { received.at - $0 > .milliseconds(25) } == true
             }
-            // Each time it was one frame or two.
+            // Each acknowledgement would hold up one frame or two.
             #expect(told >= 12 && late < told / 2, "\(late) late after \(told) acknowledgements")
             for client in [ann, ben, ear, other] { await client.close() }
         }

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// Loops of the test's own, so that nobody else takes their turns.
+    /// The test's own loops, so that nobody else takes their turns.
     @Test func connectionsGoWhereFewestAre() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
         let loops = Array(group.makeIterator())
@@ -60,7 +60,7 @@ import Testing
                 try await eventually("a connection") { accepted.withLock { $0.count } > before }
             }
         }
-        /// Of each loop.
+        /// Open connections of each loop.
         func open() -> [Int] {
             let channels = accepted.withLock { $0.filter(\.isActive) }
             return loops.map { loop in channels.count { $0.eventLoop === loop } }
@@ -68,7 +68,7 @@ import Testing
         try await connect(90)
         try await eventually("90 connections") { open().reduce(0, +) == 90 }
         #expect(open() == [30, 30, 30])
-        // Of those that came in turn, none of the three kinds is all in one place.
+        // The connections are of three kinds in turn; no kind is all on one loop.
         let places = accepted.withLock { $0.map { channel in loops.firstIndex { $0 === channel.eventLoop } ?? -1 } }
         for kind in 0..<3 {
             let ofKind = stride(from: kind, to: 90, by: 3).map { places[$0] }
@@ -76,7 +76,7 @@ import Testing
         }
         for channel in accepted.withLock({ $0 }) where channel.eventLoop === loops[1] { try await channel.close().get() }
         try await connect(31)
-        // Where the first of them goes was decided when the last one before came.
+        // The first one's loop was chosen when the connection before it arrived.
         try await eventually("91 connections") { open().reduce(0, +) == 91 }
         #expect(open()[1] >= 30, "\(open())")
         for client in clients { try? await client.close().get() }

@@ -27,7 +27,7 @@ import Testing
                 #expect(took - stalled * 4 < .seconds(5), "\(took), and \(stalled) of it the machine's")
                 #expect(ended.status == 0, "\(ended.errors)")
                 #expect(ended.errors.contains("reason=server_shutdown"))
-                // They were told, so each ends by itself: the players as at a stream's end.
+                // The server announced its end, so each client ends by itself: the players as at a stream's end.
                 let played = try await player.outcome()
                 #expect(played.status == 0, "\(played.errors)")
                 #expect(PacketList(csv: played.text).count > 20)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// What is printed can be read back.
+    /// The printed configuration can be read back.
     @Test func configPrintIsAConfiguration() async throws {
         try await Fixture.withDirectory { directory in
             let file = directory.appendingPathComponent("print.yaml").path

@@ -11,20 +11,20 @@ import Testing
 
     @Test func ofAnAddressAndOfACredential() {
         var table = RateTable(2, 1, burst: 3)
-        // Of the address 6 at once, of the credential 3.
+        // At once: 6 of the address, 3 of the credential.
         for _ in 0..<3 { #expect(table.take("a", "x", nowNs: 0) == nil) }
         #expect(table.take("a", "x", nowNs: 0) == 1)
         for _ in 0..<3 { #expect(table.take("a", nil, nowNs: 0) == nil) }
         #expect(table.take("a", "y", nowNs: 0) == 0.5)
         #expect(table.take("b", "y", nowNs: 0) == nil)
-        // What is refused takes nothing from either.
+        // A refusal uses up neither.
         #expect(table.take("b", "x", nowNs: 0) == 1)
         for _ in 0..<5 { #expect(table.take("b", nil, nowNs: 0) == nil) }
         #expect(table.take("b", nil, nowNs: 0) == 0.5)
         #expect(table.take("a", "x", nowNs: Self.second) == nil)
     }
 
-    /// Memory has a bound, and whoever is held back stays so while others fill it.
+    /// Memory is bounded, and a throttled address stays so while others fill the table.
     @Test func tablesAreBounded() {
         var table = RateTable(1, 1, burst: 1, most: 100)
         #expect(table.take("busy", nil, nowNs: 0) == nil)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// What is fine by the defaults: a device that returns each second, and two hundred behind one address that come together.
+    /// Allowed by the defaults: a device that returns each second, and two hundred behind one address that arrive together.
     @Test func honestDevicesAreFine() throws {
         let rates = PushRates(ServerConfig.Limits())
         let remote = try SocketAddress(ipAddress: "203.0.113.5", port: 1)
@@ -57,7 +57,7 @@ import Testing
         for turn in 10..<600 as Range<UInt64> { #expect(rates.refusal(of: request, pass, nowNs: turn * Self.second) == nil) }
     }
 
-    /// One that makes room after room is stopped, told why, and leaves no more than it may.
+    /// A client that makes room after room is refused with the reason, and leaves no more than it may.
     @Test func roomsAreNotMadeWithoutEnd() async throws {
         try await TestServer.run({ $0.limits.roomsPerAddress = 1 }) { server in
             var made = 0
@@ -96,7 +96,7 @@ import Testing
             }
             #expect(
                 reasons.contains { $0.contains("[name_taken]") } && reasons.contains { $0.contains("[rate_limited]") }, "\(reasons.count)")
-            // Of those that were refused nothing is stored.
+            // Nothing of the refused ones is stored.
             try await server.wait("streams/published?limit=100") { $0["list"].count == 1 }
             await owner.close()
         }

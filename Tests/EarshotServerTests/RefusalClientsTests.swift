@@ -5,11 +5,11 @@ import Testing
 
 @testable import EarshotServer
 
-/// Who is kept out hears why, and each why is its own: in the RTMP notice, in the log and in the counter.
+/// A refused client gets the specific reason, as do the log and the counter.
 @Suite struct RefusalClientsTests {
     private static let key = "e12c46f2612d5106e2034781ab261ca3"
 
-    /// A stream key as a device has it: name and credential.
+    /// A stream key as devices have it: name and credential.
     private static func signed(_ name: String, for seconds: Int64, key: String = key, hash: TxSecret.Hash = .md5) -> String {
         let txTime = TxSecret.text(ofSeconds: WallClock.seconds + seconds)
         return "\(name)?txSecret=\(TxSecret.signature(key: key, streamName: name, txTime: txTime, hash: hash))&txTime=\(txTime)"
@@ -57,7 +57,7 @@ import Testing
                     #expect(status.description.lowercased().contains(word), "\(name): \(status.description)")
                 }
             }
-            // Hexadecimal digits in the other case are another text, and another signature.
+            // Hexadecimal digits in the other case are other text, and so need another signature.
             if good != Self.lowered(good) {
                 let client = try await RawClient.connected(server.port)
                 _ = try await client.createStream()
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// Not a matter of credentials: the name, the room, the number of publishers.
+    /// Refusals for other reasons than credentials: the name, the room, the number of publishers.
     @Test func otherReasons() async throws {
         try await Self.run({
             $0.limits.publishersTotal = 1; $0.rooms.autoCreate = .never
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// Of two signed URLs for a name the newer one wins, the older is refused; another kind of credential too.
+    /// Of two signed URLs for a name the newer one wins; the older one is refused, and so is another kind of credential.
     @Test func theNewerURLTakesOver() async throws {
         try await Self.run { server in
             let old = try await server.livePublisher(Self.signed("cam1", for: 1_000))
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    /// A token for a room opens that room's streams, and not those of a room whose name looks like one of them.
+    /// A room's token opens that room's streams, but no room whose name looks like one of them.
     @Test func aRoomsTokenOpensThatRoomOnly() async throws {
         try await Self.run { server in
             for (id, slots) in [("cam", 1), ("cam-2", 1), ("duo", 2)] {

@@ -5,9 +5,9 @@ import Upstream
 
 @testable import EarshotServer
 
-/// What is told of links to other servers, and pulls that are not taken here for a while.
+/// Events of links to other servers, and pulls that this server holds back for a while.
 @Suite struct RelayEventTests {
-    /// Of this stream; what happened before it had a room is none of the room's.
+    /// The stream's relay events, also those from before it had a room.
     private static func relayEvents(_ server: TestServer, _ name: String) async throws -> [JSON] {
         try await server.api("events?limit=1000")["list"].list.filter {
             $0["kind"].string?.hasPrefix("relay.") == true && $0["data"]["name"].string == name
@@ -18,7 +18,7 @@ import Upstream
         try await Self.relayEvents(server, room).compactMap { $0["kind"].string.map { String($0.dropFirst(6)) } }
     }
 
-    /// Each change once, in order, without the credential, in both shapes.
+    /// Each change is reported once, in order, without the credential, in both formats.
     @Test func aLinkIsTold() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         let receiver = try await WebhookReceiver.start()
@@ -33,7 +33,7 @@ import Upstream
                     try await origin.wait("relay-tasks/\(task)") { $0["state"].string == "running" }
                     return task
                 }
-                // The other server has gone; what is tried in vain afterwards is no news.
+                // The other server has gone; further failed attempts are no news.
                 try await origin.wait("relay-tasks/\(task)") { ($0["attempts"].int ?? 0) >= 3 }
                 #expect(try await Self.kinds(origin, "cam1") == ["started", "connected", "interrupted"])
                 #expect(try await origin.call("DELETE", "relay-tasks/\(task)").status == 200)
@@ -61,7 +61,7 @@ import Upstream
         await receiver.stop()
     }
 
-    /// An always-on pull goes on by itself when what speaks against it here is over.
+    /// An always-on pull resumes by itself when its obstacle here is gone.
     @Test func aPullThatIsNotTakenWaits() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await TestServer.run(RelayTaskTests.open) { origin in
@@ -75,20 +75,20 @@ import Upstream
                         }
                     }
                     try await live()
-                    // Until it is resumed.
+                    // Held until the stream is resumed.
                     #expect(try await edge.call("POST", "streams/live/copy/forbid", "{}").status == 200)
                     try await held("forbidden")
-                    // It does not even try: nothing is fetched for nobody.
+                    // It does not even try: nothing is fetched.
                     try await origin.wait("streams") { $0["list"][0]["viewers"].int == 0 }
                     let attempts = try await edge.api("relay-tasks/\(task)")["attempts"].int
                     #expect(try await edge.call("POST", "streams/live/copy/resume").status == 200)
                     try await live()
                     #expect(try await edge.api("relay-tasks/\(task)")["attempts"].int == attempts.map { $0 + 1 })
-                    // Until the ban's end.
+                    // Held until the ban ends.
                     #expect(try await edge.call("POST", "streams/live/copy/forbid", #"{"seconds":2}"#).status == 200)
                     try await held("forbidden")
                     try await live()
-                    // Dropped: as if its connection had broken.
+                    // A drop counts as a broken connection.
                     #expect(try await edge.call("POST", "streams/live/copy/drop", "{}").status == 200)
                     try await edge.wait("rooms/copy/events?limit=1000") { events in
                         events["list"].list.contains {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Servers that feed each other: what would come back to where it came from ends, with words for it.
+/// Servers that feed each other: a stream that would return to its origin is stopped, with the reason.
 @Suite struct RelayLoopTests {
     private static func push(_ from: TestServer, _ name: String, to: TestServer, as other: String) async throws -> Int {
         try await RelayTaskTests.create(from, "push", name, "\(to.rtmp)/live/\(other)")
@@ -18,7 +18,7 @@ import Testing
         try await server.wait("streams/live/\(name)") { $0["state"].string == "active" }
     }
 
-    /// The link says so, and is not up.
+    /// The link reports a loop, and is not running.
     private static func loops(_ server: TestServer, _ task: Int) async throws {
         try await server.wait("relay-tasks/\(task)") {
             $0["lastError"].string?.contains("loop") == true && $0["state"].string != "running"
@@ -36,7 +36,7 @@ import Testing
         try await TestServer.run(RelayTaskTests.open) { try await Self.withServers(count, servers + [$0], body) }
     }
 
-    /// Each forwards to the next, the last to the first.
+    /// Each server forwards to the next, the last to the first.
     @Test(arguments: [2, 3]) func pushesInACircle(_ count: Int) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         try await Self.withServers(count) { servers in
@@ -49,13 +49,13 @@ import Testing
                 try await Self.live(servers[count - 1], "cam1")
                 try await Self.loops(servers[count - 1], tasks[count - 1])
                 #expect(await servers[0].lines.comes("Connection closed", "reason=loop"))
-                // The others go on.
+                // The other links continue.
                 for index in 0..<(count - 1) { try await Self.running(servers[index], tasks[index]) }
             }
         }
     }
 
-    /// Each fetches from the other; the one that would get its own stream back does not.
+    /// Each pulls from the other; the one that would get its own stream back is refused.
     @Test func pullsFromEachOther() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         try await Self.withServers(2) { servers in
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// With nothing to fetch, one of the two is told so as well.
+    /// Without a stream to pull, one of the two is still reported as a loop.
     @Test func pullsOfNothing() async throws {
         try await Self.withServers(2) { servers in
             let (a, b) = (servers[0], servers[1])
@@ -88,12 +88,12 @@ import Testing
         }
     }
 
-    /// Forwarded, fetched, and forwarded again to where it began.
+    /// Forwarded, pulled, and forwarded again to its origin.
     @Test func acrossThree() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         try await Self.withServers(3) { servers in
             let (a, b, c) = (servers[0], servers[1], servers[2])
-            // The one who fetches is there before what it fetches.
+            // The pull exists before the stream that it pulls.
             let fetched = try await Self.pull(c, "third", from: b, "second")
             let back = try await Self.push(c, "third", to: a, as: "first")
             let there = try await Self.push(a, "first", to: b, as: "second")
@@ -144,7 +144,7 @@ import Testing
         #expect(b.way(of: "live/y") == [a.mark(of: "live/x"), b.mark(of: "live/y")])
         #expect(a.objection(to: b.way(of: "live/y"), feeding: "live/x")?.contains("loop") == true)
         #expect(a.objection(to: b.way(of: "live/y"), feeding: "live/z") == nil)
-        // The newest publisher counts; who was refused leaves no trace.
+        // The newest publisher counts; a refused one leaves no trace.
         b.cameIn("live/y", [], owner: "2")
         #expect(b.way(of: "live/y").count == 1)
         b.left("live/y", owner: "2")

@@ -3,7 +3,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// Links between two servers, by the API: what one has the other's viewers get.
+/// Links between two servers, by the API: viewers of one get the other's streams.
 @Suite struct RelayTaskTests {
     static let open: @Sendable (inout ServerConfig) -> Void = {
         $0.outbound.allowPrivate = CIDR.loopback
@@ -19,7 +19,7 @@ import Testing
         return try made.json()["data"]["taskId"].int.orThrow()
     }
 
-    /// Forwarded by one, pulled back on demand by the same: packets as they were pushed, and no credential anywhere.
+    /// Forwards a stream and pulls it back on demand: packets as they were pushed, and no credential anywhere.
     @Test func forwardsAndPulls() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 10)
         let expected = try await PacketList.of(file: source)
@@ -53,7 +53,7 @@ import Testing
                         #expect(got.orderProblem == nil)
                     }
                 }
-                // The stream is over: nothing is forwarded, and what nobody plays is not pulled.
+                // The stream is over: nothing is forwarded, and an unwatched stream is not pulled.
                 try await origin.wait("relay-tasks/\(forward)") { $0["state"].string == "stopped" }
                 let shown = try await origin.call("GET", "relay-tasks").text + edge.call("GET", "relay-tasks").text
                 let logged = (origin.lines.all + edge.lines.all).filter { $0.contains("Relay task") }
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// A task is there again after a restart, and goes on.
+    /// A task exists again after a restart, and continues.
     @Test func survivesARestart() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
         try await Fixture.withDirectory { directory in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// What cannot be is said at once, what does not work as it fails: nobody else is disturbed.
+    /// Impossible tasks are refused at once, others fail when tried; nobody else is disturbed.
     @Test func refusals() async throws {
         try await TestServer.run { server in
             for (body, status, words) in [

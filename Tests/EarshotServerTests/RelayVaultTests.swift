@@ -4,12 +4,12 @@ import Testing
 
 @testable import EarshotServer
 
-/// Addresses of relay tasks in the store: nobody reads them there.
+/// Addresses of relay tasks are unreadable in the store.
 @Suite struct RelayVaultTests {
     private static let path = StreamPath(app: "live", name: "cam1")
     private static let url = "rtmp://localhost:9/live/hush-hush-key?token=hush-hush-token"
 
-    /// All that is in the data directory but key files.
+    /// All files of the store.
     private static func stored(_ data: String) throws -> Data {
         try FileManager.default.contentsOfDirectory(atPath: data).filter { $0.hasPrefix("earshot.db") }.reduce(into: Data()) {
             $0.append(try Data(contentsOf: URL(fileURLWithPath: "\(data)/\($1)")))
@@ -38,7 +38,7 @@ import Testing
         #expect(throws: KeyFileError.self) { try RelayVault(directory: directories[0]) }
     }
 
-    /// Made by the API, found again after a restart, in no file readable; rows of an earlier version are sealed.
+    /// An address survives a restart and is readable in no file; rows of an earlier version are sealed.
     @Test func theStoreHoldsNoAddress() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -55,7 +55,7 @@ import Testing
                 #expect(try await server.server.core.rooms.relayTasks().allSatisfy { RelayVault.isSealed($0.url) })
             }
             #expect(try Self.stored(data).range(of: Data("hush-hush".utf8)) == nil)
-            // Another key: said, and the server runs.
+            // With another key, the server logs that and runs.
             try FileManager.default.removeItem(atPath: "\(data)/relay.key")
             try await TestServer.run(data: data) { server in
                 try await eventually("words for it") { server.lines.all.count { $0.contains("another key") } == 2 }

@@ -3,7 +3,7 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// What ffmpeg pushed is what players get: the hash and the times of every packet.
+/// Players get what ffmpeg pushed: the hash and the times of every packet.
 @Suite struct RelayedPacketsTests {
     struct Recording: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// With the settings as they are out of the box.
+    /// With the default settings.
     @Test func playerEndsByItselfAfterTheDefaultGrace() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 1)
         try await TestServer.run { server in

@@ -3,7 +3,7 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// A publisher that goes and comes back: its viewers stay, and see one stream whose time never goes back.
+/// A publisher that leaves and returns: its viewers stay, and see one stream whose time never goes back.
 @Suite struct ReturningClientsTests {
     private static func sources() async throws -> (String, String) {
         (
@@ -12,7 +12,7 @@ import Testing
         )
     }
 
-    /// Killed in the middle, back within the grace period.
+    /// Killed in mid-stream, back within the grace period.
     @Test func viewerContinuesAfterAKilledPublisherReturns() async throws {
         let (first, second) = try await Self.sources()
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
@@ -32,11 +32,11 @@ import Testing
         }
     }
 
-    /// Stopped in words, back within the (shorter) grace period for that.
+    /// Stopped with a command, back within the (shorter) grace period for that.
     @Test func viewerContinuesAfterACleanStop() async throws {
         let first = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2)
         let second = try await Self.sources().1
-        // The usual three seconds are few for the start of another ffmpeg on a busy machine.
+        // The default three seconds are too few to start another ffmpeg on a busy machine.
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 12_000 }) { server in
             let url = "\(server.rtmp)/live/cam1"
             try await ClientProcess.during(Probe.packets(url)) { viewer in
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// VLC reads FLV in blocks of 32 KiB: one more block comes behind the last picture, so that none of it waits in a reader for the return.
+    /// VLC reads FLV in blocks of 32 KiB: a block of filler follows the last picture, so that no reader holds it back until the return.
     @Test func readersOfBlocksHaveAllOfIt() async throws {
         let source = try await Self.sources().0
         try await TestServer.run { server in

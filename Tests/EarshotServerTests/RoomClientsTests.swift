@@ -6,7 +6,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Rooms as real pushes live through them: ffmpeg at the door, killed, back, dropped, forbidden, over.
+/// Rooms under real pushes: ffmpeg is admitted, killed, back, dropped, forbidden, over.
 @Suite struct RoomClientsTests {
     private static func source(seconds: Int = 20) async throws -> String {
         try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: seconds)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// Grace over: expired, its viewers' stream ends. The next push opens the next life of the same room.
+    /// After the grace period the room expires, and its viewers' stream ends. The next push opens the room's next life.
     @Test func killedPublisherIsBackTooLate() async throws {
         let source = try await Self.source()
         try await TestServer.run({ $0.rooms.policy.graceMs = 400 }) { server in
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// Dropped: the publisher is cut and told, and may come back; viewers stay.
+    /// A dropped publisher is disconnected with the reason, and may return; viewers stay.
     @Test func dropIsNotForbid() async throws {
         try await TestServer.run { server in
             let viewer = try await RawClient.playing(server.port, "cam1")
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// Forbidden: cut, viewers' stream over, every push refused with the reason, until it is resumed.
+    /// A ban cuts the publisher, ends the viewers' stream, and refuses every push with the reason, until it is lifted.
     @Test func forbidAndResume() async throws {
         try await TestServer.run { server in
             let path = StreamPath(app: "live", name: "cam1")
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// The room closes: publisher and viewers end, and the name takes no push any more.
+    /// A closed room ends publisher and viewers, and its name accepts no further push.
     @Test func closedRoom() async throws {
         try await TestServer.run { server in
             let viewer = try await RawClient.playing(server.port, "cam1")
@@ -122,14 +122,14 @@ import Testing
         }
     }
 
-    /// Silence on a live socket, an announced pause and a dead socket are three things.
+    /// Silence on a live socket, an announced pause and a dead socket are distinct.
     @Test func silencePauseAndDeath() async throws {
         try await TestServer.run({ $0.rooms.policy.mediaIdleMs = 6_000 }) { server in
             let client = try await server.livePublisher("cam1")
             #expect(try await server.waitFor("cam1", .interrupted).reason == .mediaIdle)
             client.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
             try await server.waitFor("cam1", .live)
-            // The client's own notice.
+            // The client announces its pause.
             try await client.perform { $0.pause(true, on: 1) }
             let paused = try await server.waitFor("cam1", .interrupted)
             #expect(paused.reason == .paused)
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// A publisher that announces pauses without end costs the registry next to nothing.
+    /// Endless announced pauses cost the registry next to nothing.
     @Test func aFloodOfPauses() async throws {
         try await TestServer.run { server in
             let client = try await server.livePublisher("cam1")
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// Two cameras of one room: live while one of them is.
+    /// A room with two cameras is live while one of them is.
     @Test func twoSlots() async throws {
         try await TestServer.run { server in
             var new = NewRoom(policy: RoomPolicy())
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// The device that knows only its own UID pushes into its room; the same credential takes over its ghost.
+    /// A device that knows only its own UID pushes into its room; the same credential takes over its ghost.
     @Test func pushByDevice() async throws {
         try await TestServer.run({ $0.rooms.autoCreate = .never }) { server in
             var new = NewRoom(policy: RoomPolicy())
@@ -206,7 +206,6 @@ import Testing
         }
     }
 
-    /// Never started.
     @Test func neverStartedRoomExpires() async throws {
         try await TestServer.run { server in
             var policy = RoomPolicy()
@@ -214,7 +213,7 @@ import Testing
             var new = NewRoom(policy: policy)
             new.id = try RoomID(checking: "idle")
             _ = try await server.rooms.create(new, by: Self.ops)
-            // Connected, let in, and silent: that is not a start.
+            // Connected, admitted, and silent: that is no start.
             let silent = try await RawClient.publishing(server.port, "idle")
             #expect(try await server.waitFor("idle", .expired).reason == .neverStarted)
             try await silent.waitUntilClosed()
@@ -231,7 +230,7 @@ import Testing
         }
     }
 
-    /// Viewers stay for as long as the room waits, be that longer than a broken connection's grace.
+    /// Viewers stay for as long as the room waits, even beyond a broken connection's grace period.
     @Test func viewersStayThroughAnInterruption() async throws {
         try await TestServer.run({ $0.rooms.policy.graceMs = 300 }) { server in
             let viewer = try await RawClient.playing(server.port, "cam1")
@@ -246,7 +245,7 @@ import Testing
             try await server.waitFor("cam1", .live)
             try await eventually("media of the second push") { viewer.media().count >= 2 }
             #expect(!viewer.isClosed && !viewer.statuses.contains { $0.code == StatusCode.playUnpublishNotify })
-            // A broken connection has its usual grace again, and then it is over.
+            // A broken connection has its usual grace period again, and then the room is over.
             try await back.reset()
             #expect(try await server.waitFor("cam1", .expired).reason == .graceOver)
             try await viewer.waitForStatus(StatusCode.playUnpublishNotify)
@@ -254,7 +253,7 @@ import Testing
         }
     }
 
-    /// Another policy counts for the push that runs.
+    /// A changed policy applies to the running push.
     @Test func aPolicyCanChangeDuringAPush() async throws {
         try await TestServer.run { server in
             let client = try await server.livePublisher("cam1")
@@ -267,7 +266,7 @@ import Testing
         }
     }
 
-    /// A silence that ends the room is what the push ended by: for its client, the log and the list of pushes.
+    /// The push ends with the silence that ended the room: for its client, the log and the list of pushes.
     @Test func silenceThatEndsTheRoom() async throws {
         try await TestServer.run({
             $0.rooms.policy.mediaIdleMs = 1_000; $0.rooms.policy.idleGraceMs = 1_000
@@ -280,7 +279,7 @@ import Testing
         }
     }
 
-    /// Its own push ends too.
+    /// A kick also ends the user's own push.
     @Test func kickedPublisherIsCut() async throws {
         try await TestServer.run { server in
             let mallory = try await server.livePublisher("cam1?user=mallory")
@@ -309,7 +308,7 @@ import Testing
         }
     }
 
-    /// Who was thrown out stays out: of the room, its streams and its talk, by RTMP and HTTP, and over a restart.
+    /// A kicked user stays out of the room, its streams and its talk, by RTMP and HTTP, and across a restart.
     @Test func kickedStaysOut() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -337,7 +336,7 @@ import Testing
                 _ = try await server.rooms.join("cam1", user: "mallory", nick: "M")
                 #expect(try await server.call("POST", "rooms/cam1/members/mallory/kick", #"{"seconds":600}"#).status == 200)
                 try await isOut(server)
-                // Others are not meant.
+                // Other users are not affected.
                 let alice = try await RawClient.playing(server.port, "cam1?user=alice")
                 for client in [alice, publisher] { await client.close() }
             }
@@ -349,7 +348,7 @@ import Testing
         }
     }
 
-    /// Ten seconds when nobody says how long; at once when somebody says so.
+    /// A kick keeps the user out for ten seconds by default, and not at all with `seconds` 0.
     @Test func kicksHaveADefault() async throws {
         try await TestServer.run { server in
             let publisher = try await server.livePublisher("cam1")
@@ -392,7 +391,7 @@ extension TestServer {
         return try last.orThrow()
     }
 
-    /// Waits until the stream is without a publisher and waits so many milliseconds for one.
+    /// Waits until the stream has no publisher, and waits at least that many milliseconds for one.
     func waitForGrace(_ name: String, ofAtLeast ms: Int64) async throws {
         try await eventually("a grace of \(ms) ms") {
             let path = StreamPath(app: "live", name: name)
@@ -403,7 +402,7 @@ extension TestServer {
 
     func events(_ id: String) async throws -> [RoomEvent] { try await self.rooms.events(after: 0, room: id, limit: 1_000) }
 
-    /// A publisher whose first audio has arrived.
+    /// A publisher that has sent its first audio.
     func livePublisher(_ name: String) async throws -> RawClient {
         let client = try await RawClient.publishing(self.port, name)
         client.send(.audio, SyntheticTag.audio(1, bytes: 20))

@@ -8,7 +8,7 @@ import Testing
 
 /// Headers and metadata that change while a stream runs.
 @Suite struct RotationClientsTests {
-    /// A device is turned: the same connection goes on with another size.
+    /// A turned device continues on the same connection with another picture size.
     @Test func newSequenceHeadersArriveInOrder() async throws {
         let landscape = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6, size: "320x240")
         let portrait = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8, size: "240x320")
@@ -33,7 +33,7 @@ import Testing
                     #expect(played.difference(from: try await PacketList.of(file: expected)) == nil)
                     try await eventually("the end") { tags.current.sawEOF && late.current.sawEOF }
                     try Self.checkHeaders(tags.tags, source: FLVFile.read(expected))
-                    // Who joins after the turn is given the new header only.
+                    // A viewer that joins after the turn gets the new header only.
                     let newest = try FLVFile.read(portrait).first { $0.kind == .video && $0.isSequenceHeader }?.payload
                     let given = late.tags.filter { $0.kind == .video && $0.isSequenceHeader }.map(\.payload)
                     #expect(try given == [newest.orThrow()])
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// The first keyframe behind the second header has its parameter sets.
+    /// Adds its parameter sets to the first keyframe after the second header.
     private static func withParameterSets(_ tags: [Tag]) throws -> [Tag] {
         var tags = tags
         let headers = tags.indices.filter { tags[$0].kind == .video && tags[$0].isSequenceHeader }
@@ -57,7 +57,7 @@ import Testing
         return tags
     }
 
-    /// Each header came, before the first picture that needs it.
+    /// Each header arrived, before the first picture that needs it.
     private static func checkHeaders(_ played: [Tag], source: [Tag]) throws {
         let wanted = source.filter { $0.kind == .video && $0.payload.first.map { $0 & 0x0F == 7 } == true && $0.payload[1] < 2 }
         let got = played.filter { $0.kind == .video && $0.payload.count > 1 && $0.payload[1] < 2 }
@@ -74,7 +74,7 @@ import Testing
         return [video["width"].int, video["height"].int]
     }
 
-    /// The second file's tags behind the first's, its script data left out.
+    /// The second file's tags after the first's, without its script data.
     static func join(_ first: [Tag], _ second: [Tag]) -> [Tag] {
         let isEnd: (Tag) -> Bool = { $0.kind == .video && $0.payload.count > 1 && $0.payload[0] & 0x0F == 7 && $0.payload[1] == 2 }
         let start = (first.map(\.timestamp).max() ?? 0) + 40
@@ -96,7 +96,7 @@ import Testing
 
     @Test func metadataIsWholeAndUpdatedForLateJoiners() async throws {
         let file = try FLVFile.read(try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 1))
-        // Without the end of sequence: the server holds it until the publisher is gone for good.
+        // Without the end of sequence, which the server holds until the publisher is gone for good.
         let video = file.filter { $0.kind == .video && $0.payload[1] < 2 }
         try await TestServer.run { server in
             let early = try await TagClient.play(from: server, "live/cam1")
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// What ffmpeg says about its stream reaches ffprobe, early and late.
+    /// ffmpeg's metadata reaches ffprobe, early and late.
     @Test func foreignMetadataReachesForeignPlayers() async throws {
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-metadata", "title=over the shoulder", "-metadata", "comment=ear"], audio: nil, seconds: 4)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// What is left of a server in a process that goes on.
+/// A stopped server leaves nothing in a process that continues.
 @Suite struct ServerEndTests {
     private final class Held: @unchecked Sendable {
         weak var core: ServerCore?
@@ -18,7 +18,7 @@ import Testing
             #expect(created.status == 201, "\(created)")
             #expect(held.core != nil)
         }
-        // Connections and timers of the event loops let it go one after the other.
+        // Connections and timers of the event loops release it one after the other.
         try await eventually("the server's memory to be given back") { held.core == nil }
     }
 }

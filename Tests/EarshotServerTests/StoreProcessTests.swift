@@ -11,7 +11,7 @@ import Testing
         try await EarshotProcess.command(["store"] + arguments + ["--data", data.path])
     }
 
-    /// Rooms are not made in a directory that is gone, and load balancers hear of it.
+    /// Without its data directory the server makes no rooms, and load balancers see it as not ready.
     @Test func aDeletedDataDirectoryIsTold() async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    /// A killed server's log loses its end: the next start says so in a line, keeps the file, and goes on.
+    /// A killed server's log loses its end: the next start logs one line, keeps the file, and continues.
     @Test func aLogThatWasCutOffIsTold() async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in
@@ -98,7 +98,7 @@ import Testing
             try await EarshotProcess.serve(data: directory) { server in
                 let lines = server.process.errorsSoFar.split(separator: "\n").filter { $0.contains("write-ahead log") }
                 #expect(lines.count == 1 && lines.first?.contains("kept as") == true, "\(server.process.errorsSoFar)")
-                // The check has left what tells of it.
+                // The check before the start has left the evidence in place.
                 #expect(lines.first?.contains("cut off") == true, "\(lines)")
                 let ready = try await HTTPAnswer.get("\(server.http)/readyz")
                 #expect(ready.status == 200)

@@ -6,7 +6,7 @@ import Testing
 import Glibc
 #endif
 
-/// A log that nobody reads: a pipe that takes a page and no more.
+/// A log that nobody reads: a pipe with a buffer of one page.
 @Suite struct StuckLogTests {
     /// A named pipe that is open for reading, and not read.
     private final class Fifo: @unchecked Sendable {
@@ -26,7 +26,7 @@ import Glibc
 
         deinit { close(self.descriptor) }
 
-        /// Reads what is there; all whole lines so far.
+        /// Reads the available bytes; returns all whole lines so far.
         func lines() -> [String] {
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
@@ -39,7 +39,7 @@ import Glibc
         }
     }
 
-    /// Runs a server whose log goes into the pipe.
+    /// Runs a server that logs to the pipe.
     private static func serve(_ body: (EarshotProcess, Fifo, _ directory: URL) async throws -> Void) async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
@@ -54,7 +54,7 @@ import Glibc
 
     @Test(.timeLimit(.minutes(5))) func viewersDoNotWaitForTheLogsReader() async throws {
         try await Self.serve { server, fifo, directory in
-            // Each call is an error line of some kilobytes.
+            // Each call logs an error line of some kilobytes.
             let text = String(repeating: "no ", count: 2_000)
             let sql = "CREATE TRIGGER no_rooms BEFORE INSERT ON rooms BEGIN SELECT RAISE(ABORT, '\(text)'); END"
             let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
@@ -82,7 +82,7 @@ import Glibc
             let counters = try await HTTPAnswer.get("\(server.http)/api/v1/counters", token: server.token).json()["data"]
             let dropped = try counters["logLinesDropped"].int.orThrow()
             #expect(dropped > 100, "\(dropped)")
-            // Now somebody reads.
+            // The log is read now.
             try await eventually("the note") { fifo.lines().contains { $0.contains("not written because nobody read the log") } }
             let lines = fifo.lines()
             let note = try lines.first { $0.contains("not written because nobody read the log") }.orThrow()
@@ -104,7 +104,7 @@ import Glibc
         }
     }
 
-    /// What was logged at the end is there.
+    /// The last lines are in the log.
     @Test(.timeLimit(.minutes(5))) func anOrderlyEndWritesEverything() async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in

@@ -7,7 +7,7 @@ import Testing
 @Suite struct SystemMemoryTests {
     private static let mebibyte = 1 << 20
 
-    /// A file tree as Linux shows it, for the time of the body.
+    /// Writes files as Linux shows them to a temporary root, during the body.
     private static func system<Result>(_ files: [String: String], _ body: (SystemMemory) throws -> Result) throws -> Result {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-system-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// This machine's own files.
+    /// Reads this machine's own files.
     @Test func here() throws {
         let system = SystemMemory()
         #expect(system.available > 64 * Self.mebibyte && system.available < 1 << 50)
@@ -88,7 +88,7 @@ import Testing
         TrimSchedule.Load(resident: resident << 20, charged: charged << 20, connections: connections)
     }
 
-    /// An expectation cannot call what changes a value.
+    /// `#expect` cannot call a mutating method.
     private final class Trims {
         var schedule = TrimSchedule()
         func due(_ load: TrimSchedule.Load, nowMs: Int64) -> Bool { self.schedule.isDue(load, nowMs: nowMs) }
@@ -97,10 +97,10 @@ import Testing
     @Test func afterABurst() {
         let trims = Trims()
         #expect(!trims.due(Self.load(50), nowMs: 0))
-        // Media that is in use is none to be given back.
+        // Media in use cannot be given back.
         #expect(!trims.due(Self.load(75, 25), nowMs: 5_000))
         #expect(!trims.due(Self.load(75, 5), nowMs: 10_000))
-        // Not in the middle of it.
+        // Not during the burst.
         #expect(!trims.due(Self.load(75, 20), nowMs: 14_000))
         #expect(!trims.due(Self.load(75, 5), nowMs: 16_000))
         #expect(trims.due(Self.load(75, 5), nowMs: 21_000))
@@ -113,7 +113,7 @@ import Testing
         let trims = Trims()
         var seconds: [Int64] = []
         for second in Int64(0)...300 {
-            // Six seconds of every seven there is little.
+            // In six of every seven seconds little is in use.
             let load = Self.load(100, second % 7 == 0 ? 80 : 0)
             guard trims.due(load, nowMs: second * 1_000) else { continue }
             seconds.append(second)
@@ -130,7 +130,7 @@ import Testing
         #expect(trims.due(Self.load(60, 0, 50), nowMs: 25_000))
     }
 
-    /// Memory in use cannot be given back: what brought nothing is tried less and less often.
+    /// Memory in use cannot be given back: after each trim without effect, the next one waits longer.
     @Test func growthThatStays() {
         let trims = Trims()
         #expect(!trims.due(Self.load(50), nowMs: 0))
@@ -143,7 +143,7 @@ import Testing
             trims.schedule.trimmed(from: load.resident, to: load, nowMs: minute * 60_000)
         }
         #expect(minutes == [1, 3, 7, 15, 31, 63, 123, 183])
-        // What has gone is given back all the same.
+        // Freed memory is still given back.
         #expect(!trims.due(Self.load(9_000, 30), nowMs: 241 * 60_000))
         #expect(!trims.due(Self.load(9_000, 0), nowMs: 242 * 60_000))
         #expect(trims.due(Self.load(9_000, 0), nowMs: 242 * 60_000 + 5_000))

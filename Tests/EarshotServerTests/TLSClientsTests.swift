@@ -6,7 +6,7 @@ import Testing
 
 /// RTMP over TLS with foreign clients, and certificates that change.
 @Suite struct TLSClientsTests {
-    /// Pushed over RTMP and over RTMPS, played over RTMPS by one who waited and one who joined late.
+    /// Pushed over RTMP and RTMPS, played over RTMPS by a viewer that waited and one that joined late.
     @Test(arguments: ["rtmp", "rtmps"]) func packetsAreTheSameOverTLS(_ scheme: String) async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 4)
         let expected = try await PacketList.of(file: source)
@@ -62,12 +62,12 @@ import Testing
         }
     }
 
-    /// Of TLS 1.2 only what has forward secrecy and authenticated encryption, on both ports; TLS 1.3 as it is; nothing older.
+    /// TLS 1.2 only with forward secrecy and authenticated encryption, on both ports; TLS 1.3 as it is; nothing older.
     @Test func onlyGoodCiphersAreSpoken() async throws {
         try await Self.run { server, _ in
             for port in [try server.addresses.rtmps.orThrow().port, try server.addresses.https.orThrow().port] {
                 func handshake(_ options: String...) async throws -> String {
-                    // "Cipher is (NONE)" when there was no agreement.
+                    // "Cipher is (NONE)" without an agreement.
                     let result = try await ClientProcess.run(
                         ["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + options)
                     return result.text.split(separator: "\n").first { $0.contains("Cipher is ") }.map(String.init) ?? ""
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The same with a key that static RSA could use.
+    /// Like ``onlyGoodCiphersAreSpoken()``, with a key that static RSA could use.
     @Test func noStaticRSA() async throws {
         try await Fixture.withDirectory { directory in
             let (certificate, key) = (directory.appendingPathComponent("c.pem").path, directory.appendingPathComponent("k.pem").path)
@@ -138,7 +138,7 @@ import Testing
         #expect(chain.count == 2 && chain[0].contains("of the chain") && chain[1].contains("good only from"), "\(chain)")
     }
 
-    /// With the real process: new connections get the new certificate, running ones go on.
+    /// With the real process: new connections get the new certificate, running ones continue.
     @Test func hangUpReloadsTheCertificate() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
         try await Fixture.withDirectory { directory in
@@ -170,7 +170,7 @@ import Testing
                     _ = try await Certificate.make("second", in: directory)
                     earshot.process.send(SIGHUP)
                     try await eventually("the reload") { earshot.process.errorsSoFar.contains("certificate reloaded") }
-                    // Both have two days; each load says so.
+                    // Both certificates expire in two days; each load warns.
                     try await eventually("both warnings") {
                         earshot.process.errorsSoFar.components(separatedBy: "certificate.pem expires in ").count == 3
                     }

@@ -3,8 +3,8 @@ import Foundation
 import Rooms
 import Testing
 
-/// What a new user does: a room by the API, a push with the URL that it gave, a look at the list, a ban, and back again. Everybody needs a
-/// credential here, this machine too.
+/// The steps of a new user: a room by the API, a push with its URL, the list, a ban, and another push.
+/// Everybody needs a credential here, this machine too.
 @Suite struct WalkClientsTests {
     @Test func aRoomFromCreationToItsSecondPush() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
@@ -23,7 +23,7 @@ import Testing
                 #expect(room["roomId"].string == "walk" && room["liveStatus"].int == 1 && room["owner"].string == "ada")
                 #expect(try await server.api("streams/live/walk")["state"].string == "active")
 
-                // Playing needs a credential too; the one for pushing is none for playing somebody else's.
+                // Playing needs a credential too; one for pushing does not open others' streams.
                 let bare = try await ClientProcess.run(Probe.packets("\(server.rtmp)/live/walk"))
                 #expect(bare.status != 0 && bare.errors.contains("credential"), "\(bare.errors)")
 
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// Checked when the push begins, and not again: a URL that runs out does not cut what runs.
+    /// Checked only when the push begins: an expired URL does not cut a running push.
     @Test func aURLThatExpiresDoesNotCut() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
         try await TestServer.run({ $0.access.publishFrom = [] }) { server in
@@ -63,7 +63,7 @@ import Testing
                 try await ClientProcess.during(FFmpeg.pushForEver(source, to: push)) { ffmpeg in
                     try await server.wait("rooms/short") { $0["state"].string == "live" }
                     let before = try await server.api("streams/live/short")["stream"]["bytesIn"].int
-                    // Somebody with the same URL is refused once it has run out.
+                    // Another push with the same URL is refused once it has expired.
                     try await eventually("the URL to run out") { Date() > expired }
                     let late = try await ClientProcess.run(FFmpeg.push(source, to: push))
                     #expect(late.status != 0 && late.errors.contains("expired"), "\(late.errors)")

@@ -47,7 +47,7 @@ import Testing
             #expect(try await feed.message("hello")["rooms"].count == 2)
             #expect(try await Self.refusal(server, "/events?ticket=\(ticket)") == "401 unauthorized")
             await feed.close()
-            // One room's ticket shows one room, asked for or not.
+            // A ticket for one room shows that room only, whatever is asked for.
             let bound = TicketOffice.Holder(tokenID: holder.tokenID, role: .app, room: "cam1")
             let own = try core.tickets.issue(to: bound).orThrow().text
             let one = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(own)")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// "401 unauthorized", and that the body is the API's.
+    /// Status and error, as "401 unauthorized". Checks that the body is the API's.
     private static func refusal(_ server: TestServer, _ target: String, _ headers: [String] = []) async throws -> String {
         let socket = try await SocketClient.open(server.addresses.http.port)
         try await socket.send(WebSocketClient.request(target, headers: headers))
@@ -102,7 +102,7 @@ import Testing
             ] {
                 #expect(try await Self.refusal(server, target, headers) == expected, "\(target) \(headers.count)")
             }
-            // A request that is no WebSocket does not use a ticket up.
+            // A request that is no WebSocket does not use up a ticket.
             let holder = TicketOffice.Holder(tokenID: 1, role: .app, room: nil)
             let ticket = try server.server.core.tickets.issue(to: holder).orThrow().text
             #expect(try await HTTPAnswer.get("\(server.http)/events?ticket=\(ticket)").status == 426)
@@ -123,7 +123,7 @@ import Testing
         try await TestServer.run { server in
             let token = try await server.server.core.rooms.newToken()
             let socket = try await SocketClient.open(server.addresses.http.port)
-            // As a proxy that keeps its connections does.
+            // As a proxy does that keeps its connections.
             for _ in 0..<2 {
                 try await socket.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
                 #expect(try await socket.answer().body == "ok\n")
@@ -135,7 +135,7 @@ import Testing
             try await feed.send(9, [1, 2, 3])
             try await eventually("a pong") { try feed.all.contains { $0.opcode == 10 && $0.payload == [1, 2, 3] } }
             await feed.close()
-            // Asked for together with what comes before it.
+            // Pipelined after another request.
             let both = try await SocketClient.open(server.addresses.http.port)
             try await both.send(
                 "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n" + WebSocketClient.request("/events", headers: ["Authorization: Bearer \(token)"])
@@ -166,7 +166,7 @@ import Testing
             try await eventually("the room's events") { try room.eventIDs.count == 2 }
             #expect(try room.messages.filter { $0["type"].string == "event" }.allSatisfy { $0["roomId"].string == "r7" })
             #expect(try room.eventIDs.last == last + 1)
-            // From another server's time: what it knows is not this store's.
+            // A cursor from another server: its events are not this store's.
             let future = try await WebSocketClient.open(port, "/events?after=\(last + 1_000)", token: token)
             let gap = try await future.message("gap")
             #expect(gap["from"].int == last + 2)
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    /// Subscribers that come at any moment, from anywhere, while rooms change: each hears of everything after its place once, in order.
+    /// Subscribers join at any time and place while rooms change: each gets every event after its cursor once, in order.
     @Test(.seeded) func noGapAndNoRepetitionWhileEventsCome() async throws {
         try await TestServer.run { server in
             let rooms = server.server.core.rooms
@@ -195,7 +195,7 @@ import Testing
                 for reader in 0..<24 {
                     tasks.addTask {
                         var random = TestRandom(reader)
-                        // Spread over the time that the writers take: every reader waits for some more events.
+                        // Spread over the writers' time: every reader waits for some more events.
                         try await eventually("its turn", within: 60) { try await rooms.lastEventID() >= 8 + reader * 40 }
                         let now = Int(try await rooms.lastEventID())
                         let after = reader % 3 == 0 ? now : Int.random(in: 0...now, using: &random)
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    /// One that reads nothing for a while costs the others nothing and gets everything when it reads again.
+    /// A reader that stalls for a while costs the others nothing, and gets everything when it reads again.
     @Test func aSlowReaderLosesNothing() async throws {
         try await TestServer.run { server in
             let rooms = server.server.core.rooms
@@ -232,7 +232,7 @@ import Testing
             _ = try await slow.message("hello")
             _ = try await fast.message("hello")
             try await slow.socket.reads(false)
-            // More than the ring holds, in number and in bytes, and than the kernel takes.
+            // More than the ring holds, in number and in bytes, and than the kernel buffers.
             let title = String(repeating: "x", count: 190)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for writer in 0..<8 {
@@ -246,7 +246,7 @@ import Testing
             #expect(stored.count == 3_200)
             try await eventually("the fast one to have all") { try fast.eventIDs.count >= stored.count }
             #expect(try fast.eventIDs == stored)
-            // Kernel buffers, the channel's mark and a page: not the whole.
+            // Kernel buffers, the channel's watermark and a page: not the whole.
             #expect(try slow.eventIDs.count < stored.count / 2)
             #expect(server.server.core.counters.current.eventFeedsBehind == 0)
             try await slow.socket.reads(true)
@@ -328,7 +328,7 @@ import Testing
         #expect(try feed.closeCode == 1001)
     }
 
-    /// Events are kept for a time only. Whoever was away for longer is told what it cannot be told.
+    /// Events are kept for a limited time. A client that was away for longer gets the range that it missed.
     @Test func eventsThatAreNotKeptAnyMore() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-gap-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -2,7 +2,7 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// The event feed as another implementation of WebSockets reads it: PyPI's `websockets`.
+/// The event feed, read by another implementation of WebSockets: PyPI's `websockets`.
 @Suite struct WebSocketForeignTests {
     private static let script = """
         import json, ssl, sys
@@ -45,7 +45,7 @@ import Testing
                     ["PYTHONPATH=\(packages)", "python3", "-c", Self.script, "\(place)/events?ticket=\(ticket)&after=0", "3"]
                     + (isSecure ? [files.certificate] : [])
                 let outcome = try await ClientProcess.during(command) { client in
-                    // Its hello tells of the rooms that are there by then.
+                    // Its hello lists the rooms that exist by then.
                     try await eventually("its hello") { String(decoding: client.outputSoFar, as: UTF8.self).contains("hello") }
                     _ = try await server.call("POST", "rooms", #"{"roomId":"cam2"}"#)
                     _ = try await server.call("POST", "rooms/cam1/close")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// The API over TLS; and who speaks plainly there, or TLS to the plain port, is closed without harm.
+    /// The API over TLS. Plain HTTP there, and TLS to the plain port, are closed without harm.
     @Test func theAPIOverTLS() async throws {
         try await Fixture.withDirectory { directory in
             let files = try await Certificate.make("localhost", in: directory)
@@ -79,11 +79,11 @@ import Testing
                 let rooms = try await curl("https://localhost:\(port)/api/v1/rooms", "-H", "Authorization: Bearer \(server.token)")
                 #expect(rooms.status == 0 && rooms.text.contains(#""code":0"#), "\(rooms.text) \(rooms.errors)")
                 #expect(try await curl("https://localhost:\(port)/api/v1/rooms").text.contains(#""code":401"#))
-                // 52: an empty reply; 35: no TLS there.
+                // curl's exit status: 52 for an empty reply, 35 without TLS.
                 #expect(try await curl("http://localhost:\(port)/healthz").status != 0)
                 #expect(try await curl("https://localhost:\(server.addresses.http.port)/healthz").status == 35)
                 #expect(try await curl("https://localhost:\(port)/healthz").status == 0)
-                // One rate for both ports: what is used up on one is on the other.
+                // Both ports share one rate limit.
                 try await eventually("the limit") {
                     for _ in 0..<10 { _ = try await server.call("GET", "rooms") }
                     let next = try await curl("https://localhost:\(port)/api/v1/rooms", "-H", "Authorization: Bearer \(server.token)")

@@ -26,7 +26,7 @@ import Testing
 
     @Test func wellFormedRequests() {
         #expect(WebSocketHandshake.refusal(of: Self.head()) == nil)
-        // As Firefox has it.
+        // As Firefox sends it.
         #expect(WebSocketHandshake.refusal(of: Self.head { $0.replaceOrAdd(name: "Connection", value: "keep-alive, Upgrade") }) == nil)
         #expect(WebSocketHandshake.refusal(of: Self.head { $0.replaceOrAdd(name: "Upgrade", value: "WebSocket") }) == nil)
         #expect(WebSocketHandshake.refusal(of: Self.head { $0.add(name: "Sec-WebSocket-Extensions", value: "permessage-deflate") }) == nil)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import EarshotServer
 
-/// RFC 6455 from a client: what is accepted, what is refused and with which code.
+/// RFC 6455 from a client: frames that are accepted, and those refused with their code.
 @Suite struct WebSocketReaderTests {
-    /// A client's frame by hand: masked with a key that shows.
+    /// A client's frame by hand, masked with a visible key.
     static func frame(
         _ opcode: UInt8, _ payload: [UInt8], final: Bool = true, reserved: UInt8 = 0, masked: Bool = true
     ) -> [UInt8] {
@@ -26,7 +26,7 @@ import Testing
         case refused(UInt16)
     }
 
-    /// All at once, or cut into pieces of this size.
+    /// Reads all at once, or in pieces of this size.
     static func read(_ bytes: [UInt8], pieces: Int = .max, messageBytes: Int = 64 << 10) -> Outcome {
         var reader = WebSocketReader(messageBytes: messageBytes)
         var inputs: [WebSocketReader.Input] = []
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// What is refused by its header is refused before its payload comes; what waits is bounded.
+    /// Headers suffice to refuse a frame before its payload arrives; waiting bytes are bounded.
     @Test func headersAreEnough() {
         #expect(Self.read([0x81, 0xFF, 0, 0, 0, 0, 0, 1, 0, 1]) == .refused(1009))
         #expect(Self.read([0x81, 0x05]) == .refused(1002))
@@ -116,7 +116,7 @@ import Testing
 
     @Test func whatIsHeldIsBounded() throws {
         var reader = WebSocketReader(messageBytes: 1_000)
-        // Fragments without end: each is small, the message never ends.
+        // Endless fragments: each is small, the message never ends.
         for _ in 0..<10 {
             var bytes = ByteBuffer(bytes: Self.frame(reader.frames == 0 ? 1 : 0, Array(repeating: 0x61, count: 100), final: false))
             reader.append(&bytes)
@@ -128,7 +128,7 @@ import Testing
         #expect(throws: WebSocketError.tooLarge(1_000)) { try reader.next() }
     }
 
-    /// Whatever comes, the reader neither traps nor keeps more than it may.
+    /// Random bytes neither trap the reader nor make it keep more than it may.
     @Test func randomBytes() {
         var generator = SeededGenerator(seed: 6455)
         for _ in 0..<3_000 {
@@ -171,7 +171,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// A server's frames, byte by byte as RFC 6455 §5.2 draws them.
+/// A server's frames, byte by byte as in RFC 6455 §5.2.
 @Suite struct WebSocketWriterTests {
     @Test func lengths() {
         #expect(Array(WebSocketWriter.text("Hello").readableBytesView) == [0x81, 0x05] + Array("Hello".utf8))

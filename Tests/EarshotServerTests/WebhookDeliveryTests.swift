@@ -4,7 +4,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// Webhooks from real changes of rooms to a real receiver, which is down, slow or failing at times.
+/// Webhooks of real room changes to a real receiver, which is down, slow or failing at times.
 @Suite struct WebhookDeliveryTests {
     private static let loopback: [CIDR] = CIDR.loopback
 
@@ -21,7 +21,7 @@ import Testing
         config.outbound.allowPrivate = self.loopback
     }
 
-    /// A push that begins and ends, as the registry hears of it.
+    /// A push that begins and ends, as the registry sees it.
     private static func push(_ rooms: RoomRegistry, _ name: String, session: UInt64) async throws -> Int64 {
         let request = PushRequest(
             path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.7:5000", session: session, parameters: "a=1",
@@ -35,14 +35,14 @@ import Testing
         return grant.sequence.rawValue
     }
 
-    /// The events of each room in the order in which they were accepted.
+    /// The event numbers of each room, in the order of acceptance.
     private static func numbers(_ deliveries: [WebhookReceiver.Delivery]) -> [String: [Int]] {
         deliveries.reduce(into: [:]) { all, delivery in
             all[delivery.json["roomId"].string ?? "", default: []].append(delivery.json["number"].int ?? -1)
         }
     }
 
-    /// Three minutes, in short: down while rooms change, then up. Nothing is lost, repeated or out of order, and nobody else waits.
+    /// An outage of three minutes, shortened. Nothing is lost, repeated or out of order, and no other target waits.
     @Test func aTargetThatIsDownForAWhile() async throws {
         let down = try WebhookReceiver.make()
         let tencent = try WebhookReceiver.make()
@@ -55,14 +55,14 @@ import Testing
                     sequences.append(try await Self.push(rooms, "cam\(room)", session: UInt64(round * 6 + room)))
                 }
             }
-            // Facts are stored in their turn: once this one is, those before it are too.
+            // Facts are stored in order: once this one is, those before it are too.
             _ = try await rooms.newRoom("last")
             let stored = try await rooms.events(after: 0, room: nil, limit: 1_000)
             // Created, live or resumed, begin, end, interrupted …
             #expect(stored.count > 60)
             try await eventually("the target that is up to have all") { up.accepted.count >= stored.count }
             #expect(down.deliveries.isEmpty)
-            // A few tries more for those that wait.
+            // A few more attempts for the waiting ones.
             try await eventually("tries") {
                 try await rooms.notices(state: .pending, room: "cam3", before: nil, limit: 100).contains { $0.attempts >= 5 }
             }
@@ -81,7 +81,7 @@ import Testing
                 }
             }
             #expect((down.accepted.compactMap { $0.json["attempt"].int }.max() ?? 0) > 5)
-            // Begin before end, each pair with a number of its own.
+            // Begin before end, each pair with its own sequence.
             let pushes = Dictionary(grouping: tencent.accepted) { $0.json["sequence"].string ?? "" }
             #expect(Set(pushes.keys) == Set(sequences.map(String.init)))
             for (sequence, pair) in pushes {
@@ -106,20 +106,20 @@ import Testing
 
     private static let outageSeconds = ProcessInfo.processInfo.environment["EARSHOT_OUTAGE_SECONDS"].flatMap(Int.init)
 
-    /// Rooms change all the while. `EARSHOT_OUTAGE_SECONDS=180` has it at its true length, with the settings as they are out of the box.
+    /// Rooms change all the while. `EARSHOT_OUTAGE_SECONDS=180` runs it at its true length, with the default settings.
     @Test(.timeLimit(.minutes(15))) func aTargetThatIsDownForMinutes() async throws {
         let seconds = Self.outageSeconds ?? 5
         let down = try WebhookReceiver.make()
         let up = try await WebhookReceiver.start()
         var usual = ServerConfig.Webhooks()
-        // A minute by itself would be most of the short form, and a dozen tries soon over.
+        // The default minute would be most of the short form, and a dozen attempts would soon be over.
         if Self.outageSeconds == nil { (usual.retryIntervalMs, usual.retries) = (1_000, 1_000) }
         let settings = usual
         try await TestServer.run({
             Self.configure(
                 &$0, urls: [down.url, up.url], retries: settings.retries, intervalMs: settings.retryIntervalMs,
                 timeoutMs: settings.timeoutMs)
-            // Rooms that expire meanwhile would make events of their own.
+            // Rooms that expire meanwhile would add events of their own.
             $0.rooms.policy.graceMs = 3_600_000
         }) { server in
             let rooms = server.server.core.rooms
@@ -132,7 +132,7 @@ import Testing
             try await eventually("the target that is up to have all") { up.accepted.count >= stored.count }
             #expect(down.deliveries.isEmpty)
             try await down.start()
-            // Whoever failed last is tried again an interval later, and the rest follow.
+            // The last one to fail is retried an interval later, and the rest follow.
             try await eventually("the other to have all", within: Double(settings.retryIntervalMs) / 1_000 + 60) {
                 down.accepted.count >= stored.count
             }
@@ -170,7 +170,7 @@ import Testing
                     for: Array("\(timestamp).".utf8) + delivery.body, using: SymmetricKey(data: Array("webhook-key-1".utf8)))
                 #expect(delivery.headers["x-earshot-signature"] == "sha256=" + code.map { String(format: "%02x", $0) }.joined())
             }
-            // Apart as the settings say.
+            // Separated by the interval in the settings.
             let gap = receiver.deliveries[1].at - receiver.deliveries[0].at
             #expect(gap >= .milliseconds(95))
             var log: [OutboxEntry] = []
@@ -181,7 +181,7 @@ import Testing
             #expect(log.map(\.attempts) == [3, 3])
             #expect(log.map(\.lastStatus) == [200, 200])
             #expect(!server.lines.all.contains { $0.contains("secret") })
-            // One line for the target, none for the tries, nor for its failing again at once.
+            // One line for the target; none for its attempts, nor for its next failure right after.
             #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 1)
         }
         await receiver.stop()
@@ -208,7 +208,7 @@ import Testing
                 let counters = server.server.core.counters.current
                 return counters.webhooksGivenUp == 1 && counters.webhookAttemptsFailed == 3 && counters.webhooksDelivered == 1
             }
-            // On demand, once more, under the same key.
+            // Redelivered on request, under the same key.
             receiver.answer { _, _ in .ok }
             _ = try await rooms.redeliver(try failed.first.orThrow().id)
             try await eventually("it") { receiver.accepted.count == 2 }
@@ -217,7 +217,7 @@ import Testing
         await receiver.stop()
     }
 
-    /// One that takes connections and never answers costs the others nothing, and no more than its places.
+    /// A target that accepts connections and never answers costs the others nothing, and uses only its own places.
     @Test func anEndpointThatNeverAnswers() async throws {
         let dead = try await WebhookReceiver.start { _, _ in .never }
         let slow = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: 200, delayMs: 50) }
@@ -228,13 +228,13 @@ import Testing
             let begin = ContinuousClock.now
             try await eventually("the good one to have all") { good.accepted.count == 40 }
             try await eventually("the slow one to have all") { slow.accepted.count == 40 }
-            // Nobody waited for the dead one's minute.
+            // Nobody waited for the dead target's minute.
             #expect(ContinuousClock.now - begin < .seconds(40))
-            // Rooms side by side, so many and no more.
+            // Rooms in parallel, but no more than there are places.
             #expect((2...8).contains(slow.mostInFlight), "\(slow.mostInFlight)")
             #expect(dead.mostInFlight == 8)
             #expect(dead.deliveries.isEmpty)
-            // Nor does it hold up the server's end: see below.
+            // It does not delay the server's end either: see below.
         }
         for receiver in [dead, slow, good] { await receiver.stop() }
     }
@@ -246,7 +246,7 @@ import Testing
         try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], intervalMs: 100, timeoutMs: 1_000) }) { server in
             _ = try await server.server.core.rooms.newRoom("cam1")
             try await eventually("the second try") { receiver.accepted.count == 1 }
-            // On a machine that stands still for a second the second one is too late as well.
+            // On a machine that stalls for a second, the second attempt is too late as well.
             let attempts = receiver.accepted.first?.json["attempt"].int ?? 0
             #expect(attempts >= 2)
             #expect(await server.lines.comes("A webhook target fails", "http://127.0.0.1:\(receiver.port)"))
@@ -258,7 +258,7 @@ import Testing
         await receiver.stop()
     }
 
-    /// What was on its way when the server ended is sent by the next one, as if it had not been tried.
+    /// Notices in flight at the server's end are sent by the next server, as if they had not been tried.
     @Test func acrossARestart() async throws {
         let receiver = try await WebhookReceiver.start { _, _ in .never }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-hooks-\(UUID().uuidString)")
@@ -296,7 +296,7 @@ import Testing
             _ = try await server.server.core.rooms.newRoom("cam1")
             #expect(await server.lines.comes("A webhook target fails", "outbound.allowPrivate"))
         }
-        // Taken out of the settings.
+        // The target is removed from the settings.
         try await TestServer.run(
             data: folder.path,
             {

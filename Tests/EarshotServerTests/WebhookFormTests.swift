@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotServer
 @testable import Rooms
 
-/// What webhooks say and when they are sent: the pure parts.
+/// Content and timing of webhooks: the pure parts.
 @Suite struct WebhookFormTests {
     static let sender = WebhookRequest.Sender(
         key: "webhook-key-1", domain: "live.example.com", node: "192.0.2.1", rtmp: "rtmp://live.example.com",
@@ -117,7 +117,7 @@ import Testing
             (1...20).map { Self.entry($0, target: Self.earshot) } + (21...22).map { Self.entry($0, target: Self.tencent) }
         let begun = schedule.listArrived(due)
         #expect(begun.map(\.id) == Array(1...Int64(WebhookSchedule.perTarget)) + [21, 22])
-        // Full: nothing until one ends, and the other target is not held up.
+        // Full: nothing until one ends; the other target does not wait.
         schedule.listAsked()
         #expect(schedule.listArrived(due + [Self.entry(23, target: Self.tencent)]).map(\.id) == [23])
         schedule.ended(3)
@@ -126,7 +126,7 @@ import Testing
         #expect(schedule.count == WebhookSchedule.perTarget + 3)
     }
 
-    /// The list was read before the attempt ended, and still shows it.
+    /// A list that was read before the attempt ended still shows it.
     @Test func noneIsSentAgainFromAnOldList() {
         var schedule = WebhookSchedule()
         schedule.listAsked()
@@ -156,7 +156,7 @@ import Testing
         #expect(verdict(nil, 1, isHopeless: true) == .givenUp)
     }
 
-    /// What follows the origin is often the target's secret.
+    /// The URL after its origin is often the target's secret.
     @Test(arguments: [
         ("https://hooks.example.com/services/T0/secret?x=1", "https://hooks.example.com"),
         ("http://127.0.0.1:8080/a", "http://127.0.0.1:8080"),

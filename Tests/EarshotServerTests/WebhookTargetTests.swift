@@ -5,7 +5,7 @@ import Testing
 
 @testable import Rooms
 
-/// Targets of webhooks: what counts as delivered, what they are called, and what the log says of one that does not answer.
+/// Targets of webhooks: what counts as delivered, their names, and log lines about one that does not answer.
 @Suite struct WebhookTargetTests {
     private static func configure(_ config: inout ServerConfig, urls: [String] = [], tencent: [String] = []) {
         config.webhooks.urls = urls
@@ -86,14 +86,14 @@ import Testing
         return (WebhookLog(Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })), lines)
     }
 
-    /// Days of silence come to lines that can be counted, and the counts are in them.
+    /// Days of silence make a few lines, which hold the counts.
     @Test func aTargetThatNeverAnswersDoesNotFillTheLog() throws {
         let (log, lines) = Self.log()
         let target = WebhookFormTests.earshot
         let begin: Int64 = 1_000_000
         let day: Int64 = 86_400_000
         var attempts = 0
-        // A notice each ten seconds, each given up at once.
+        // A notice every ten seconds, each given up at once.
         for now in stride(from: begin, to: begin + 3 * day, by: 10_000) {
             attempts += 1
             log.attempted(WebhookFormTests.entry(target: target), .givenUp, problem: "no answer within 20 s", now: now)
@@ -101,7 +101,7 @@ import Testing
         #expect(attempts > 25_000)
         let failing = lines.all.filter { $0.contains("A webhook target still fails") }
         #expect(lines.all.first?.contains("A webhook target fails") == true && lines.all.filter { $0.contains("target fails") }.count == 1)
-        // One, two, four … minutes, then each hour.
+        // After one, two, four … minutes, then each hour.
         #expect((70...80).contains(failing.count), "\(failing.count)")
         #expect(lines.all.filter { $0.contains("given up") }.count <= failing.count + 1)
         #expect(lines.all.count < 170, "\(lines.all.count)")
@@ -115,7 +115,7 @@ import Testing
         #expect(lines.all.filter { $0.contains("well again") }.count == 1)
     }
 
-    /// One that comes and goes gets no more lines than one that stays away.
+    /// A target that comes and goes gets no more lines than one that stays away.
     @Test func aTargetThatFlapsDoesNotFillItEither() {
         let (log, lines) = Self.log()
         for second in 0..<7_200 {
@@ -124,7 +124,7 @@ import Testing
         }
         // A failure and a recovery at 0, 1, 3, 7, 15, 31, 63 minutes.
         #expect((10...16).contains(lines.all.count), "\(lines.all.count)")
-        // Well for hours: news again at once.
+        // Hours without failure: the next failure is news at once.
         let before = lines.all.count
         log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 40_000_000)
         log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 40_060_000)
@@ -170,7 +170,7 @@ import Testing
         await receiver.stop()
     }
 
-    /// Without urls.http and urls.rtmp, too.
+    /// Also without urls.http and urls.rtmp.
     @Test func addressesAreWholeOnes() async throws {
         try await TestServer.run { server in
             let sender = WebhookRequest.Sender(server.server.core)

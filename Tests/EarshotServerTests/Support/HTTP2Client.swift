@@ -160,8 +160,7 @@ final class HTTP2Client: Sendable {
 
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    /// Connects with TLS and ALPN h2. `window`: initial window of streams in bytes. `greets`: sends the preface, SETTINGS and
-    /// WINDOW_UPDATE.
+    /// Connects with TLS and ALPN h2. `window`: streams' initial window, bytes. `greets`: sends preface, SETTINGS, WINDOW_UPDATE.
     static func open(_ port: Int, window: Int = 1 << 20, greets: Bool = true) async throws -> HTTP2Client {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
