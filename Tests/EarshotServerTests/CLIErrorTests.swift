@@ -2,7 +2,7 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// How commands fail: an exit status for scripts, and one or two lines for people.
+/// Failing commands: an exit status for scripts, and one or two lines for people.
 @Suite struct CLIErrorTests {
     private static func error(_ status: Int, _ message: String) -> CannedServer.Answer {
         .json(status, #"{"code":\#(status),"message":"\#(message)","requestId":"req-7","error":{"type":"x"}}"#)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// An answer without a message still says something.
+    /// A refusal without a message still shows its status.
     @Test func refusalsWithoutMessage() async throws {
         try await Self.withToken { token, _ in
             try await CannedServer.run({ _ in .json(409, #"{"error":{"allowed":["live","created"]}}"#) }) { _, url in
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// A certificate that nobody trusts: neither calls nor the feed send their token to its server.
+    /// An untrusted certificate: neither calls nor the feed send their token to its server.
     @Test func untrustedCertificates() async throws {
         try await Self.withToken { token, directory in
             let certificate = try await Certificate.make("localhost", in: directory)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    /// The token of the local data directory never goes to another machine's server, given by --server.
+    /// The local data directory's token never goes to another machine given by --server.
     @Test func theDirectorysTokenStaysHere() async throws {
         try await Fixture.withDirectory { directory in
             try "earshot_data".write(to: directory.appendingPathComponent("admin-token"), atomically: true, encoding: .utf8)

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// Two servers in turn, on one port and one directory. Events that happen while nobody follows are delivered afterwards; none repeats.
+    /// Two servers in turn, on one port and directory. Events in between are delivered afterwards; none repeats.
     @Test func aRestartLosesAndRepeatsNothing() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -36,7 +36,7 @@ import Testing
             }
             defer { follower.send(SIGKILL) }
             try await eventually("the loss to be said") { follower.errorsSoFar.contains("connecting again") }
-            // Nobody follows while these happen.
+            // These happen while no server runs.
             let registry = try RoomRegistry(directory: data, settings: .init())
             try await registry.start()
             for index in 0..<250 {

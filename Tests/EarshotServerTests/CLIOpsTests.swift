@@ -5,7 +5,7 @@ import Testing
 
 /// `earshot streams`, `sessions`, `events`, `callbacks` and `selfcheck`, against real servers with real pushes.
 @Suite struct CLIOpsTests {
-    /// Pushes and plays by URLs from the command line, which also watches, kicks, drops and forbids.
+    /// Pushes and plays by the command line's URLs. Its commands watch, kick, drop and forbid.
     @Test func aRunningStream() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await Fixture.withDirectory { directory in

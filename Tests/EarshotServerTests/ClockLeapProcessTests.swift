@@ -24,7 +24,7 @@ import Testing
             return [
                 "LD_PRELOAD=\(try library.orThrow())", "FAKETIME_TIMESTAMP_FILE=\(self.file.path)", "FAKETIME_NO_CACHE=1",
                 "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
-                // The library changes the environment of the first program that loads it, in which Swift would not find its arguments.
+                // The library changes the environment of the first program, and Swift then does not find its arguments.
                 "env",
             ]
         }
@@ -73,7 +73,7 @@ import Testing
         try await eventually("the recording of \(name)") { try await api.finished().count > before }
     }
 
-    /// The clock is a week ahead for some seconds, as by a time server's mistake, then right again.
+    /// The clock leaps a week ahead for some seconds, as by a time server's mistake.
     @Test func secondsOfAWeekDestroyNothing() async throws {
         let file = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2)
         try await Fixture.withDirectory { directory in

@@ -30,7 +30,7 @@ import Testing
         #expect(refused.message.contains("txSecret") && refused.message.contains("token"))
     }
 
-    /// With a hook no credential is needed, but a wrong one is refused before the hook is asked.
+    /// A hook makes credentials optional; a wrong one is refused before the hook is asked.
     @Test func aHookIsAWayInOfItsOwn() throws {
         let door = Doorkeeper { $0.hooks.onPublish = "http://127.0.0.1:9/" }
         let pass = try door.ask("user=alice").get()

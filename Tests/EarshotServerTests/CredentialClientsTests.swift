@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Of two URLs for one stream the newer one keeps it; URLs of both keys have the same identity.
+    /// The newer of two URLs for one stream keeps it; URLs of both keys have the same identity.
     @Test func anOlderURLDoesNotTakeOver() async throws {
         try await TestServer.run(Self.close) { server in
             let holder = try await TagClient.publish(to: server, "live/cam1?\(Doorkeeper.signed("cam1", txTime: "7FFFFFF0"))")
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    /// Without credentials and open addresses only the hook admits clients, and nobody is admitted while it fails.
+    /// Without credentials and open addresses the hook decides alone; while it fails, all are refused.
     @Test func hooksAloneLetIn() async throws {
         try await ScriptedServer.run { request in
             switch request.json["stream"].string {

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// Every way to be refused, and the reason for each.
+    /// Every refusal and its reason.
     @Test(arguments: [
         ("", CloseReason.credentialMissing),
         ("a=b", .credentialMissing),
@@ -62,7 +62,7 @@ import Testing
         // Expired with the right signature (by Python: f85a…), and with a wrong one: only the first learns about time.
         ("txSecret=f85a2ab363fe4deaffef9754d79da6fe&txTime=5C271099", .credentialExpired),
         ("txSecret=f85a2ab363fe4deaffef9754d79da6ff&txTime=5C271099", .credentialWrong),
-        // SRS and others ignore the case of names; ours are exactly Tencent's.
+        // SRS and others accept more spellings of names; ours are exactly Tencent's.
         ("txsecret=9992881f06990a8449c77a1a3e2a5e2b&txtime=7FFFFFFF", .credentialMissing),
         ("ｔｘSecret=9992881f06990a8449c77a1a3e2a5e2b&txTime=7FFFFFFF", .credentialMissing),
     ])
@@ -128,7 +128,7 @@ import Testing
         #expect(try door.ask(Doorkeeper.signed(key: before.playKey), action: .publish).refusal == .credentialWrong)
     }
 
-    /// A new key is added, and the old one stays as backup for as long as its URLs live.
+    /// A new key is added; the old one stays as backup while its URLs live, then goes.
     @Test func keysAreChangedWithoutCuttingURLs() throws {
         let old = Doorkeeper.signed(key: "the old key")
         let new = Doorkeeper.signed(key: "the new key", hash: .sha256)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// How a limit of open files is divided.
+/// Division of a limit of open files.
 @Suite struct DescriptorPlanTests {
     private static func limits(_ connections: Int, _ httpConnections: Int) -> ServerConfig.Limits {
         var limits = ServerConfig.Limits()

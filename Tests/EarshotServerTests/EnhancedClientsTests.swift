@@ -3,7 +3,7 @@ import EarshotServer
 import Foundation
 import Testing
 
-/// Enhanced RTMP with a real client: HEVC and AV1 pictures, Opus and FLAC sound, pushed and played by a new ffmpeg.
+/// Enhanced RTMP with a real client. A new ffmpeg pushes and plays HEVC, AV1, Opus and FLAC.
 @Suite struct EnhancedClientsTests {
     struct Recording: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -4,7 +4,7 @@ import Media
 import RTMP
 import Testing
 
-/// Enhanced RTMP, tag for tag between clients of our own: nothing is changed, and late joiners get every track's headers.
+/// Enhanced RTMP tag by tag between our own clients. Nothing changes, and late joiners get every track's headers.
 @Suite struct EnhancedTagClientsTests {
     /// A composition time of 0, which CodedFrames of these codecs carry.
     private static let now: [UInt8] = [0, 0, 0]
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// The answer to `connect` states capabilities in the client's terms (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    /// `connect` is answered with capabilities in the client's terms (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
     @Test func connectAnswersCapabilities() async throws {
         try await TestServer.run { server in
             let client = try await TagClient.publish(

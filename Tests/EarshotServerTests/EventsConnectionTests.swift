@@ -17,7 +17,7 @@ import Testing
 
         var loop: NIOAsyncTestingEventLoop { self.channel.testingEventLoop }
 
-        /// Milliseconds from now.
+        /// Sweeps as if `ms` milliseconds had passed.
         func sweep(after ms: Int64) async throws {
             let connection = self.connection
             let now = LoopSweeper.nowMs

@@ -50,7 +50,7 @@ import Testing
 
             let url = "\(server.rtmp)/live/cam1"
             let player = try ClientProcess(["rtmpdump", "-q", "-r", url, "--live", "-o", "/dev/null"])
-            // The push repeats its eight seconds, so that the figures hold for as long as the test takes.
+            // The push repeats its eight seconds, so that their figures hold throughout.
             let begin = ContinuousClock.now
             let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(url)?key=secret"))
             defer {

@@ -172,7 +172,7 @@ extension Hostile {
             }
         }
 
-        /// Every write ends one byte into the next message, so that the server's buffer is never empty.
+        /// Every write ends one byte into the next message: the server's buffer is never empty.
         @Test func neverAtAMessageBoundary() async throws {
             try await TestServer.withCanary { server in
                 let client = try await RawClient.publishing(server.port, "shifted")

@@ -28,7 +28,7 @@ extension Hostile {
             }
         }
 
-        /// A publisher that stops sends a command. A connection that only ends was lost, however orderly: a killed process's does the same.
+        /// A publisher that stops sends a command. A connection that only ends was lost: even a killed process's ends in an orderly way.
         @Test func endsWithAndWithoutWords() async throws {
             try await TestServer.withCanary { server in
                 let ends: [(words: Command?, reason: CloseReason)] = [

@@ -120,7 +120,7 @@ extension Hostile {
             }
         }
 
-        /// Every read ends one byte into the next message, so that the decoder's buffer is never empty.
+        /// Every read ends one byte into the next message: the decoder's buffer is never empty.
         @Test func neverAtAMessageBoundary() async throws {
             try await ServerProcess.run { server in
                 try await Canary.during(server.port) {

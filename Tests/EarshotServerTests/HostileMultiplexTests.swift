@@ -117,7 +117,7 @@ extension Hostile {
 }
 
 extension TestServer {
-    /// Returns when the server has handled all that this client sent before, and the client has all that it was sent.
+    /// Waits until the server has handled all from this client, and the client has all sent to it.
     func pass(_ client: RawClient) async throws {
         let value = UInt32.random(in: 1...(.max))
         try await client.perform { $0.ping(value) }
@@ -154,7 +154,7 @@ private final class Stage: Sendable {
             self.publisher.send(.video, SyntheticTag.video(number, isKeyframe: true, bytes: 100), timestamp: UInt32(number * 40))
             self.publisher.send(.audio, SyntheticTag.audio(number, bytes: 50), timestamp: UInt32(number * 40))
         }
-        // The publisher's pong shows that the messages are in the stream, the viewer's that its share of them has been written.
+        // The publisher's pong: the messages are in the stream. The viewer's: its share of them has been written.
         for client in [self.publisher, self.viewer] {
             for _ in 0..<2 {
                 let value = UInt32.random(in: 1...(.max))

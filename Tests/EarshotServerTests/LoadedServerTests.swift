@@ -12,8 +12,8 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? short
     }
 
-    /// Viewers of two streams come and go all the time, so that each descriptor soon belongs to another one:
-    /// nobody may get a byte of the other stream.
+    /// Viewers of two streams come and go, so that each descriptor is soon another viewer's.
+    /// None may get a byte of the other stream.
     @Test(.timeLimit(.minutes(15))) func descriptorsThatAreReused() async throws {
         let cycles = Self.setting("EARSHOT_CYCLES", 2_000)
         // No viewer is slow enough to skip anything, however slow the machine is.
@@ -110,8 +110,8 @@ extension EarshotProcess {
         return JSON(try JSONSerialization.jsonObject(with: outcome.output))
     }
 
-    /// Runs the body, waits until the server knows nothing of it any more, and returns what the process still holds.
-    /// Waits for `mayHold` too, since memory and descriptors are released later.
+    /// Runs the body, and waits until the server knows nothing of it any more. Returns what the process still holds,
+    /// once `mayHold` allows it: memory and descriptors are released later.
     fileprivate func settled(_ mayHold: (Left) -> Bool = { _ in true }, _ body: () async throws -> Void) async throws -> Left {
         try await body()
         try await eventually("all sessions and streams to end") {

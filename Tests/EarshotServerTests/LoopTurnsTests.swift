@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Two jobs, each part longer than the other's wait, on the loop of a socket with occasional input.
+    /// Two jobs on a loop with a socket, each part longer than the other's wait.
     @Test func socketsComeInBetween() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()

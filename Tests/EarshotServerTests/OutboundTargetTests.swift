@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotServer
 
 @Suite struct OutboundTargetTests {
-    /// Addresses to which nobody may make the server connect.
+    /// Private and special addresses, to which the server must not connect.
     @Test(arguments: [
         "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255", "127.0.0.1",
         "127.255.255.254",

@@ -150,7 +150,7 @@ import Glibc
         }
     }
 
-    /// Beyond the few that are told the reason, connections are closed after two seconds of waiting; later ones are admitted again.
+    /// A few waiting viewers are told the reason. The others are closed after two seconds, and later ones admitted again.
     @Test func theBacklogEmpties() async throws {
         try await LateServer.run { late in
             late.late(by: 900)
@@ -182,7 +182,7 @@ import Glibc
         }
     }
 
-    /// The server runs now and then only: newcomers are served, and nobody is cut, though pauses are longer than its limits.
+    /// A server that gets little time still serves newcomers and cuts nobody. Pauses are longer than its limits.
     ///
     /// Viewers compete for the machine with other processes: the limits allow for that delay.
     @Test func aThrottledServerCutsNobody() async throws {

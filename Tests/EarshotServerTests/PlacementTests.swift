@@ -8,7 +8,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Viewers of one stream are spread over the event loops, and each gets the whole stream wherever it is.
+/// Viewers of one stream are spread over the event loops, and all get the whole stream.
 @Suite struct PlacementTests {
     @Test func viewersAreSpreadEvenly() async throws {
         try await TestServer.run { server in
@@ -24,7 +24,7 @@ import Testing
             }
             #expect(perLoop.count == MultiThreadedEventLoopGroup.singleton.makeIterator().reduce(0) { count, _ in count + 1 })
             #expect(perLoop.reduce(0, +) == 80)
-            // Other tests share the loops, and take turns in between.
+            // Other tests share the loops; their connections come in between.
             let fair = 80 / perLoop.count
             #expect(perLoop.allSatisfy { $0 >= fair * 3 / 4 && $0 <= fair * 5 / 4 }, "\(perLoop)")
             publisher.send(.video, SyntheticTag.video(2, isKeyframe: false, bytes: 900))
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// The test's own loops, so that nobody else takes their turns.
+    /// Separate loops, so that other tests' connections do not count.
     @Test func connectionsGoWhereFewestAre() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
         let loops = Array(group.makeIterator())

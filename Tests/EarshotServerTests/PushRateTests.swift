@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// How often pushes may begin, and make rooms.
+/// Rates of new pushes, and of the rooms that they make.
 @Suite struct PushRateTests {
     private static let second: UInt64 = 1_000_000_000
 
@@ -57,7 +57,7 @@ import Testing
         for turn in 10..<600 as Range<UInt64> { #expect(rates.refusal(of: request, pass, nowNs: turn * Self.second) == nil) }
     }
 
-    /// A client that makes room after room is refused with the reason, and leaves no more than it may.
+    /// A client that makes room after room is refused with the reason, and stays within its limit.
     @Test func roomsAreNotMadeWithoutEnd() async throws {
         try await TestServer.run({ $0.limits.roomsPerAddress = 1 }) { server in
             var made = 0

@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// Of two signed URLs for a name the newer one wins; the older one is refused, and so is another kind of credential.
+    /// The newer of two signed URLs for a name wins. The older one and another kind of credential are refused.
     @Test func theNewerURLTakesOver() async throws {
         try await Self.run { server in
             let old = try await server.livePublisher(Self.signed("cam1", for: 1_000))
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    /// A room's token opens that room's streams, but no room whose name looks like one of them.
+    /// A room's token opens that room's streams, not a room whose name looks like one.
     @Test func aRoomsTokenOpensThatRoomOnly() async throws {
         try await Self.run { server in
             for (id, slots) in [("cam", 1), ("cam-2", 1), ("duo", 2)] {

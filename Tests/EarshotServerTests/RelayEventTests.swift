@@ -5,7 +5,7 @@ import Upstream
 
 @testable import EarshotServer
 
-/// Events of links to other servers, and pulls that this server holds back for a while.
+/// Events of links to other servers, and pulls held back for a while.
 @Suite struct RelayEventTests {
     /// The stream's relay events, also those from before it had a room.
     private static func relayEvents(_ server: TestServer, _ name: String) async throws -> [JSON] {

@@ -19,7 +19,7 @@ import Testing
         return try made.json()["data"]["taskId"].int.orThrow()
     }
 
-    /// Forwards a stream and pulls it back on demand: packets as they were pushed, and no credential anywhere.
+    /// One server's stream, forwarded to another and pulled by it: packets as pushed, and no credential anywhere.
     @Test func forwardsAndPulls() async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 10)
         let expected = try await PacketList.of(file: source)

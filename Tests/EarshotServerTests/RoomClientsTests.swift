@@ -6,7 +6,7 @@ import Testing
 
 @testable import EarshotServer
 
-/// Rooms under real pushes: ffmpeg is admitted, killed, back, dropped, forbidden, over.
+/// Rooms under real pushes: ffmpeg is admitted, killed, back again, dropped, forbidden, and at its end.
 @Suite struct RoomClientsTests {
     private static func source(seconds: Int = 20) async throws -> String {
         try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: seconds)
@@ -14,7 +14,7 @@ import Testing
 
     private static let ops = Actor("test")
 
-    /// Live with the first media, interrupted by kill -9, live again within the grace period: one room, two pushes, in this order.
+    /// Live at the first media, interrupted by kill -9, live again in time: one room, two pushes, in this order.
     @Test func killedPublisherIsBackWithinGrace() async throws {
         let source = try await Self.source()
         try await TestServer.run { server in
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// A ban cuts the publisher, ends the viewers' stream, and refuses every push with the reason, until it is lifted.
+    /// A ban cuts the publisher, ends the viewers' stream, and refuses pushes with the reason, until it is lifted.
     @Test func forbidAndResume() async throws {
         try await TestServer.run { server in
             let path = StreamPath(app: "live", name: "cam1")
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    /// Viewers stay for as long as the room waits, even beyond a broken connection's grace period.
+    /// Viewers stay while the room waits, even beyond a broken connection's grace period.
     @Test func viewersStayThroughAnInterruption() async throws {
         try await TestServer.run({ $0.rooms.policy.graceMs = 300 }) { server in
             let viewer = try await RawClient.playing(server.port, "cam1")
@@ -308,7 +308,7 @@ import Testing
         }
     }
 
-    /// A kicked user stays out of the room, its streams and its talk, by RTMP and HTTP, and across a restart.
+    /// A kicked user stays out of room, streams and talk, over RTMP and HTTP, even after a restart.
     @Test func kickedStaysOut() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
@@ -348,7 +348,7 @@ import Testing
         }
     }
 
-    /// A kick keeps the user out for ten seconds by default, and not at all with `seconds` 0.
+    /// A kick lasts ten seconds by default; with `seconds` 0 it keeps nobody out.
     @Test func kicksHaveADefault() async throws {
         try await TestServer.run { server in
             let publisher = try await server.livePublisher("cam1")
@@ -391,7 +391,7 @@ extension TestServer {
         return try last.orThrow()
     }
 
-    /// Waits until the stream has no publisher, and waits at least that many milliseconds for one.
+    /// Waits until a stream without a publisher waits at least that many milliseconds for one.
     func waitForGrace(_ name: String, ofAtLeast ms: Int64) async throws {
         try await eventually("a grace of \(ms) ms") {
             let path = StreamPath(app: "live", name: name)

@@ -96,7 +96,7 @@ import Testing
 
     @Test func metadataIsWholeAndUpdatedForLateJoiners() async throws {
         let file = try FLVFile.read(try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 1))
-        // Without the end of sequence, which the server holds until the publisher is gone for good.
+        // Without the end of sequence, which the server holds until the publisher is finally gone.
         let video = file.filter { $0.kind == .video && $0.payload[1] < 2 }
         try await TestServer.run { server in
             let early = try await TagClient.play(from: server, "live/cam1")

@@ -11,7 +11,7 @@ import Testing
         try await EarshotProcess.command(["store"] + arguments + ["--data", data.path])
     }
 
-    /// Without its data directory the server makes no rooms, and load balancers see it as not ready.
+    /// Without its data directory the server makes no rooms, and reports that to load balancers.
     @Test func aDeletedDataDirectoryIsTold() async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in

@@ -7,7 +7,7 @@ import Testing
 @Suite struct SystemMemoryTests {
     private static let mebibyte = 1 << 20
 
-    /// Writes files as Linux shows them to a temporary root, during the body.
+    /// Runs the body with files as Linux shows them, in a temporary root.
     private static func system<Result>(_ files: [String: String], _ body: (SystemMemory) throws -> Result) throws -> Result {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-system-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
@@ -88,7 +88,7 @@ import Testing
         TrimSchedule.Load(resident: resident << 20, charged: charged << 20, connections: connections)
     }
 
-    /// `#expect` cannot call a mutating method.
+    /// A class, since `#expect` cannot call a mutating method.
     private final class Trims {
         var schedule = TrimSchedule()
         func due(_ load: TrimSchedule.Load, nowMs: Int64) -> Bool { self.schedule.isDue(load, nowMs: nowMs) }

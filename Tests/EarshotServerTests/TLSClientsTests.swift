@@ -6,7 +6,7 @@ import Testing
 
 /// RTMP over TLS with foreign clients, and certificates that change.
 @Suite struct TLSClientsTests {
-    /// Pushed over RTMP and RTMPS, played over RTMPS by a viewer that waited and one that joined late.
+    /// Pushed over RTMP and RTMPS, played over RTMPS by an early and a late viewer.
     @Test(arguments: ["rtmp", "rtmps"]) func packetsAreTheSameOverTLS(_ scheme: String) async throws {
         let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 4)
         let expected = try await PacketList.of(file: source)

@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    /// A reader that stalls for a while costs the others nothing, and gets everything when it reads again.
+    /// A stalled reader costs the others nothing, and gets everything when it reads again.
     @Test func aSlowReaderLosesNothing() async throws {
         try await TestServer.run { server in
             let rooms = server.server.core.rooms

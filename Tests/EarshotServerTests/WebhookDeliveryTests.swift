@@ -4,7 +4,7 @@ import Foundation
 import Rooms
 import Testing
 
-/// Webhooks of real room changes to a real receiver, which is down, slow or failing at times.
+/// Webhooks of real room changes. The receiver is real too, and down, slow or failing at times.
 @Suite struct WebhookDeliveryTests {
     private static let loopback: [CIDR] = CIDR.loopback
 
@@ -112,7 +112,7 @@ import Testing
         let down = try WebhookReceiver.make()
         let up = try await WebhookReceiver.start()
         var usual = ServerConfig.Webhooks()
-        // The default minute would be most of the short form, and a dozen attempts would soon be over.
+        // The default minute would be most of the short form, and a dozen attempts too few.
         if Self.outageSeconds == nil { (usual.retryIntervalMs, usual.retries) = (1_000, 1_000) }
         let settings = usual
         try await TestServer.run({
@@ -217,7 +217,7 @@ import Testing
         await receiver.stop()
     }
 
-    /// A target that accepts connections and never answers costs the others nothing, and uses only its own places.
+    /// A target that accepts connections and never answers delays no other, and uses only its own places.
     @Test func anEndpointThatNeverAnswers() async throws {
         let dead = try await WebhookReceiver.start { _, _ in .never }
         let slow = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: 200, delayMs: 50) }
@@ -246,7 +246,7 @@ import Testing
         try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], intervalMs: 100, timeoutMs: 1_000) }) { server in
             _ = try await server.server.core.rooms.newRoom("cam1")
             try await eventually("the second try") { receiver.accepted.count == 1 }
-            // On a machine that stalls for a second, the second attempt is too late as well.
+            // When the machine stalls for a second, the second attempt is too late as well.
             let attempts = receiver.accepted.first?.json["attempt"].int ?? 0
             #expect(attempts >= 2)
             #expect(await server.lines.comes("A webhook target fails", "http://127.0.0.1:\(receiver.port)"))
@@ -258,7 +258,7 @@ import Testing
         await receiver.stop()
     }
 
-    /// Notices in flight at the server's end are sent by the next server, as if they had not been tried.
+    /// The next server sends notices that were in flight at the end, as if never tried.
     @Test func acrossARestart() async throws {
         let receiver = try await WebhookReceiver.start { _, _ in .never }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-hooks-\(UUID().uuidString)")

@@ -17,7 +17,7 @@ struct Certificate: Sendable {
         return made
     }
 
-    /// openssl's report on the TLS server at that port, with "CN = name" in its subject line.
+    /// openssl's report on the TLS server at that port. Its subject line has "CN = name".
     static func presented(on port: Int) async throws -> String {
         try await ClientProcess.run(["openssl", "s_client", "-connect", "127.0.0.1:\(port)"]).text
     }

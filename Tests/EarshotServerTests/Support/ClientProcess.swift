@@ -22,7 +22,7 @@ final class ClientProcess: @unchecked Sendable {
     /// Pipes not yet read to their end.
     private var openPipes = 2
 
-    /// `arguments` holds the program, found by PATH (after any `NAME=value` for its environment), and its arguments.
+    /// `arguments` holds the program, found by PATH, and its arguments, after any `NAME=value` for the environment.
     ///
     /// Avoids Foundation's Process: with more than about a thousand open descriptors, as here, it reads past the end of a directory buffer.
     init(_ arguments: [String]) throws {
@@ -84,7 +84,7 @@ final class ClientProcess: @unchecked Sendable {
 
     private func awaitEnd() {
         var info = siginfo_t()
-        // `WNOWAIT` does not reap the process, so its id stays valid until the lock is held.
+        // `WNOWAIT` leaves the process unreaped: its id stays valid until the lock is held.
         while waitid(P_PID, id_t(self.id), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         self.lock.withLock {
             var status: CInt = 0

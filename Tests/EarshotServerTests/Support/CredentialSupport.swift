@@ -56,7 +56,7 @@ struct Doorkeeper: Sendable {
         "txSecret=\(TxSecret.signature(key: key, streamName: name, txTime: txTime, hash: hash))&txTime=\(txTime)"
     }
 
-    /// A JWT from any two JSON texts, signed with a key that need not be the server's.
+    /// A JWT from two JSON texts, signed with a key that need not be the server's.
     static func token(header: String = #"{"alg":"HS256","typ":"JWT"}"#, _ claims: String, key: String = Self.keys.jwtKey) -> String {
         let signedPart = "\(SecretText.base64URL(Array(header.utf8))).\(SecretText.base64URL(Array(claims.utf8)))"
         return "\(signedPart).\(AccessToken.signature(of: signedPart, key: key))"

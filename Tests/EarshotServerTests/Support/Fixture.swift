@@ -1,6 +1,6 @@
 import Foundation
 
-/// Media files that tests push, made by ffmpeg once per kind and kept for the next run.
+/// Media files that tests push. ffmpeg makes each kind once; later runs reuse it.
 enum Fixture {
     static let baseline = ["-c:v", "libx264", "-profile:v", "baseline", "-g", "25"]
     static let withBFrames = ["-c:v", "libx264", "-profile:v", "main", "-bf", "2", "-g", "25"]
@@ -74,7 +74,7 @@ enum FFmpeg {
         [ffmpeg, "-v", "error", "-re", "-i", file, "-c", "copy", "-f", "flv", url]
     }
 
-    /// Loops the file until killed, for tests that do not need its end and would be late for it on a slow machine.
+    /// Loops the file until killed. For tests that do not need its end, and would be late for it on a slow machine.
     static func pushForEver(_ file: String, to url: String) -> [String] {
         ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", file, "-c", "copy", "-f", "flv", url]
     }

@@ -38,7 +38,7 @@ struct HTTP2WireFrame: Sendable, Equatable {
     func word(at offset: Int) -> Int { self.payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
 }
 
-/// An HTTP/2 connection over TLS that sends what a test asks, valid or not, and keeps what it receives. Any thread.
+/// An HTTP/2 connection over TLS that sends whatever a test asks, and keeps what it receives. Any thread.
 ///
 /// Answers SETTINGS and PING by itself, and opens windows: always the connection's, a stream's unless it is held.
 final class HTTP2Client: Sendable {

@@ -28,7 +28,7 @@ struct HTTPAnswer: Sendable {
         }
         if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        // In a task that nobody cancels: Foundation's session deadlocks when it is cancelled just as the answer arrives
+        // In a task that is never cancelled: Foundation's session deadlocks when it is cancelled just as the answer arrives
         // (its own queue and the task's lock are each held by the thread that waits for the other).
         let (data, response) = try await Task { [request] in try await URLSession.shared.data(for: request) }.value
         let http = try (response as? HTTPURLResponse).orThrow()

@@ -11,7 +11,7 @@ extension TestServer {
 
     func closed(_ reason: CloseReason) -> UInt64 { self.server.core.counters.current.closed[reason] ?? 0 }
 
-    /// Waits until the server has closed this client's connection, and expects one log line with this reason.
+    /// Waits until the server has closed this connection, and expects one log line with the reason.
     func expectClosed(
         _ client: RawClient, _ reason: CloseReason, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -28,7 +28,7 @@ extension TestServer {
         try await client.waitUntilClosed()
     }
 
-    /// Waits until only `count` connections are left, then checks that each closed one was counted once.
+    /// Waits until `count` connections are left, and checks that each closed one was counted once.
     func expectConnections(_ count: Int, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await self.wait("sessions", within: seconds) { $0["total"].int == count }
         let counters = self.server.core.counters.current

@@ -20,7 +20,7 @@ final class PacedSender: Sendable {
     struct Lateness: Sendable, CustomStringConvertible {
         var steps = 0
         var latest = Duration.zero
-        /// How often later steps were postponed, and by how much in all.
+        /// Number of times that later steps were postponed, and by how much in all.
         var pauses = 0
         var postponed = Duration.zero
 

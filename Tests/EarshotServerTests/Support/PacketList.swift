@@ -26,7 +26,7 @@ struct PacketList: Sendable {
         for line in csv.split(separator: "\n") {
             let fields = line.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             if fields[0] == "packet" { pending = Array(fields.prefix(5)) }
-            // A packet with side data (a new sequence header) continues after it, maybe on another line.
+            // Side data (a new sequence header) may split a packet's fields over two lines; the rest follows behind it.
             guard let hash = fields.first(where: { $0.hasPrefix("MD5:") }), pending.count == 5 else { continue }
             if pending[1] == "video" || pending[1] == "audio" {
                 self.packets.append(
@@ -61,7 +61,8 @@ struct PacketList: Sendable {
         return self.difference(from: PacketList(Array(whole.packets[start...])))
     }
 
-    /// Nil when each kind's packets are a prefix of the first source, then the whole second source, and no timestamp goes back.
+    /// Nil when each kind is a prefix of the first source, then the whole second source.
+    /// No timestamp may go back.
     func joinDifference(first: PacketList, second: PacketList, firstIsWhole: Bool = false) -> String? {
         for kind in ["video", "audio"] {
             let (got, one, two) = (self.only(kind), first.only(kind), second.only(kind))

@@ -6,7 +6,7 @@ import RTMP
 import Glibc
 #endif
 
-/// An RTMP client that sends what a test asks, valid or not, and keeps all it receives. Any thread; state is loop-bound.
+/// An RTMP client that sends whatever a test asks, and keeps all it receives. Any thread; state is loop-bound.
 final class RawClient: Sendable {
     /// Settings of the socket.
     struct Options: Sendable {
@@ -14,7 +14,7 @@ final class RawClient: Sendable {
         var from: String?
         /// Kernel receive buffer in bytes (SO_RCVBUF); `nil`: the system's default.
         var receiveBuffer: Int?
-        /// Whether Nagle's algorithm holds small writes until earlier ones are acknowledged, as in many stock clients.
+        /// Whether Nagle's algorithm holds back small writes, as in many stock clients.
         var waitsForAcknowledgement = false
         /// Most bytes per read.
         var readBytes = 64 << 10

@@ -17,7 +17,7 @@ enum RawHTTP {
                 channel.channel.close(promise: nil)
             }
             defer { deadline.cancel() }
-            // A server that has closed already fails the write.
+            // The write fails once the server has closed.
             try? await outbound.write(ByteBuffer(string: text))
             var answer = ByteBuffer()
             do {

@@ -2,7 +2,7 @@
 import HTTPTypes
 import Testing
 
-/// Validates a JSON value against a schema of the API's document. Supports only the keywords which that uses.
+/// Validates a JSON value against a schema of the API's document. Supports only the keywords in use there.
 struct SchemaCheck {
     let document: JSONValue
 

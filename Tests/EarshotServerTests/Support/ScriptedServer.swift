@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// A real HTTP server on a loopback address that behaves as a test asks, well or badly.
+/// A real HTTP server on loopback that behaves as a test asks, well or badly.
 final class ScriptedServer: Sendable {
     struct Request: Sendable {
         /// "POST /path HTTP/1.1"

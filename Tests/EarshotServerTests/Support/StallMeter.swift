@@ -39,7 +39,7 @@ final class StallMeter: Sendable {
         }
     }
 
-    /// How long the machine stood still between two instants. Requires ``start()`` before the first.
+    /// The machine's stalls between two instants. Requires ``start()`` before the first.
     func stalled(from begin: ContinuousClock.Instant, to end: ContinuousClock.Instant) async throws -> Duration {
         // The stall from which a test has just woken may not be recorded yet.
         while self.state.withLock({ $0.lastLook < end }) { try await Task.sleep(for: Self.step) }

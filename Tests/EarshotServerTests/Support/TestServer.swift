@@ -18,7 +18,7 @@ struct TestServer: Sendable {
     var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
     var http: String { "http://127.0.0.1:\(self.addresses.http.port)" }
 
-    /// Runs a server with its own data directory during the body, and stops it whatever the body does.
+    /// Runs a server with its own data directory, and stops it whatever the body does.
     static func run<Result: Sendable>(
         _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {

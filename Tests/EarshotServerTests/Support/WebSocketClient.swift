@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A WebSocket client written by hand from RFC 6455, so that it shares no mistake with the server. Any thread.
+/// A WebSocket client written from RFC 6455, to share no mistake with the server. Any thread.
 final class WebSocketClient: Sendable {
     /// A frame from the server.
     struct Frame: Sendable {

@@ -20,7 +20,7 @@ final class WebhookReceiver: Sendable {
         var key: String { self.headers["x-earshot-delivery"] ?? "" }
     }
 
-    /// How a delivery is answered.
+    /// The answer to a delivery.
     struct Answer: Sendable {
         /// Nil closes the connection without an answer.
         var status: Int?
@@ -54,7 +54,7 @@ final class WebhookReceiver: Sendable {
     /// Reserves a port without listening.
     static func make() throws -> WebhookReceiver {
         let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-        // ip(7), byte by byte: family, port 0, 127.0.0.1. Which module owns the C struct's members depends on what else is compiled along.
+        // ip(7), byte by byte: family, port 0, 127.0.0.1. The module that owns the C struct's members depends on what else is compiled.
         var address = [UInt8](repeating: 0, count: 16)
         withUnsafeBytes(of: sa_family_t(AF_INET)) { address.replaceSubrange(0..<2, with: $0) }
         address.replaceSubrange(4..<8, with: [127, 0, 0, 1])
