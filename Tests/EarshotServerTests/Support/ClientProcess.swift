@@ -131,7 +131,8 @@ final class ClientProcess: @unchecked Sendable {
             if ContinuousClock.now > end {
                 self.send(SIGKILL)
                 throw TimedOut(
-                    description: "a client ran longer than \(seconds * Patience.factor) s: \(self.arguments) \(self.errorsSoFar.suffix(2000))")
+                    description:
+                        "a client ran longer than \(seconds * Patience.factor) s: \(self.arguments) \(self.errorsSoFar.suffix(2000))")
             }
             try await Task.sleep(for: .milliseconds(20))
         }
