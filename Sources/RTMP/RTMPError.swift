@@ -36,7 +36,7 @@ package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
         case .unsupportedVersion(let version): "handshake names RTMP version \(version); expected 3"
         case .notRTMP(let what): "the first bytes are \(what); expected an RTMP handshake"
         case .handshakeDigestMismatch: "the handshake's digest does not match; expected an HMAC-SHA256 of the packet"
-        case .chunkWithoutHeader(let id, let format): "chunk stream \(id) starts with a fmt \(format) header; expected fmt 0"
+        case .chunkWithoutHeader(let id, let format): "chunk stream \(id) starts with a fmt \(format) header; expected fmt 0 or 1"
         case .headerInsideMessage(let id): "chunk stream \(id) starts a new message inside an unfinished one; expected fmt 3"
         case .messageTooLarge(let type, let length, let limit): "message type \(type) announces \(length) bytes; the limit is \(limit)"
         case .messageTooLargeBeforePublish(let type, let length, let limit):

@@ -183,7 +183,8 @@ extension RoomWork {
     private static func check(_ path: StreamPath) throws(FieldError) {
         for (field, value) in [("app", path.app), ("name", path.name)] {
             guard (1...RoomLimits.streamNameLength).contains(value.unicodeScalars.count), RoomLimits.isPlain(value) else {
-                throw FieldError(field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, none of them control characters")
+                throw FieldError(
+                    field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, none of them control or invisible characters")
             }
         }
     }

@@ -135,7 +135,7 @@ extension ConfigSetting {
         .make("webhooks.urls", \.webhooks.urls, .urls, "Where events are sent, signed with HMAC-SHA256."),
         .make(
             "webhooks.tencentUrls", \.webhooks.tencentURLs, .urls,
-            "Where stream begin and end are sent in the shape of Tencent's callbacks."),
+            "Where streams, recordings, pictures and links are reported in the shape of Tencent's callbacks."),
         .make(
             "webhooks.key", \.webhooks.key, .optional(.secret(8...256)), "Signs webhooks; made at the first start when not set.",
             isSecret: true),
@@ -144,7 +144,7 @@ extension ConfigSetting {
         .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Between tries."),
         .make(
             "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
-            "Private networks that hooks and webhooks may lie in, e.g. [127.0.0.0/8]."),
+            "Private networks that hooks, webhooks and links may lie in, e.g. [127.0.0.0/8]."),
         .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token, twice as many at once."),
         .make(
             "api.allowOrigins", \.api.allowOrigins, .origins,

@@ -388,6 +388,7 @@ final class PieceMaker {
         self.muxer = nil
         self.transcoder = nil
         self.held = HeldFrames()
+        self.lateSounds = HeldFrames()
         self.taker.interrupted(nowMs: nowMs)
     }
 

@@ -8,7 +8,7 @@ struct RelaysCommand: AsyncParsableCommand {
         discussion: """
             A link forwards a stream to another server (push) or fetches one from there (pull). It is kept up, over restarts too, until it is \
             removed. The address holds the other server's credential: given as -, it is read from standard input, where no list of processes \
-            shows it. No command shows it again.
+            shows it. No command prints the address again.
 
             EXAMPLES
               earshot relays add push live/cam1 rtmps://cdn.example.com/live/KEY

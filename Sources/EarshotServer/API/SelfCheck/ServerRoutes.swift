@@ -41,7 +41,7 @@ extension Counters.Values {
             \.connectionsTurnedAway),
         .field("eventFeedsRefused", .count, "Subscribers of /events beyond the limit.", \.eventFeedsRefused),
         .field("eventFeedsBehind", .count, "Times that a subscriber was too slow for memory and read the store.", \.eventFeedsBehind),
-        .field("webhooksDelivered", .count, "Notices that were answered with 200.", \.webhooksDelivered),
+        .field("webhooksDelivered", .count, "Notices that were answered with a 2xx status.", \.webhooksDelivered),
         .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.webhookAttemptsFailed),
         .field("webhooksGivenUp", .count, "Notices that were given up.", \.webhooksGivenUp),
         .field(
