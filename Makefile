@@ -35,7 +35,7 @@ sanitize: ## the address and thread sanitizers over the tests of the parts (part
 fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); ten seconds in `make test`
 	@scripts/packages.sh sanitize && exec scripts/fuzz.sh $${FUZZ_SECONDS:-1800} $(ARGS)
 
-mutants: ## change limits, comparisons and branches of the pure floors one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
+mutants: ## change limits, comparisons and branches of the layers of rules and values, one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
 	@exec scripts/mutants.sh $(ARGS)
 
 demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
