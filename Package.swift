@@ -71,10 +71,7 @@ let package = Package(
             name: "EarshotServer",
             dependencies: [
                 "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", "CZlib", nioCore, nioPosix, nioSSL,
-                crypto,
-                logging,
-                lifecycle, httpClient,
-                webSocket,
+                crypto, logging, lifecycle, httpClient,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
@@ -93,8 +90,7 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotServer", "Rooms", "FFmpeg", "Media", "Upstream", logging, lifecycle, httpClient, webSocket, nioCore, nioPosix,
-                nioSSL,
+                "EarshotServer", "Rooms", "FFmpeg", "Media", "Upstream", logging, httpClient, webSocket, nioCore, nioPosix, nioSSL,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -103,7 +99,7 @@ let package = Package(
         .executableTarget(
             name: "earshot-load",
             dependencies: [
-                "RTMP", "Media", "Rooms", nioCore, httpClient,
+                "RTMP", "Rooms", nioCore, httpClient,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -114,9 +110,9 @@ let package = Package(
             name: "earshot-budget", dependencies: ["RTMP", "Media", "Relay", "FFmpeg", nioCore, nioEmbedded], path: "Benchmarks/Budget",
             swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
-        .testTarget(name: "RTMPTests", dependencies: ["RTMP", "Media", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
+        .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(
-            name: "RelayTests", dependencies: ["Relay", "Media", nioCore, nioPosix, nioEmbedded], swiftSettings: settings),
+            name: "RelayTests", dependencies: ["Relay", "Media", nioCore, nioPosix], swiftSettings: settings),
         .testTarget(name: "FFmpegTests", dependencies: ["FFmpeg", "Media", nioCore], swiftSettings: settings),
         // What RFC 8216bis asks of playlists, for the tests of whatever makes or serves them.
         .target(name: "HLSCheck", path: "Tests/HLSCheck", swiftSettings: settings),
@@ -129,14 +125,11 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "Upstream", "HLSCheck", "SignalCheck", "earshot", httpClient,
-                nioCore,
-                nioPosix, nioSSL, crypto,
-                logging,
-                lifecycle,
+                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck", "SignalCheck",
+                "earshot",
+                httpClient, nioCore, nioPosix, nioEmbedded, nioSSL, crypto, logging, lifecycle,
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
-                .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),

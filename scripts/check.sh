@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# check.sh: what to run while working: formatting, scripts, build, and the tests of the parts, without servers, clients and players.
+# check.sh: what to run while working: formatting, scripts, imports, build, the tests of the parts, and what documents name, without servers,
+# clients and players.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -8,7 +9,9 @@ scripts/packages.sh test
 
 step lint swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
 step scripts scripts/lint-scripts.sh
+step imports scripts/check_imports.py
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 attempt "tests of the parts" run_tests --skip EarshotServerTests --skip UpstreamTests
+attempt documents scripts/docs-check.sh "$SCRATCH/debug/earshot" 9>&-
 finish

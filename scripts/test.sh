@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test.sh [FLAGS OF swift test]: formatting, build, all tests; says how long each took. With flags only the tests that they choose. Without,
-# also the loaded server alone, histories of calls, a short torture, real players, the parts under the sanitizers, kept and new fuzz inputs,
-# and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
+# test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
+# Without, also the loaded server alone, histories of calls, a short torture, what documents name, real players, the parts under the
+# sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -10,6 +10,7 @@ scripts/packages.sh test
 
 step lint swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
 step scripts scripts/lint-scripts.sh
+step imports scripts/check_imports.py
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then
@@ -24,6 +25,7 @@ attempt "tests of the server" run_tests --filter EarshotServerTests --skip Loade
 attempt "loaded server" run_tests --filter LoadedServerTests
 attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
+attempt documents scripts/docs-check.sh "$SCRATCH/debug/earshot" 9>&-
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address

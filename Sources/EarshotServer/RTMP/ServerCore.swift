@@ -1,5 +1,4 @@
 package import Logging
-import NIOConcurrencyHelpers
 package import NIOCore
 package import Relay
 package import Rooms

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""check_imports.py [--figures]: the sources of each target import what Package.swift says, and nothing else.
+
+An import that the manifest does not name works for as long as another target happens to bring it; a dependency that nothing imports says
+that a target may touch what it does not. Reads `swift package dump-package`, which resolves and builds nothing.
+--figures prints the graph in numbers: targets, edges, lines, and pairs of folders of the largest target that name each other's types.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Of the toolchain and the system: in no manifest. CoreFoundation is where the compiler finds `stat` once it has read Foundation.
+SYSTEM = {
+    "Android", "Bionic", "CRT", "CoreFoundation", "Darwin", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Musl", "ObjectiveC",
+    "PackageDescription", "Synchronization", "Testing", "XCTest",
+}
+IMPORT = re.compile(
+    r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:public |package |internal |fileprivate |private )?import\s+"
+    r"(?:struct |class |enum |protocol |func |var |let |typealias )?(\w+)", re.M)
+
+
+def manifest():
+    with tempfile.TemporaryDirectory() as scratch:
+        command = ["swift", "package", "--scratch-path", scratch, "dump-package"]
+        printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if printed.returncode:
+        sys.exit(f"check_imports: `swift package dump-package` failed: {printed.stderr.strip()}")
+    return json.loads(printed.stdout)["targets"]
+
+
+def folder(target):
+    base = "Tests" if target["type"] == "test" else "Sources"
+    return ROOT / (target.get("path") or f"{base}/{target['name']}")
+
+
+def sources(target):
+    return sorted(folder(target).rglob("*.swift"))
+
+
+def imports(path):
+    """Modules that the file imports."""
+    # At a line's beginning: an import that is part of a text is indented.
+    return set(IMPORT.findall(path.read_text(encoding="utf-8")))
+
+
+def declared(target):
+    """Modules that the target may import. A product is named like its module, in all packages that are used here."""
+    names = set()
+    for dependency in target["dependencies"]:
+        for kind in ("byName", "target", "product"):
+            if kind in dependency:
+                names.add(dependency[kind][0])
+    return names
+
+
+def figures(targets):
+    built = [target for target in targets if target["type"] in ("regular", "executable") and sources(target)]
+    own = {target["name"] for target in targets}
+    edges = {(target["name"], name) for target in built for name in declared(target) & own}
+    print(f"targets with Swift sources, tests apart: {len(built)}")
+    print(f"edges among the project's targets: {len(edges)}")
+    print(f"pairs that depend on each other: {sum((b, a) in edges for a, b in edges) // 2}")
+    for target in sorted(built, key=lambda target: -lines(target))[:5]:
+        print(f"  {lines(target):6} lines, {len(sources(target)):3} files  {target['name']}")
+
+
+def lines(target):
+    return sum(path.read_text(encoding="utf-8").count("\n") for path in sources(target))
+
+
+def main():
+    targets = manifest()
+    if sys.argv[1:] == ["--figures"]:
+        return figures(targets)
+    if sys.argv[1:]:
+        sys.exit(f"check_imports: unexpected {sys.argv[1]}; usage: check_imports.py [--figures]")
+    wrong = []
+    checked = 0
+    for target in targets:
+        allowed, used = declared(target), set()
+        for path in sources(target):
+            checked += 1
+            found = imports(path)
+            used |= found
+            for name in sorted(found - allowed - SYSTEM - {target["name"]}):
+                where = path.relative_to(ROOT)
+                wrong.append(f"{where}: imports {name}; expected it among the dependencies of {target['name']} in Package.swift")
+        for name in sorted(allowed - used) if sources(target) else ():
+            wrong.append(f"Package.swift: {target['name']} depends on {name}; expected a source of it to import that")
+    for line in wrong:
+        print(f"check_imports: {line}")
+    print(f"check_imports: {checked} files of {len(targets)} targets: {'all right' if not wrong else f'{len(wrong)} things are wrong'}")
+    sys.exit(bool(wrong))
+
+
+main()
