@@ -24,7 +24,7 @@ package final class FragmentMuxer {
     package private(set) var lostSamples = 0
     private let output: Output
     private let packet: Packet
-    private var lanes: [Lane]
+    private var timelines: [TrackTimeline]
     /// Bytes.
     private let maxPendingBytes: Int
     /// Payload bytes written since the last flush.
@@ -59,9 +59,9 @@ package final class FragmentMuxer {
         self.nextSequenceNumber = firstSequenceNumber
         self.output = try Output(format: format == .fmp4 ? "mp4" : "mpegts")
         self.packet = try Packet()
-        self.lanes = tracks.map { track in
+        self.timelines = tracks.map { track in
             let timescale = track.kind == .video || format == .mpegTS ? Self.videoTimescale : Int64(track.sampleRate)
-            return Lane(track, timescale: timescale, originMs: originMs)
+            return TrackTimeline(track, timescale: timescale, originMs: originMs)
         }
         self.written = tracks.map { _ in 0 }
         for track in tracks { try Self.addStream(track, format, to: self.output) }
@@ -91,7 +91,7 @@ package final class FragmentMuxer {
         self.initialization = initialization
         for index in tracks.indices {
             let base = context.pointee.streams[index]?.pointee.time_base ?? AVRational(num: 0, den: 1)
-            guard base.num == 1, Int64(base.den) == self.lanes[index].timescale else {
+            guard base.num == 1, Int64(base.den) == self.timelines[index].timescale else {
                 throw .unsupported("a time base of \(base.num)/\(base.den)")
             }
         }
@@ -128,13 +128,13 @@ package final class FragmentMuxer {
     }
 
     /// Decode and presentation times that were moved: not rising, before the origin, or implausible.
-    package var adjustedTimestamps: Int { self.lanes.reduce(0) { $0 + $1.adjusted } }
+    package var adjustedTimestamps: Int { self.timelines.reduce(0) { $0 + $1.adjusted } }
 
     /// The shortest recent duration of a picture in milliseconds; nil before three have arrived.
-    package var pictureMs: Int64? { self.lanes.first { $0.track.kind == .video }?.pictureMs }
+    package var pictureMs: Int64? { self.timelines.first { $0.track.kind == .video }?.pictureMs }
 
     /// Whether a flush would return nothing.
-    package var isEmpty: Bool { self.lanes.allSatisfy(\.isEmpty) }
+    package var isEmpty: Bool { self.timelines.allSatisfy(\.isEmpty) }
 
     /// Adds a sample to its track; samples of a kind without a track are ignored.
     ///
@@ -144,11 +144,11 @@ package final class FragmentMuxer {
     /// continue.
     package func write(_ sample: Sample) throws(FFmpegError) {
         guard let index = self.tracks.firstIndex(where: { $0.kind == sample.kind }), sample.payload.readableBytes > 0 else { return }
-        try self.lanes[index].judge(sample)
+        try self.timelines[index].judge(sample)
         let bytes = self.pendingBytes + sample.payload.readableBytes
         guard bytes <= self.maxPendingBytes else { throw .overLimit(field: "fragment (bytes)", found: bytes, max: self.maxPendingBytes) }
         self.pendingBytes = bytes
-        guard let (placed, duration) = self.lanes[index].push(sample) else { return }
+        guard let (placed, duration) = self.timelines[index].push(sample) else { return }
         do throws(FFmpegError) {
             try self.put(placed, duration, index)
         } catch {
@@ -165,12 +165,12 @@ package final class FragmentMuxer {
     ///   - keepsPicture: the newest picture moves to the next fragment, where its duration will be known.
     package func flush(before next: Sample? = nil, keepsPicture: Bool = false) throws(FFmpegError) -> Fragment? {
         guard !self.isEmpty else { return nil }
-        for index in self.lanes.indices where !keepsPicture || self.tracks[index].kind != .video {
+        for index in self.timelines.indices where !keepsPicture || self.tracks[index].kind != .video {
             // Audio advances by the codec's run length, whatever the milliseconds say: the clock avoids gaps.
             let until = next.flatMap {
-                $0.kind == self.tracks[index].kind && $0.kind == .video ? self.lanes[index].ticks(ofMs: $0.dts) : nil
+                $0.kind == self.tracks[index].kind && $0.kind == .video ? self.timelines[index].ticks(ofMs: $0.dts) : nil
             }
-            guard let (placed, duration) = self.lanes[index].release(until: until) else { continue }
+            guard let (placed, duration) = self.timelines[index].release(until: until) else { continue }
             do throws(FFmpegError) {
                 try self.put(placed, duration, index)
             } catch {
@@ -185,8 +185,8 @@ package final class FragmentMuxer {
         guard bytes.readableBytes > 0 else { return nil }
         if self.format == .fmp4 {
             var times: [UInt32: UInt64] = [:]
-            for (index, lane) in self.lanes.enumerated() {
-                guard let first = lane.first else { continue }
+            for (index, timeline) in self.timelines.enumerated() {
+                guard let first = timeline.first else { continue }
                 times[UInt32(Self.id(of: self.tracks[index], .fmp4))] = UInt64(max(0, first.dts))
             }
             try MovieFragment.renumber(&bytes, sequenceNumber: self.nextSequenceNumber, times: times)
@@ -197,25 +197,25 @@ package final class FragmentMuxer {
     }
 
     private func describe(_ bytes: ByteBuffer) -> Fragment? {
-        let video = self.lanes.first { $0.track.kind == .video }
-        let leading = video.flatMap { $0.first == nil ? nil : $0 } ?? self.lanes.first { $0.first != nil }
+        let video = self.timelines.first { $0.track.kind == .video }
+        let leading = video.flatMap { $0.first == nil ? nil : $0 } ?? self.timelines.first { $0.first != nil }
         guard let leading, let first = leading.first else { return nil }
         return Fragment(
             bytes: bytes, startMs: leading.ms(ofTicks: first.dts), endMs: leading.ms(ofTicks: leading.end),
             isIndependent: video.map { $0.first?.isKeyframe ?? false } ?? true, sequenceNumber: self.nextSequenceNumber,
-            samples: self.lanes.reduce(0) { $0 + $1.count })
+            samples: self.timelines.reduce(0) { $0 + $1.count })
     }
 
     private func fragmentEnded() {
-        for index in self.lanes.indices {
-            if let first = self.lanes[index].first { self.written[index] += self.lanes[index].end - first.dts }
-            self.lanes[index].fragmentEnded()
+        for index in self.timelines.indices {
+            if let first = self.timelines[index].first { self.written[index] += self.timelines[index].end - first.dts }
+            self.timelines[index].fragmentEnded()
         }
         self.pendingBytes = 0
         self.nextSequenceNumber &+= 1
     }
 
-    private func put(_ placed: Lane.Placed, _ duration: Int64, _ index: Int) throws(FFmpegError) {
+    private func put(_ placed: TrackTimeline.Placed, _ duration: Int64, _ index: Int) throws(FFmpegError) {
         try self.packet.fill(placed.payload)
         let packet = self.packet.pointer
         packet.pointee.stream_index = Int32(index)
@@ -225,8 +225,8 @@ package final class FragmentMuxer {
         case .fmp4:
             // libavformat mends gaps and overlaps between fragments in its own way. So it gets gapless times, and the real decode time
             // is patched in afterwards.
-            let lane = self.lanes[index]
-            packet.pointee.dts = placed.dts - (lane.first?.dts ?? placed.dts) + self.written[index]
+            let timeline = self.timelines[index]
+            packet.pointee.dts = placed.dts - (timeline.first?.dts ?? placed.dts) + self.written[index]
         case .mpegTS:
             packet.pointee.dts = placed.dts
         }

@@ -20,24 +20,24 @@ package final class DirectLine {
     package func open(_ descriptor: CInt) {
         guard self.descriptor != descriptor else { return }
         self.descriptor = descriptor
-        for viewer in self.viewers { viewer.lane?.pointee.descriptor = descriptor }
+        for viewer in self.viewers { viewer.slot?.pointee.descriptor = descriptor }
     }
 
     package func shut() { self.open(-1) }
 
     /// Bytes that the kernel has accepted, for all viewers of the connection together.
-    package var bytesWritten: UInt64 { self.viewers.reduce(self.ownBytes) { $0 &+ ($1.lane?.pointee.bytes ?? 0) } }
+    package var bytesWritten: UInt64 { self.viewers.reduce(self.ownBytes) { $0 &+ ($1.slot?.pointee.bytes ?? 0) } }
 
     func add(_ viewer: Viewer) {
         self.viewers.append(viewer)
-        viewer.lane?.pointee.descriptor = self.descriptor
+        viewer.slot?.pointee.descriptor = self.descriptor
     }
 
     func remove(_ viewer: Viewer) {
         guard let index = self.viewers.firstIndex(where: { $0 === viewer }) else { return }
         self.viewers.remove(at: index)
-        viewer.lane?.pointee.descriptor = -1
-        self.ownBytes &+= viewer.lane?.pointee.bytes ?? 0
+        viewer.slot?.pointee.descriptor = -1
+        self.ownBytes &+= viewer.slot?.pointee.bytes ?? 0
     }
 
     func count(_ bytes: Int) { self.ownBytes &+= UInt64(bytes) }

@@ -13,9 +13,9 @@ extension LoopFanout {
     var slowestCursor: Int {
         var slowest = self.ring.head
         for index in 0..<self.viewers.count {
-            let lane = self.lanes.base[index]
-            if lane.isSteady {
-                slowest = min(slowest, lane.cursor)
+            let slot = self.slots.base[index]
+            if slot.isSteady {
+                slowest = min(slowest, slot.cursor)
             } else {
                 let viewer = self.viewers[index]
                 if !viewer.isDetached, !viewer.isPaused { slowest = min(slowest, viewer.cursor ?? slowest) }

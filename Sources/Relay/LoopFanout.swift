@@ -16,7 +16,7 @@ package final class LoopFanout {
     private(set) var isSeeded: Bool
     private(set) var viewers: ContiguousArray<Viewer> = []
     /// One per viewer, in the same order.
-    private(set) var lanes = LaneTable()
+    private(set) var slots = ViewerSlotTable()
     private var hasDetached = false
     /// True while it waits in its loop's list of fanouts to pump.
     var isQueued = false
@@ -119,7 +119,7 @@ package final class LoopFanout {
 
     func add(_ viewer: Viewer, nowMs: Int64) {
         self.viewers.append(viewer)
-        self.lanes.append()
+        self.slots.append()
         viewer.enter(self, at: self.viewers.count - 1)
         // A new lap, so that it includes the new viewer.
         if self.isDue || self.isPumping { self.beginLap() }
@@ -138,7 +138,7 @@ package final class LoopFanout {
         viewer.preludeIndex = 0
         if self.ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: point.sequence) }
         guard let missed = self.ring.lastNotice, (from..<point.sequence).contains(missed.sequence) else { return }
-        viewer.sink.tell(viewer, missed.notice)
+        viewer.sink.notify(viewer, missed.notice)
     }
 
     /// Only marks the viewer, because the list may be being iterated.
@@ -160,7 +160,7 @@ package final class LoopFanout {
             }
             if kept != index {
                 self.viewers[kept] = viewer
-                self.lanes.move(from: index, to: kept)
+                self.slots.move(from: index, to: kept)
                 viewer.move(to: kept)
             }
             kept += 1
@@ -169,7 +169,7 @@ package final class LoopFanout {
         self.nextVisited = next
         // Some of the viewers left in the lap are gone. A new lap over all of them costs little.
         if self.isDue { self.beginLap() }
-        self.lanes.truncate(to: kept)
+        self.slots.truncate(to: kept)
         self.hasDetached = false
     }
 
@@ -194,7 +194,7 @@ package final class LoopFanout {
         let isOutermost = self.beginPumping()
         let head = self.ring.head
         let base = self.ring.base
-        var lanes = self.lanes.base
+        var slots = self.slots.base
         var count = self.viewers.count
         // Notices sent meanwhile may bring messages or viewers, which start a new lap.
         var left = self.unvisited
@@ -209,9 +209,9 @@ package final class LoopFanout {
             let index = next < count ? next : 0
             next = index + 1
             left -= 1
-            let lane = lanes + index
-            if lane.pointee.isSteady {
-                let cursor = lane.pointee.cursor
+            let slot = slots + index
+            if slot.pointee.isSteady {
+                let cursor = slot.pointee.cursor
                 if cursor == head { continue }
                 if cursor != from, cursor >= base, self.isFresh(cursor, nowMs: nowMs) {
                     self.batch.gather(from: cursor, in: self.ring)
@@ -220,13 +220,13 @@ package final class LoopFanout {
                     to = self.batch.to
                     bytes = self.batch.bytes
                 }
-                if cursor == from, bytes > 0, lane.pointee.descriptor >= 0 {
+                if cursor == from, bytes > 0, slot.pointee.descriptor >= 0 {
                     sends -= Self.sends(bytes)
-                    let written = DirectLine.send(vectors, to: lane.pointee.descriptor)
+                    let written = DirectLine.send(vectors, to: slot.pointee.descriptor)
                     if written == bytes {
-                        lane.pointee.cursor = to
-                        lane.pointee.bytes &+= UInt64(bytes)
-                        lane.pointee.messages &+= UInt64(to - cursor)
+                        slot.pointee.cursor = to
+                        slot.pointee.bytes &+= UInt64(bytes)
+                        slot.pointee.messages &+= UInt64(to - cursor)
                         if to == head { continue }
                     } else if written > 0 {
                         let viewer = self.viewers[index]
@@ -245,7 +245,7 @@ package final class LoopFanout {
             }
             // The slow path gathers its own batch and notifies connections. Those may do anything but remove messages from the ring.
             from = -1
-            lanes = self.lanes.base
+            slots = self.slots.base
             count = self.viewers.count
         }
         self.nextVisited = next
@@ -323,7 +323,7 @@ package final class LoopFanout {
             if let notice = self.ring[cursor].notice {
                 cursor += 1
                 viewer.cursor = cursor
-                viewer.sink.tell(viewer, notice)
+                viewer.sink.notify(viewer, notice)
                 continue
             }
             if viewer.gate.isOpen, viewer.streamID == 1 {

@@ -1,7 +1,7 @@
 /// Frees memory when a stream, or the process, holds too much.
 extension RelayLoop {
     /// Notifies a publisher whose group of pictures exceeds the cache. Only once, as it goes on like that.
-    func tellOverflow(_ home: HomeStream) {
+    func notifyOverflow(_ home: HomeStream) {
         guard let delegate = home.delegate else { return }
         let overflows = home.ring.gopOverflows
         guard overflows > home.overflowsTold ?? overflows else {

@@ -146,7 +146,7 @@ extension RelayLoop {
         let isShared = !packaged.subscribers.isEmpty
         var isChanged = false
         var updates: [RingUpdate] = []
-        func tell(_ update: RingUpdate) {
+        func notify(_ update: RingUpdate) {
             isChanged = true
             fanout.apply(update)
             if isShared { updates.append(update) }
@@ -154,22 +154,22 @@ extension RelayLoop {
         for item in items {
             switch item {
             case .frame(let frame):
-                tell(.append(EncodedMessage(frame, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
+                notify(.append(EncodedMessage(frame, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
             case .notice(let notice, let timestamp):
-                tell(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+                notify(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
             case .flush(let timestamp):
                 guard fanout.packaging.carriesTags else { continue }
-                tell(
+                notify(
                     .append(
                         EncodedMessage(
                             filler: Flush.frame(at: timestamp), encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
             case .prelude(let frames):
-                tell(.prelude(frames))
+                notify(.prelude(frames))
             case .dropGOP:
-                tell(.dropGOP)
+                notify(.dropGOP)
             case .end:
                 packaged.allocator.reset()
-                tell(.end)
+                notify(.end)
             case .active, .quiet: break
             }
         }

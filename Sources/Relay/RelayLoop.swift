@@ -287,7 +287,7 @@ package final class RelayLoop: @unchecked Sendable {
                 home.delegate = nil
             case .ended: home.registry.release(home.stream)
             }
-            self.tellOverflow(home)
+            self.notifyOverflow(home)
             for tap in home.taps { tap.sweep() }
             home.meter.tick(nowMs: nowMs)
             home.history.tick(home.meter, viewers: home.stream.viewerCount, isLive: home.state.publisherToken != nil, nowMs: nowMs)

@@ -9,7 +9,7 @@ package protocol ViewerSink: AnyObject {
     /// Finishes a message that `write` cut, or did not begin when `offset` is 0. Calls `pump` again when there is room. A non-empty
     /// `header` replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
-    func tell(_ viewer: Viewer, _ notice: StreamNotice)
+    func notify(_ viewer: Viewer, _ notice: StreamNotice)
     /// The viewer is over the age limit; its connection closes.
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64)
     /// The overloaded loop sheds this viewer; its connection closes.
@@ -61,10 +61,10 @@ package final class Viewer {
         self.joinedMs = nowMs
     }
 
-    // MARK: Lane
+    // MARK: ViewerSlot
 
     /// Its lane, while it is in a fanout. The pointer is valid until a viewer joins or leaves the fanout.
-    var lane: UnsafeMutablePointer<Lane>? { self.fanout.map { $0.lanes.base + self.index } }
+    var slot: UnsafeMutablePointer<ViewerSlot>? { self.fanout.map { $0.slots.base + self.index } }
 
     func enter(_ fanout: LoopFanout, at index: Int) {
         self.fanout = fanout
@@ -84,22 +84,22 @@ package final class Viewer {
 
     /// Gives up the lane; its totals are kept.
     func leaveFanout() {
-        guard let lane = self.lane else { return }
-        self.count(bytes: Int(truncatingIfNeeded: lane.pointee.bytes), messages: Int(truncatingIfNeeded: lane.pointee.messages))
+        guard let slot = self.slot else { return }
+        self.count(bytes: Int(truncatingIfNeeded: slot.pointee.bytes), messages: Int(truncatingIfNeeded: slot.pointee.messages))
         self.fanout = nil
     }
 
     /// Sequence number of the next ring message; `nil` until the loop's ring is seeded.
     var cursor: Int? {
-        get { self.lane.flatMap { $0.pointee.cursor < 0 ? nil : $0.pointee.cursor } }
-        set { self.lane?.pointee.cursor = newValue ?? -1 }
+        get { self.slot.flatMap { $0.pointee.cursor < 0 ? nil : $0.pointee.cursor } }
+        set { self.slot?.pointee.cursor = newValue ?? -1 }
     }
     var isSteady: Bool {
-        get { self.lane?.pointee.isSteady ?? false }
-        set { self.lane?.pointee.isSteady = newValue }
+        get { self.slot?.pointee.isSteady ?? false }
+        set { self.slot?.pointee.isSteady = newValue }
     }
-    package var bytesSent: UInt64 { self.otherBytes &+ (self.lane?.pointee.bytes ?? 0) }
-    package var messagesSent: UInt64 { self.otherMessages &+ (self.lane?.pointee.messages ?? 0) }
+    package var bytesSent: UInt64 { self.otherBytes &+ (self.slot?.pointee.bytes ?? 0) }
+    package var messagesSent: UInt64 { self.otherMessages &+ (self.slot?.pointee.messages ?? 0) }
 
     func count(bytes: Int, messages: Int) {
         self.otherBytes &+= UInt64(bytes)

@@ -65,7 +65,7 @@ extension StoreAccess {
     }
 }
 
-extension RoomWork {
+extension RoomTransaction {
     /// Releases floors that the last run left granted. Each grant in the trail gets its end.
     func closeFloor(of room: inout Room) throws {
         let holders = try self.store.floorHolders(of: room.id)

@@ -34,7 +34,7 @@ extension RoomRegistry {
     }
 }
 
-extension RoomWork {
+extension RoomTransaction {
     /// Adds the event to the stream's room if there is one.
     func relayChanged(_ change: RelayChange) throws {
         var data = JSONText()

@@ -30,7 +30,7 @@ extension RoomRegistry {
     }
 }
 
-extension RoomWork {
+extension RoomTransaction {
     func clockLeapt(byMs: Int64, holdMs: Int64, adoptsAt: Int64) throws {
         var data = JSONText()
         data.add("byMs", byMs)
@@ -43,6 +43,6 @@ extension RoomWork {
     func clockAdopted(byMs: Int64, _ mark: ClockMark) throws {
         let rooms = try self.store.moveTimes(by: byMs)
         try self.store.save(mark)
-        self.tell(.clockAdopted(byMs: byMs, rooms: rooms))
+        self.notify(.clockAdopted(byMs: byMs, rooms: rooms))
     }
 }

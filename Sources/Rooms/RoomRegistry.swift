@@ -16,7 +16,7 @@ package actor RoomRegistry {
         /// Below this much free disk, no room is created and no push begins.
         package var disk = DiskFloor()
         /// Limits of the queue in front of the store.
-        var intake = Intake.Limits()
+        var intake = SubmissionQueue.Limits()
         package init() {}
     }
 
@@ -61,7 +61,7 @@ package actor RoomRegistry {
     let shares = HistoryShares()
     let settings: Settings
     let executor = QueueExecutor(label: "earshot.rooms")
-    nonisolated let intake: Intake
+    nonisolated let intake: SubmissionQueue
     private let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
     private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
@@ -92,7 +92,7 @@ package actor RoomRegistry {
             clock.resume(from: try store.clockMark(), newestMs: try store.newestInstant())
         }
         self.settings = settings
-        self.intake = Intake(settings.intake)
+        self.intake = SubmissionQueue(settings.intake)
         self.clock = clock
         let table = try self.store.readNow { store in
             try store.closedStreams().map { PlayTable.Change.closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
@@ -150,11 +150,11 @@ package actor RoomRegistry {
     }
 
     /// Runs `body` in transactions of its own until it returns nil.
-    private func inBatches(_ now: Int64, _ body: (RoomWork, Int64) throws -> Int64?) throws {
+    private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
         while true {
             let (next, work) = try self.store.transaction { store in
-                let work = RoomWork(store: store, now: now, settings: self.settings)
+                let work = RoomTransaction(store: store, now: now, settings: self.settings)
                 return (try body(work, last), work)
             }
             self.publish(work.outcomes, work.playChanges, work.kicks, gone: work.gone)
@@ -188,7 +188,7 @@ package actor RoomRegistry {
     /// result once on disk, on the registry's queue and in its order; it must not block.
     nonisolated func perform<T: Sendable>(
         keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
-        _ body: @escaping @Sendable (RoomWork) throws -> T
+        _ body: @escaping @Sendable (RoomTransaction) throws -> T
     ) async throws(RegistryError) -> T {
         switch await self.result(keeping: keeping, stored: stored, body) {
         case .success(let value): return value
@@ -198,7 +198,7 @@ package actor RoomRegistry {
 
     nonisolated func result<T: Sendable>(
         keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
-        _ body: @escaping @Sendable (RoomWork) throws -> T
+        _ body: @escaping @Sendable (RoomTransaction) throws -> T
     ) async -> Result<T, any Error> {
         await withCheckedContinuation { continuation in
             let answer = self.intake.submit(.call, clock: self.clock) { now in
@@ -229,23 +229,25 @@ package actor RoomRegistry {
     }
 
     /// Queues a fact. Calls `done` when it is on disk, or never will be.
-    nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
+    nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomTransaction) throws -> Void) {
         self.submit(told: { _ in done() }, body)
     }
 
     /// Queues a fact of an audit trail. `bytes` is its approximate memory use.
-    nonisolated func submit(trail bytes: Int, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
+    nonisolated func submit(trail bytes: Int, _ body: @escaping @Sendable (RoomTransaction) throws -> Void) {
         self.submit(.trail, bytes: bytes, told: { _ in }, body)
     }
 
     /// Queues a fact. Calls `told` with true when it is on disk, with false if it never will be.
-    nonisolated func submit(told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomWork) throws -> Void) {
+    nonisolated func submit(
+        told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomTransaction) throws -> Void
+    ) {
         self.submit(.fact, bytes: 512, told: told, body)
     }
 
     private nonisolated func submit(
         _ kind: Operation.Kind, bytes: Int, told: @escaping @Sendable (_ isStored: Bool) -> Void,
-        _ body: @escaping @Sendable (RoomWork) throws -> Void
+        _ body: @escaping @Sendable (RoomTransaction) throws -> Void
     ) {
         let answer = self.intake.submit(kind, clock: self.clock) { now in
             Operation(
@@ -292,7 +294,7 @@ package actor RoomRegistry {
         do {
             try self.store.transaction { store in
                 for operation in batch {
-                    let work = RoomWork(store: store, now: operation.now, settings: self.settings, shortage: shortage)
+                    let work = RoomTransaction(store: store, now: operation.now, settings: self.settings, shortage: shortage)
                     do {
                         let completion = try store.savepoint { try operation.run(work) }
                         completions.append(completion)

@@ -30,8 +30,8 @@ extension RoomRules {
         case .created:
             room.liveSince = now
             room.durationFrom = now
-            return [room.enter(.live, .media, telling: .roomLive)]
-        case .interrupted: return [room.enter(.live, .media, telling: .roomResumed)]
+            return [room.enter(.live, .media, stallReport: .roomLive)]
+        case .interrupted: return [room.enter(.live, .media, stallReport: .roomResumed)]
         case .live, .forbidden, .expired, .closed: return []
         }
     }
@@ -117,7 +117,7 @@ extension RoomRules {
         var effects: [RoomEffect] = []
         switch room.state {
         case .live:
-            effects = [room.enter(.interrupted, reason, telling: .roomInterrupted)]
+            effects = [room.enter(.interrupted, reason, stallReport: .roomInterrupted)]
             room.interruptedAt = now
         case .interrupted: room.reason = reason
         case .created, .forbidden, .expired, .closed: return []

@@ -111,7 +111,7 @@ package enum RoomRules {
 
 extension Room {
     /// The only way to another state; clears the fields of the former one.
-    mutating func enter(_ state: RoomState, _ reason: StateReason, telling kind: RoomEvent.Kind) -> RoomEffect {
+    mutating func enter(_ state: RoomState, _ reason: StateReason, stallReport kind: RoomEvent.Kind) -> RoomEffect {
         let from = self.state
         self.state = state
         self.reason = reason

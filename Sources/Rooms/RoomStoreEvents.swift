@@ -61,7 +61,7 @@ extension StoreAccess {
     }
 
     /// Queues the event for a target, at the end of its lane.
-    func insertNotice(of event: RoomEvent, lane: String, to target: WebhookTarget, now: Int64) throws {
+    func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
         try self.run(
             """
             INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts, due_at, is_head)
@@ -69,7 +69,7 @@ extension StoreAccess {
                 NOT EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending'))
             """,
             [
-                target.url, target.format.rawValue, lane, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
+                target.url, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
                 event.instance,
                 event.at, event.data, now,
             ])
@@ -79,7 +79,7 @@ extension StoreAccess {
         try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ?", [id]) { row in try Self.notice(&row) }
     }
 
-    private func lane(of id: Int64) throws -> String? {
+    private func orderingKey(of id: Int64) throws -> String? {
         try self.first("SELECT lane FROM outbox WHERE id = ?", [id]) { (row: inout RowReader) -> String in row.next() }
     }
 
@@ -130,12 +130,12 @@ extension StoreAccess {
 
     /// Makes the lane's oldest pending notice the next to be sent.
     private func promote(_ id: Int64, _ target: WebhookTarget) throws {
-        guard let lane = try self.lane(of: id) else { return }
+        guard let orderingKey = try self.orderingKey(of: id) else { return }
         try self.run(
             """
             UPDATE outbox SET is_head = 1 WHERE id = (
                 SELECT id FROM outbox WHERE url = ? AND format = ? AND lane = ? AND state = 'pending' ORDER BY id LIMIT 1)
-            """, [target.url, target.format.rawValue, lane])
+            """, [target.url, target.format.rawValue, orderingKey])
     }
 
     /// Newest first.
@@ -164,8 +164,8 @@ extension StoreAccess {
 
     /// Queues a copy of the notice at the end of its lane. Nil if there is no such notice.
     func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
-        guard let old = try self.notice(id), let lane = try self.lane(of: id) else { return nil }
-        try self.insertNotice(of: old.event, lane: lane, to: old.target, now: now)
+        guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
+        try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
         return try self.notice(self.db.lastInsertedRowID)
     }
 }

@@ -83,7 +83,7 @@ extension RoomRegistry {
     }
 
     /// Calls `told` with a room's talk settings, in the order of all changes to them. It runs on the registry's queue and must not block.
-    package nonisolated func tellTalk(
+    package nonisolated func notifyTalk(
         of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {
         _ = try await self.perform(stored: { told($0.0, $0.1) }) { work in

@@ -133,7 +133,7 @@ package struct FloorRules: Sendable {
             self.change(settings)
             // Shorter times may have passed already.
             self.expire()
-        case .refused(let id, let reason, let by): self.tell(.denied, id, reason, by: by)
+        case .refused(let id, let reason, let by): self.notify(.denied, id, reason, by: by)
         case .closed: self.close()
         case .tick: break
         }
@@ -145,7 +145,7 @@ package struct FloorRules: Sendable {
             self.holders[index].role = role
             return
         }
-        guard !self.mutedOnes.contains(id) else { return self.tell(.denied, id, .muted) }
+        guard !self.mutedOnes.contains(id) else { return self.notify(.denied, id, .muted) }
         if let index = self.waiting.firstIndex(where: { $0.id == id }) {
             // A changed role changes the place in the queue; asking again does not.
             guard self.waiting[index].role != role else { return }
@@ -153,12 +153,12 @@ package struct FloorRules: Sendable {
         } else if self.holders.count < self.settings.capacity {
             return self.grant(id, role, .free)
         } else if self.waiting.count >= self.settings.maxQueue, !self.mayPreempt(role) {
-            return self.tell(.denied, id, .queueFull)
+            return self.notify(.denied, id, .queueFull)
         }
         guard !self.preempt(for: id, role) else { return }
         let index = self.waiting.firstIndex { $0.role < role } ?? self.waiting.count
         self.waiting.insert(Waiting(id: id, role: role), at: index)
-        self.tell(.queued, id, .asked, position: index + 1)
+        self.notify(.queued, id, .asked, position: index + 1)
     }
 
     private mutating func heard(_ id: ParticipantID) {
@@ -170,8 +170,8 @@ package struct FloorRules: Sendable {
     }
 
     private mutating func handOver(_ from: ParticipantID, _ to: ParticipantID, _ role: TalkRole) {
-        guard self.holds(from) else { return self.tell(.denied, to, .notHolding, by: from) }
-        guard !self.mutedOnes.contains(to) else { return self.tell(.denied, to, .muted, by: from) }
+        guard self.holds(from) else { return self.notify(.denied, to, .notHolding, by: from) }
+        guard !self.mutedOnes.contains(to) else { return self.notify(.denied, to, .muted, by: from) }
         guard !self.holds(to) else { return }
         self.take(from, .released, .handedOver, by: to)
         self.waiting.removeAll { $0.id == to }
@@ -190,11 +190,11 @@ package struct FloorRules: Sendable {
             self.take(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
             self.putBack(last)
         }
-        while self.waiting.count > settings.maxQueue, let last = self.waiting.popLast() { self.tell(.withdrawn, last.id, .queueFull) }
+        while self.waiting.count > settings.maxQueue, let last = self.waiting.popLast() { self.notify(.withdrawn, last.id, .queueFull) }
     }
 
     private mutating func close() {
-        for waiting in self.waiting { self.tell(.withdrawn, waiting.id, .closed) }
+        for waiting in self.waiting { self.notify(.withdrawn, waiting.id, .closed) }
         self.waiting = []
         for holder in self.holders { self.take(holder.id, .revoked, .closed) }
         self.publishers = [:]
@@ -209,20 +209,20 @@ package struct FloorRules: Sendable {
             self.take(id, kind, reason, by: by)
         } else if self.waiting.contains(where: { $0.id == id }) {
             self.waiting.removeAll { $0.id == id }
-            self.tell(.withdrawn, id, reason, by: by)
+            self.notify(.withdrawn, id, reason, by: by)
         }
     }
 
     private mutating func take(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
         guard let index = self.holders.firstIndex(where: { $0.id == id }) else { return }
         let holder = self.holders.remove(at: index)
-        self.tell(kind, id, reason, by: by, heldMs: self.nowMs - holder.sinceMs)
+        self.notify(kind, id, reason, by: by, heldMs: self.nowMs - holder.sinceMs)
     }
 
     private mutating func grant(_ id: ParticipantID, _ role: TalkRole, _ reason: FloorReason, by: ParticipantID? = nil) {
         self.publishers[id]?.asksWithPacket = false
         self.holders.append(FloorHolder(id: id, role: role, sinceMs: self.nowMs, countedMs: self.nowMs, heardMs: self.nowMs))
-        self.tell(.granted, id, reason, by: by)
+        self.notify(.granted, id, reason, by: by)
     }
 
     private mutating func grantTurns() {
@@ -246,13 +246,13 @@ package struct FloorRules: Sendable {
 
     /// Queues a holder that lost the floor blamelessly at the head of its role.
     private mutating func putBack(_ holder: FloorHolder) {
-        guard self.waiting.count < self.settings.maxQueue else { return self.tell(.denied, holder.id, .queueFull) }
+        guard self.waiting.count < self.settings.maxQueue else { return self.notify(.denied, holder.id, .queueFull) }
         let index = self.waiting.firstIndex { $0.role <= holder.role } ?? self.waiting.count
         self.waiting.insert(Waiting(id: holder.id, role: holder.role), at: index)
-        self.tell(.queued, holder.id, self.events.last?.reason ?? .asked, position: index + 1)
+        self.notify(.queued, holder.id, self.events.last?.reason ?? .asked, position: index + 1)
     }
 
-    private mutating func tell(
+    private mutating func notify(
         _ kind: FloorEvent.Kind, _ id: ParticipantID, _ reason: FloorReason, by: ParticipantID? = nil, heldMs: Int64? = nil,
         position: Int? = nil
     ) {

@@ -160,7 +160,7 @@ final class LineWriter: Sendable {
     /// Takes the waiting lines; false when there are none.
     private func take(_ bytes: inout [UInt8], _ ends: inout [Int]) -> Bool {
         self.state.withLock { state in
-            if state.isFull, state.ends.isEmpty { self.tellDropped(&state) }
+            if state.isFull, state.ends.isEmpty { self.reportDropped(&state) }
             guard !state.ends.isEmpty else {
                 state.isIdle = true
                 return false
@@ -181,12 +181,12 @@ final class LineWriter: Sendable {
             let isRoom =
                 (state.ends.count + state.linesInFlight) * 2 <= self.limits.lines
                 && (state.bytes.count + state.bytesInFlight) * 2 <= self.limits.bytes
-            if state.isFull, isRoom { self.tellDropped(&state) }
+            if state.isFull, isRoom { self.reportDropped(&state) }
         }
     }
 
     /// Queues the note in place of the dropped lines: after all lines accepted before them.
-    private func tellDropped(_ state: inout State) {
+    private func reportDropped(_ state: inout State) {
         state.isFull = false
         state.bytes.append(contentsOf: self.note(state.dropped, .nobodyReads).utf8)
         state.ends.append(state.bytes.count)

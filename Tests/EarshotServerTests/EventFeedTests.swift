@@ -121,19 +121,19 @@ import Testing
     func clientMessages(_ text: String, _ isPing: Bool) { #expect(ClientMessage.isPing(text) == isPing) }
 }
 
-@Suite struct TicketOfficeTests {
+@Suite struct EventTicketsTests {
     /// A clock that a test moves.
     final class Clock: Sendable {
         private let ms = Mutex<Int64>(1_795_255_200_000)
-        var office: TicketOffice {
+        var office: EventTickets {
             let now: @Sendable () -> Int64 = { self.ms.withLock { $0 } }
-            return TicketOffice(steadyMs: now, wallMs: now)
+            return EventTickets(steadyMs: now, wallMs: now)
         }
         func advance(_ by: Int64) { self.ms.withLock { $0 += by } }
     }
 
     private let clock = Clock()
-    private let holder = TicketOffice.Holder(tokenID: 1, role: .app, room: "cam1")
+    private let holder = EventTickets.Holder(tokenID: 1, role: .app, room: "cam1")
 
     @Test func aTicketIsGoodOnce() throws {
         let office = self.clock.office
@@ -166,19 +166,19 @@ import Testing
 
     @Test func theirNumberIsBounded() throws {
         let office = self.clock.office
-        var last: TicketOffice.Ticket?
-        for _ in 0..<TicketOffice.limitPerToken { last = office.issue(to: self.holder) }
+        var last: EventTickets.Ticket?
+        for _ in 0..<EventTickets.limitPerToken { last = office.issue(to: self.holder) }
         #expect(last != nil)
         #expect(office.issue(to: self.holder) == nil, "one token takes them all")
-        for token in Int64(2)...Int64(TicketOffice.limit / TicketOffice.limitPerToken) {
-            for _ in 0..<TicketOffice.limitPerToken { last = office.issue(to: .init(tokenID: token, role: .ops, room: nil)) }
+        for token in Int64(2)...Int64(EventTickets.limit / EventTickets.limitPerToken) {
+            for _ in 0..<EventTickets.limitPerToken { last = office.issue(to: .init(tokenID: token, role: .ops, room: nil)) }
         }
-        #expect(office.count == TicketOffice.limit)
+        #expect(office.count == EventTickets.limit)
         #expect(office.issue(to: .init(tokenID: 99, role: .ops, room: nil)) == nil)
         // A used ticket makes room, and so does time.
         #expect(office.redeem(try #require(last).text) != nil)
         #expect(office.issue(to: .init(tokenID: 99, role: .ops, room: nil)) != nil)
-        self.clock.advance(TicketOffice.lifetimeMs)
+        self.clock.advance(EventTickets.lifetimeMs)
         #expect(office.count == 0)
         #expect(office.issue(to: self.holder) != nil)
     }

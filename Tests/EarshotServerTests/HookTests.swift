@@ -183,7 +183,7 @@ import Testing
         #expect(!door.rules.hasHook(.publish) && door.rules.hasHook(.play))
         #expect(try await self.ask(door, action: .publish).get() == Self.pass)
         #expect(try await self.ask(door, action: .play).refusal == .hookUnavailable)
-        door.rules.tellEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed)
+        door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed)
     }
 
     /// on_publish hangs with more requests than connections; on_play of the same host still answers.
@@ -214,8 +214,8 @@ import Testing
             let door = Self.door(server.port)
             var pass = Self.pass
             pass.user = "alice"
-            door.rules.tellEnded(try Doorkeeper.request(Doorkeeper.signed(), from: "198.51.100.7"), pass: pass, reason: .mediaIdle)
-            door.rules.tellEnded(try Doorkeeper.request("", action: .play), pass: pass, reason: .tooSlow)
+            door.rules.notifyEnded(try Doorkeeper.request(Doorkeeper.signed(), from: "198.51.100.7"), pass: pass, reason: .mediaIdle)
+            door.rules.notifyEnded(try Doorkeeper.request("", action: .play), pass: pass, reason: .tooSlow)
             try await eventually("both notices") { server.requests.count == 2 }
             let unpublish = try server.requests.first { $0.line == "POST /unpublish HTTP/1.1" }.orThrow()
             #expect(unpublish.json["action"].string == "on_unpublish" && unpublish.json["reason"].string == "media_idle")
@@ -236,7 +236,7 @@ import Testing
             let request = try Doorkeeper.request("")
             StallMeter.start()
             let start = ContinuousClock.now
-            for _ in 0..<1_500 { door.rules.tellEnded(request, pass: Self.pass, reason: .clientClosed) }
+            for _ in 0..<1_500 { door.rules.notifyEnded(request, pass: Self.pass, reason: .clientClosed) }
             // No call waited: that would have taken a minute per eight notices.
             #expect(await StallMeter.shared.passed(since: start) < .seconds(5))
             // 8 in flight, 1,000 queued.
@@ -252,8 +252,8 @@ import Testing
         } _: { server in
             let lines = LogLines()
             let door = Self.door(server.port, lines: lines)
-            for _ in 0..<20 { door.rules.tellEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .clientClosed) }
-            for _ in 0..<20 { door.rules.tellEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed) }
+            for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .clientClosed) }
+            for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed) }
             try await eventually("all notices") { server.requests.count == 40 && door.rules.lostNotices.failed == 20 }
             #expect(door.rules.lostNotices.dropped == 0)
             #expect(await lines.comes("A hook could not be told", "HTTP 500", "hook=on_stop"))
@@ -267,11 +267,11 @@ import Testing
             return .status(200, "0")
         } _: { server in
             let door = Self.door(server.port, timeoutMs: 60_000)
-            for _ in 0..<20 { door.rules.tellEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .serverShutdown) }
+            for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .serverShutdown) }
             await door.rules.finishNotices(within: .seconds(30))
             #expect(server.requests.count == 20)
             // But it does not wait for ever.
-            door.rules.tellEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .serverShutdown)
+            door.rules.notifyEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .serverShutdown)
             StallMeter.start()
             let start = ContinuousClock.now
             await door.rules.finishNotices(within: .milliseconds(100))

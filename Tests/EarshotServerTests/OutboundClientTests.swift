@@ -17,10 +17,10 @@ import Upstream
     }
 
     private func post(
-        _ client: OutboundClient, _ url: String, _ body: String = "{}", timeout: Duration = .seconds(20), lane: String = ""
+        _ client: OutboundClient, _ url: String, _ body: String = "{}", timeout: Duration = .seconds(20), pool: String = ""
     ) async -> Result<OutboundAnswer, OutboundError> {
         await client.post(
-            url: url, headers: [("Content-Type", "application/json"), ("X-Test", "1")], body: Array(body.utf8), timeout: timeout, lane: lane
+            url: url, headers: [("Content-Type", "application/json"), ("X-Test", "1")], body: Array(body.utf8), timeout: timeout, pool: pool
         )
     }
 
@@ -388,7 +388,7 @@ import Upstream
                 await withTaskGroup(of: Bool.self) { tasks in
                     for _ in 0..<100 {
                         tasks.addTask {
-                            if case .failure = await self.post(client, "\(origin)/dead", timeout: .seconds(20), lane: "dead") {
+                            if case .failure = await self.post(client, "\(origin)/dead", timeout: .seconds(20), pool: "dead") {
                                 true
                             } else {
                                 false
@@ -400,7 +400,7 @@ import Upstream
             }
             try await eventually("the dead ones") { server.requests.count >= 64 }
             let start = ContinuousClock.now
-            let status = try await self.post(client, "\(origin)/alive", lane: "alive").get().status
+            let status = try await self.post(client, "\(origin)/alive", pool: "alive").get().status
             #expect(status == 200)
             // The dead requests wait for twenty seconds.
             #expect(ContinuousClock.now - start < .seconds(18))

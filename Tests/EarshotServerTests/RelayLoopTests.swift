@@ -125,20 +125,20 @@ import Testing
     // MARK: The rules
 
     @Test func marks() throws {
-        let origins = StreamOrigins()
+        let origins = LoopDetector()
         let mark = origins.mark(of: "live/a")
         #expect(mark.count == 16 && origins.mark(of: "live/a") == mark && origins.mark(of: "live/b") != mark)
-        #expect(StreamOrigins().mark(of: "live/a") != mark)
-        #expect(StreamOrigins.marks("\(mark),\(mark)") == [mark, mark])
+        #expect(LoopDetector().mark(of: "live/a") != mark)
+        #expect(LoopDetector.marks("\(mark),\(mark)") == [mark, mark])
         let long = Array(repeating: mark, count: 65)
         for bad in [nil, "", ",", mark + ",", "\(mark) ", mark.uppercased() + "Z", String(mark.dropLast()), long.joined(separator: ",")] {
-            #expect(StreamOrigins.marks(bad) == [], "\(bad ?? "nil")")
+            #expect(LoopDetector.marks(bad) == [], "\(bad ?? "nil")")
         }
-        #expect(StreamOrigins.marks(StreamOrigins.text(long)).count == 64)
+        #expect(LoopDetector.marks(LoopDetector.text(long)).count == 64)
     }
 
     @Test func ways() {
-        let (a, b) = (StreamOrigins(), StreamOrigins())
+        let (a, b) = (LoopDetector(), LoopDetector())
         #expect(a.way(of: "live/x") == [a.mark(of: "live/x")])
         b.cameIn("live/y", a.way(of: "live/x"), owner: "1")
         #expect(b.way(of: "live/y") == [a.mark(of: "live/x"), b.mark(of: "live/y")])
@@ -151,13 +151,13 @@ import Testing
         #expect(b.way(of: "live/y").count == 2)
         b.left("live/y", owner: "1")
         #expect(b.way(of: "live/y").count == 1)
-        let hops = (0..<StreamOrigins.mostHops).map { b.mark(of: "\($0)") }
+        let hops = (0..<LoopDetector.mostHops).map { b.mark(of: "\($0)") }
         #expect(a.objection(to: Array(hops.dropLast()), feeding: "live/x") == nil)
         #expect(a.objection(to: hops, feeding: "live/x")?.contains("8 servers") == true)
     }
 
     @Test func sinks() {
-        let (a, b) = (StreamOrigins(), StreamOrigins())
+        let (a, b) = (LoopDetector(), LoopDetector())
         a.plays("live/x", for: b.sinks(of: "live/y"), owner: "1/1")
         #expect(a.sinks(of: "live/x") == [a.mark(of: "live/x"), b.mark(of: "live/y")])
         #expect(b.objection(to: a.sinks(of: "live/x"), playing: "live/y")?.contains("loop") == true)

@@ -40,7 +40,7 @@ import Testing
             let core = server.server.core
             _ = try await core.rooms.newRoom("cam1")
             _ = try await core.rooms.newRoom("cam2")
-            let holder = TicketOffice.Holder(
+            let holder = EventTickets.Holder(
                 tokenID: try await core.rooms.createToken(name: "t", role: .app).token.id, role: .app, room: nil)
             let ticket = try core.tickets.issue(to: holder).orThrow().text
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(ticket)")
@@ -48,7 +48,7 @@ import Testing
             #expect(try await Self.refusal(server, "/events?ticket=\(ticket)") == "401 unauthorized")
             await feed.close()
             // A ticket for one room shows that room only, whatever is asked for.
-            let bound = TicketOffice.Holder(tokenID: holder.tokenID, role: .app, room: "cam1")
+            let bound = EventTickets.Holder(tokenID: holder.tokenID, role: .app, room: "cam1")
             let own = try core.tickets.issue(to: bound).orThrow().text
             let one = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(own)")
             #expect(try await one.message("hello")["rooms"].count == 1)
@@ -103,7 +103,7 @@ import Testing
                 #expect(try await Self.refusal(server, target, headers) == expected, "\(target) \(headers.count)")
             }
             // A request that is no WebSocket does not use up a ticket.
-            let holder = TicketOffice.Holder(tokenID: 1, role: .app, room: nil)
+            let holder = EventTickets.Holder(tokenID: 1, role: .app, room: nil)
             let ticket = try server.server.core.tickets.issue(to: holder).orThrow().text
             #expect(try await HTTPAnswer.get("\(server.http)/events?ticket=\(ticket)").status == 426)
             let feed = try await WebSocketClient.open(port, "/events?ticket=\(ticket)")

@@ -75,7 +75,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         self.rest = (message, Array(header), offset)
     }
 
-    func tell(_ viewer: Viewer, _ notice: StreamNotice) {
+    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
         self.told.append((viewer.streamID, notice, self.bytes.count))
     }
 

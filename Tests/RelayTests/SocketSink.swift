@@ -108,7 +108,7 @@ final class SocketSink: ViewerSink {
         self.rest = (message, Array(header), offset)
     }
 
-    func tell(_ viewer: Viewer, _ notice: StreamNotice) { #expect(viewer === self.viewer) }
+    func notify(_ viewer: Viewer, _ notice: StreamNotice) { #expect(viewer === self.viewer) }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
         self.wasTooSlow = true

@@ -40,7 +40,7 @@ import Testing
 
     /// Facts that wait for a store that cannot be written are limited in number. Calls do not wait behind them.
     @Test func waitingFactsAreBounded() async throws {
-        let test = try TestRegistry { $0.intake = Intake.Limits(calls: 100_000, facts: 800, factBytes: 1 << 30) }
+        let test = try TestRegistry { $0.intake = SubmissionQueue.Limits(calls: 100_000, facts: 800, factBytes: 1 << 30) }
         defer { test.remove() }
         try await test.create("cam1")
         let grant = try await test.goLive("live/cam1")
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func theOldestOfTheTrailGoFirst() {
-        let intake = Intake(Intake.Limits(calls: 100, facts: 16, factBytes: 1 << 20))
+        let intake = SubmissionQueue(SubmissionQueue.Limits(calls: 100, facts: 16, factBytes: 1 << 20))
         let clock = RoomClock(now: { 0 })
         let dropped = Mutex<[Int]>([])
         func submit(_ kind: Operation.Kind, _ number: Int, bytes: Int = 512) {

@@ -158,9 +158,9 @@ struct AccessToken: JWTPayload, Equatable {
         if let act = self.act {
             allowed = Set(act.names)
         } else if let role = self.role {
-            let isTalk = address.app == TalkPlace.app && Self.talkRoles.contains(role.lowercased())
+            let isTalk = address.app == TalkStreamName.app && Self.talkRoles.contains(role.lowercased())
             guard let actions = isTalk ? ["publish", "play"] : Self.roles[role.lowercased()] else {
-                let known = (Self.roles.keys + (address.app == TalkPlace.app ? Array(Self.talkRoles) : [])).sorted()
+                let known = (Self.roles.keys + (address.app == TalkStreamName.app ? Array(Self.talkRoles) : [])).sorted()
                 throw Self.wrong("The token's role is none for this; expected one of \(known.joined(separator: ", ")).")
             }
             allowed = actions
@@ -174,7 +174,7 @@ struct AccessToken: JWTPayload, Equatable {
             throw Self.wrong("The token opens no stream; expected the claim room, stream or talk.")
         }
         if let talk = self.talk, !Self.opensTalk(talk, address) { throw Self.wrong("The token is for another room's talk channel.") }
-        if action == .publish, address.app == TalkPlace.app {
+        if action == .publish, address.app == TalkStreamName.app {
             if let sub = self.sub, RoomID.isID(sub) {
                 guard address.name.hasSuffix("/\(sub)") else {
                     throw Self.wrong("The token is for another participant: it may publish talk/<room>/\(sub).")
@@ -192,13 +192,13 @@ struct AccessToken: JWTPayload, Equatable {
     /// Whether one of the room's slots has this name.
     static func opens(_ room: String, app: String, name: String) -> Bool {
         guard RoomID.isID(room) else { return false }
-        if app == TalkPlace.app { return name.hasPrefix("\(room)/") }
+        if app == TalkStreamName.app { return name.hasPrefix("\(room)/") }
         guard app == "live" else { return false }
         return name == room || (2...8).contains { name == "\(room)-\($0)" }
     }
 
     private static func opensTalk(_ room: String, _ address: StreamAddress) -> Bool {
-        RoomID.isID(room) && address.app == TalkPlace.app && address.name.hasPrefix("\(room)/")
+        RoomID.isID(room) && address.app == TalkStreamName.app && address.name.hasPrefix("\(room)/")
     }
 
     private static func wrong(_ message: String) -> AdmissionRefusal {

@@ -134,8 +134,8 @@ package struct AdmissionRules: Sendable {
     }
 
     /// Sends on_unpublish or on_stop to the hooks, without waiting.
-    package func tellEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) {
-        self.hooks.tellEnded(request, pass, reason)
+    package func notifyEnded(_ request: AdmissionRequest, pass: AdmissionPass, reason: CloseReason) {
+        self.hooks.notifyEnded(request, pass, reason)
     }
 
     /// Waits until all notices so far are sent, `limit` at most.

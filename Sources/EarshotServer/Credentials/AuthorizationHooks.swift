@@ -56,7 +56,7 @@ final class AuthorizationHooks: Sendable {
     private let signingKey: String
     private let outbound: OutboundClient
     private let log: Logger
-    private let flood = FloodGate()
+    private let flood = LogRateLimiter()
 
     init(config: ServerConfig.Hooks, signingKey: String, outbound: OutboundClient, log: Logger) {
         self.config = config
@@ -87,7 +87,7 @@ final class AuthorizationHooks: Sendable {
         guard mayAsk else { return .failure(Self.unavailable("The authorisation hook has too many open questions; try again.")) }
         defer { self.state.withLock { $0.open[request.action, default: 1] -= 1 } }
         let action = "on_\(request.action.rawValue)"
-        let answer = await self.post(url, HookQuestion(action, request, pass), lane: action)
+        let answer = await self.post(url, HookQuestion(action, request, pass), pool: action)
         let verdict: Result<AdmissionPass, AdmissionRefusal>
         var why: String?
         switch answer {
@@ -112,7 +112,7 @@ final class AuthorizationHooks: Sendable {
 
     // MARK: Notices
 
-    func tellEnded(_ request: AdmissionRequest, _ pass: AdmissionPass, _ reason: CloseReason) {
+    func notifyEnded(_ request: AdmissionRequest, _ pass: AdmissionPass, _ reason: CloseReason) {
         let (action, url) =
             switch request.action {
             case .publish: ("on_unpublish", self.config.onUnpublish)
@@ -145,7 +145,7 @@ final class AuthorizationHooks: Sendable {
         var next: Notice? = first
         while let notice = next {
             let question = HookQuestion(notice.action, notice.request, notice.pass, reason: notice.reason)
-            let answer = await self.post(notice.url, question, lane: notice.action)
+            let answer = await self.post(notice.url, question, pool: notice.action)
             let problem: String? =
                 switch answer {
                 case .success(let answer): answer.status / 100 == 2 ? nil : "HTTP \(answer.status)"
@@ -175,7 +175,7 @@ final class AuthorizationHooks: Sendable {
 
     // MARK: Requests
 
-    private func post(_ url: String, _ question: HookQuestion, lane: String) async -> Result<OutboundAnswer, OutboundError> {
+    private func post(_ url: String, _ question: HookQuestion, pool: String) async -> Result<OutboundAnswer, OutboundError> {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let body: [UInt8]
@@ -187,7 +187,7 @@ final class AuthorizationHooks: Sendable {
         let signature = OutboundSignature.headers(key: self.signingKey, body: body, atSeconds: Int64(Date().timeIntervalSince1970))
         return await self.outbound.post(
             url: url, headers: [("Content-Type", "application/json")] + signature, body: body,
-            timeout: .milliseconds(self.config.timeoutMs), lane: lane)
+            timeout: .milliseconds(self.config.timeoutMs), pool: pool)
     }
 
     private func warn(_ line: Logger.Message, _ action: String, _ why: String) {

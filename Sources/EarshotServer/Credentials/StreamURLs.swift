@@ -106,7 +106,7 @@ package struct StreamURLs: Sendable {
         do { token = try claims.signed(with: self.keys) } catch {
             throw FieldError("token", "jwt", "cannot be made: the setting credentials.jwtKey is too short")
         }
-        let base = "\(self.address.rtmp)/\(TalkPlace.prefix(of: room))"
+        let base = "\(self.address.rtmp)/\(TalkStreamName.prefix(of: room))"
         return Talk(
             token: token, publish: "\(base)\(user)?token=\(token)", play: "\(base)mix-\(user)?token=\(token)", expiresAt: expires * 1_000)
     }

@@ -27,11 +27,11 @@ package final class EventHub: Sendable {
     }
 
     /// Sends a transient message to the present subscribers; those that are behind miss it. Does not wait.
-    func tell(_ text: String, of room: RoomID) {
+    func notify(_ text: String, of room: RoomID) {
         let feeds = self.state.withLock { Array($0.feeds.values) }
         guard !feeds.isEmpty else { return }
         let frame = WebSocketWriter.text(text)
-        for feed in feeds { feed.eventLoop.execute { feed.tell(frame, of: room) } }
+        for feed in feeds { feed.eventLoop.execute { feed.notify(frame, of: room) } }
     }
 
     package var subscribers: Int { self.state.withLock { $0.subscribers } }
@@ -78,7 +78,7 @@ protocol EventSubscriber: AnyObject {
     /// Sends the events that are new in the ring.
     func pump()
     /// Writes a transient message now or drops it.
-    func tell(_ frame: ByteBuffer, of room: RoomID)
+    func notify(_ frame: ByteBuffer, of room: RoomID)
 }
 
 /// One loop's subscribers and their ring.
@@ -99,8 +99,8 @@ final class LoopFeed: @unchecked Sendable {
         return self.subscribers.isEmpty
     }
 
-    func tell(_ frame: ByteBuffer, of room: RoomID) {
-        for subscriber in Array(self.subscribers.values) { subscriber.tell(frame, of: room) }
+    func notify(_ frame: ByteBuffer, of room: RoomID) {
+        for subscriber in Array(self.subscribers.values) { subscriber.notify(frame, of: room) }
     }
 
     func deliver(_ entries: [EventRing.Entry]) {

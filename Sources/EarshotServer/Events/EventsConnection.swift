@@ -189,7 +189,7 @@ final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sweepable 
         while self.writeFromRing(feed, context) { context.flush() }
     }
 
-    func tell(_ frame: ByteBuffer, of room: RoomID) {
+    func notify(_ frame: ByteBuffer, of room: RoomID) {
         guard case .open = self.mode, let context = self.context, context.channel.isWritable,
             self.start.room == nil || self.start.room == room
         else { return }

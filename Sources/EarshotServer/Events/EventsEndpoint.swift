@@ -57,11 +57,11 @@ struct EventsEndpoint: HTTPTakeover {
         return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
-    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> TicketOffice.Holder {
+    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventTickets.Holder {
         guard let ticket = query.ticket else {
             let headers = HTTPFields(request.head.headers, splitCookie: false)
             let token = try await self.authentication.token(headers, from: self.core.clients.client(of: request))
-            return TicketOffice.Holder(tokenID: token.id, role: token.role, room: nil)
+            return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil)
         }
         guard let holder = self.core.tickets.redeem(ticket) else {
             throw APIError(.unauthorized, .unauthorized, "This ticket is not known, was used, or is older than a minute.")

@@ -72,7 +72,7 @@ final class EventsHello: Sendable {
     }
 
     /// The fields that events change; `GET /rooms/{id}` has the rest. `number` is that of the room's newest event.
-    private static let snapshot = Shape<(room: Room, isRecording: Bool)>.object(
+    private static let snapshot = OutputType<(room: Room, isRecording: Bool)>.object(
         nil,
         [
             .field("roomId", .text, "", \.room.id.rawValue),

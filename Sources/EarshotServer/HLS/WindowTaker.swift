@@ -4,12 +4,12 @@ import Media
 import NIOCore
 
 /// Adds a stream's pieces to the HLS window, which also decides where they end. Owned by one ``StreamRemuxer``.
-final class WindowTaker: PieceTaker {
+final class WindowTaker: FragmentSink {
     private(set) var window: MediaWindow
     /// The start for new viewers of pieces: the newest beginning, and everything since the last keyframe.
-    private(set) var beginning: PieceMaker.Beginning?
+    private(set) var beginning: FragmentPackager.Beginning?
     private(set) var sinceKeyframe: [Fragment] = []
-    var pieces: PieceStream?
+    var pieces: FragmentStream?
     /// The window's last error.
     private(set) var problem: String?
     /// Limit of ``sinceKeyframe``, as for the pictures cached for RTMP. Beyond it, new viewers begin at the next keyframe.
@@ -39,7 +39,7 @@ final class WindowTaker: PieceTaker {
         (self.window.partDueMicros(frameMicros: frameMs * 1_000) / 1_000, self.window.segmentDueMicros / 1_000)
     }
 
-    func began(_ beginning: PieceMaker.Beginning, nowMs: Int64) {
+    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) {
         self.beginning = beginning
         self.forgetPieces()
         let picture = beginning.tracks.first { $0.kind == .video }
@@ -53,7 +53,7 @@ final class WindowTaker: PieceTaker {
         self.pieces?.begin(beginning.initialization, mimeType: beginning.mimeType)
     }
 
-    func made(_ piece: PieceMaker.Piece, nowMs: Int64) {
+    func made(_ piece: FragmentPackager.Piece, nowMs: Int64) {
         let fragment = piece.fragment
         self.keep(fragment)
         let part = MediaPart(

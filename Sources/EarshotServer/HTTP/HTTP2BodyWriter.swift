@@ -11,7 +11,7 @@ final class HTTP2BodyWriter: ChannelDuplexHandler {
     private var chunks: ChunkReader?
     /// Set when the end is written; completes once it has been sent.
     private var ended: EventLoopFuture<Void>?
-    private var tellsWritability = false
+    private var forwardsWritability = false
 
     init(isChunked: Bool) { self.chunks = isChunked ? ChunkReader() : nil }
 
@@ -67,12 +67,12 @@ final class HTTP2BodyWriter: ChannelDuplexHandler {
     /// Forwards the event on a later loop turn. NIO fires it in the middle of a write; a handler that wrote at once would fill the
     /// connection's buffers with everything the client's window allows, before its first byte is out.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        guard !self.tellsWritability else { return }
-        self.tellsWritability = true
+        guard !self.forwardsWritability else { return }
+        self.forwardsWritability = true
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         context.eventLoop.execute {
             let (writer, context) = bound.value
-            writer.tellsWritability = false
+            writer.forwardsWritability = false
             context.fireChannelWritabilityChanged()
         }
     }

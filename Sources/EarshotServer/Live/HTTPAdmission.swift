@@ -7,7 +7,7 @@ import Synchronization
 
 /// Reports the end of an admitted viewer to the back end, exactly once. The back end may count viewers, so this happens whatever becomes of
 /// the viewer. Any thread.
-final class PlayConsent: Sendable {
+final class PlayGrant: Sendable {
     let pass: AdmissionPass
     private let request: AdmissionRequest
     private let admissions: AdmissionRules
@@ -23,7 +23,7 @@ final class PlayConsent: Sendable {
 
     func end(_ reason: CloseReason) {
         guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return }
-        self.admissions.tellEnded(self.request, pass: self.pass, reason: reason)
+        self.admissions.notifyEnded(self.request, pass: self.pass, reason: reason)
     }
 }
 
@@ -31,14 +31,14 @@ final class PlayConsent: Sendable {
 extension ServerCore {
     struct HTTPPlay: Sendable {
         let request: AdmissionRequest
-        let consent: PlayConsent
+        let consent: PlayGrant
         var pass: AdmissionPass { self.consent.pass }
     }
 
     /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
     func admitHTTPPlay(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
         // A talk listener needs a place in its channel, which viewers over HTTP do not take.
-        guard !TalkPlace.isTalk(address) else {
+        guard !TalkStreamName.isTalk(address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP; there is no \(address.path) over HTTP.")
         }
         let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.nextSessionID())
@@ -52,7 +52,7 @@ extension ServerCore {
             }
             throw APIError(refusal)
         case .success(let pass):
-            let consent = PlayConsent(request, pass, self.admissions)
+            let consent = PlayGrant(request, pass, self.admissions)
             if let why = self.rooms.playRefusal(address.path) {
                 throw APIError(
                     AdmissionRefusal(

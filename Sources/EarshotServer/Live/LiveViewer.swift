@@ -13,7 +13,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     /// The outcome of admission, decided before the viewer exists.
     struct Play: Sendable {
         let request: AdmissionRequest
-        let consent: PlayConsent
+        let consent: PlayGrant
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
         /// Bytes sent before the first message; over a WebSocket, whole messages.
@@ -323,7 +323,7 @@ extension LiveViewer: ViewerSink {
         self.writer?.finish(message, header: header, from: offset)
     }
 
-    func tell(_ viewer: Viewer, _ notice: StreamNotice) {
+    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
         // The only notice that a player over HTTP understands is the end.
         if notice == .left { self.close(self.core.endOfPlay(self.play.request.address.path), detail: nil) }
         // A body keeps the one type named in its head, so the player must ask again.

@@ -53,7 +53,7 @@ package final class OutboundClient: Service, Sendable {
     /// `headers` are added to Host, Content-Length and User-Agent. Requests of one `lane` share connections (64 per host), so a target that
     /// does not answer delays only its own lane.
     package func post(
-        url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration, lane: String = ""
+        url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration, pool: String = ""
     ) async -> Result<OutboundAnswer, OutboundError> {
         let target: OutboundURL
         do throws(OutboundError) {
@@ -64,7 +64,7 @@ package final class OutboundClient: Service, Sendable {
         return await withTaskGroup(of: Result<OutboundAnswer, OutboundError>.self) { tasks in
             tasks.addTask {
                 do throws(OutboundError) {
-                    return .success(try await self.send(target, headers, body, timeout, lane))
+                    return .success(try await self.send(target, headers, body, timeout, pool))
                 } catch {
                     return .failure(error)
                 }
@@ -84,13 +84,13 @@ package final class OutboundClient: Service, Sendable {
     }
 
     private func send(
-        _ target: OutboundURL, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ lane: String
+        _ target: OutboundURL, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ pool: String
     ) async throws(OutboundError) -> OutboundAnswer {
         let addresses = try await self.checkedAddresses(of: target)
         var failure = OutboundError.cancelled
         for address in addresses.prefix(Self.maxAttempts) {
             do throws(OutboundError) {
-                return try await self.send(target, to: address, headers, body, timeout, lane)
+                return try await self.send(target, to: address, headers, body, timeout, pool)
             } catch {
                 // Nothing was sent yet, so try the next address. After any other error the request may have had its effect.
                 guard case .connectFailed = error else { throw error }
@@ -123,14 +123,14 @@ package final class OutboundClient: Service, Sendable {
 
     private func send(
         _ target: OutboundURL, to address: [UInt8], _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration,
-        _ lane: String
+        _ pool: String
     ) async throws(OutboundError) -> OutboundAnswer {
         var request = HTTPClientRequest(url: target.text)
         request.method = .POST
         request.headers.add(name: "User-Agent", value: "earshot")
         for header in headers { request.headers.replaceOrAdd(name: header.name, value: header.value) }
         request.body = .bytes(ByteBuffer(bytes: body))
-        guard let lease = self.pool.lease(target, address: address, lane: lane) else { throw .cancelled }
+        guard let lease = self.pool.lease(target, address: address, pool: pool) else { throw .cancelled }
         defer { self.pool.giveBack(lease) }
         // `post` enforces the caller's timeout by cancelling this. The client needs a deadline of its own, which must be later.
         let deadline = NIODeadline.now() + .nanoseconds(Int64((min(timeout, .seconds(86_400)) + .seconds(5)) / .nanoseconds(1)))

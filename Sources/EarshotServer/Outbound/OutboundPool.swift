@@ -12,7 +12,7 @@ internal import Synchronization
 /// its own client. Clients are cheap (they share the event loops) and are closed when others are needed.
 final class OutboundPool: Sendable {
     struct Key: Hashable, Sendable {
-        let lane: String
+        let pool: String
         /// Lower case; empty for URLs with an address.
         let name: String
         /// As text; empty for URLs with an address, which need no override.
@@ -52,11 +52,11 @@ final class OutboundPool: Sendable {
     }
 
     /// Returns nil after `shutdown`.
-    func lease(_ target: OutboundURL, address: [UInt8], lane: String) -> Lease? {
+    func lease(_ target: OutboundURL, address: [UInt8], pool: String) -> Lease? {
         let key: Key =
             switch target.host {
-            case .name(let name): Key(lane: lane, name: name, address: IPText.text(address))
-            case .address: Key(lane: lane, name: "", address: "")
+            case .name(let name): Key(pool: pool, name: name, address: IPText.text(address))
+            case .address: Key(pool: pool, name: "", address: "")
             }
         let (lease, surplus): (Lease?, HTTPClient?) = self.state.withLock { state in
             guard !state.isClosed else { return (nil, nil) }

@@ -10,11 +10,12 @@ final class ProxyEntrance: Sendable {
     let sweepers: LoopSweepers
     private let clients: ClientAddresses
     private let counters: Counters
-    private let flood: FloodGate
+    private let flood: LogRateLimiter
     private let log: Logger
 
     init(
-        from: [CIDR], deadlineMs: Int64, clients: ClientAddresses, counters: Counters, flood: FloodGate, sweepers: LoopSweepers, log: Logger
+        from: [CIDR], deadlineMs: Int64, clients: ClientAddresses, counters: Counters, flood: LogRateLimiter, sweepers: LoopSweepers,
+        log: Logger
     ) {
         self.from = from
         self.deadlineMs = deadlineMs

@@ -41,7 +41,7 @@ package final class Counters: Sendable {
 }
 
 /// Throttles one kind of log line and counts the lines held back. A flood of bad clients must not flood the log.
-final class FloodGate: Sendable {
+final class LogRateLimiter: Sendable {
     private struct Window {
         var startMs: Int64 = 0
         var lines = 0

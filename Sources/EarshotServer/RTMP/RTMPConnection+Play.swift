@@ -22,7 +22,7 @@ extension RTMPConnection {
             self.isDeciding = true
             return self.loop.joins.wait { [weak self] in self?.placeDecided(streamID, address, $0) }
         }
-        if TalkPlace.isTalk(address) { return self.decideTalkPlay(streamID, address) }
+        if TalkStreamName.isTalk(address) { return self.decideTalkPlay(streamID, address) }
         let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
         switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
         case .failure(let refusal):
@@ -126,24 +126,24 @@ extension RTMPConnection {
         if play.viewer.stream !== play.stream { self.core.talk.opusMixes.release(play.viewer.stream) }
         self.core.registry.release(play.stream)
         play.listening?.end()
-        self.core.admissions.tellEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
+        self.core.admissions.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
     }
 
     // MARK: Links of other servers
 
-    /// Whether the peer is a server that exchanges the marks of ``StreamOrigins``.
+    /// Whether the peer is a server that exchanges the marks of ``LoopDetector``.
     private var isLink: Bool { self.connect?.earshotPath != nil }
 
     /// The marks that such a server has sent.
-    var marks: [String] { StreamOrigins.marks(self.connect?.earshotPath) }
+    var marks: [String] { LoopDetector.marks(self.connect?.earshotPath) }
 
     /// Identifies what this connection plays or publishes, among all connections.
     func owner(_ streamID: UInt32) -> String { "\(self.id)/\(streamID)" }
 
-    /// The stream's marks (``StreamOrigins``), for a peer that is a link; empty for others.
+    /// The stream's marks (``LoopDetector``), for a peer that is a link; empty for others.
     func way(of path: String) -> [AMF0Property] {
         guard self.isLink else { return [] }
-        return [AMF0Property(name: StreamOrigins.property, value: .string(StreamOrigins.text(self.core.origins.way(of: path))))]
+        return [AMF0Property(name: LoopDetector.property, value: .string(LoopDetector.text(self.core.origins.way(of: path))))]
     }
 
     /// Whether this connection plays one of these streams as this user.

@@ -13,7 +13,7 @@ import Rooms
 /// Inbound messages wait in the decoder meanwhile (`isDeciding`).
 extension RTMPConnection {
     func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
-        if TalkPlace.isTalk(address) { return self.decideTalkPublish(streamID, address) }
+        if TalkStreamName.isTalk(address) { return self.decideTalkPublish(streamID, address) }
         let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
         switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
         case .failure(let refusal):
@@ -177,7 +177,7 @@ extension RTMPConnection {
         self.core.registry.release(publishing.stream)
         self.core.admission.leavePublisher()
         if publishing.token != nil {
-            self.core.admissions.tellEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
+            self.core.admissions.notifyEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
         }
     }
 }

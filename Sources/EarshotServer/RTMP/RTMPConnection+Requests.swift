@@ -123,7 +123,7 @@ extension RTMPConnection: ViewerSink {
         self.writer?.finish(message, header: header, from: offset)
     }
 
-    func tell(_ viewer: Viewer, _ notice: StreamNotice) {
+    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
         switch notice {
         case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)

@@ -76,14 +76,16 @@ extension RTMPConnection {
     /// device is one participant, which must not return under another name. A voice's push is not enough.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
-    ) throws(AdmissionRefusal) -> (TalkPlace, AdmissionRequest, AdmissionPass) {
-        let place: TalkPlace
-        do throws(TalkPlaceError) { place = try TalkPlace(address) } catch {
+    ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass) {
+        let place: TalkStreamName
+        do throws(TalkStreamNameError) { place = try TalkStreamName(address) } catch {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
         }
         let request = AdmissionRequest(
-            action: action, address: TalkPlace.canonical(address), remote: self.remoteAddress, session: self.id)
-        let push = self.publishings.first { $0.token != nil && $0.admission.seat is RoomSeat && $0.admission.seat.roomID == place.roomID }
+            action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
+        let push = self.publishings.first {
+            $0.token != nil && $0.admission.seat is RoomPublishSession && $0.admission.seat.roomID == place.roomID
+        }
         let (pass, isCarried) = try self.core.checkTalk(request, push: push.map { ($0.request, $0.admission.pass) }).get()
         if let push, isCarried, action == .publish, case .voice(let id) = place.target {
             guard push.talkName ?? id.rawValue == id.rawValue else {
@@ -99,7 +101,7 @@ extension RTMPConnection {
 
     /// Closes the connection after a refusal. A refusal for talk leaves the connection's other roles, if any, running.
     func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
-        if TalkPlace.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
+        if TalkStreamName.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
             self.performRequests()
             self.writer?.flush()
             return self.noteEnd("Talk refused", reason, detail)

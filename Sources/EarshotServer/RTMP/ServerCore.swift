@@ -13,7 +13,7 @@ package final class ServerCore: Sendable {
     let remuxers = RemuxTable()
     let hlsSessions = HLSSessions()
     let relayTasks = RelayTasks()
-    let origins = StreamOrigins()
+    let origins = LoopDetector()
     let talk: Talkback
     let pushRates: PushRates
     let snapshots = SnapshotMaker()
@@ -25,16 +25,16 @@ package final class ServerCore: Sendable {
     package let outbound: OutboundClient
     package let counters = Counters()
     package let events = EventHub()
-    package let tickets = TicketOffice()
+    package let tickets = EventTickets()
     /// The health of webhook targets, and the log lines about it.
     let webhookLog: WebhookLog
     let readiness = Readiness()
     let storeWatch: StoreWatch
     package let log: Logger
     /// Separate throttles for log lines of closed connections, begun roles and rooms. One kind must not hold another back.
-    let closeFlood = FloodGate()
-    let roleFlood = FloodGate()
-    let roomFlood = FloodGate()
+    let closeFlood = LogRateLimiter()
+    let roleFlood = LogRateLimiter()
+    let roomFlood = LogRateLimiter()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let admission: ConnectionAdmission
     let memory: MemoryBudget
@@ -163,7 +163,7 @@ extension RelayPolicy {
         self.overloadMs = config.limits.lagMs
         self.coalesceMs = relay.coalesceMs
         self.coalesceByAppMs = relay.coalesceByAppMs
-        self.maxQueueByAppMs = [TalkPlace.app: config.talk.maxQueueMs]
+        self.maxQueueByAppMs = [TalkStreamName.app: config.talk.maxQueueMs]
         self.grace = GracePeriods(config.rooms.policy)
         self.ring.gopBytes = relay.gopCache.maxBytes
         self.ring.gopMs = relay.gopCache.maxDurationMs

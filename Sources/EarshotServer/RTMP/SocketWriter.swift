@@ -263,11 +263,11 @@ final class SocketWriter {
     }
 
     /// Stops all writing and notifies the owner on the next turn. Closing here would interfere with the caller's loop over viewers.
-    private func fail(_ tell: @escaping (any SocketWriterOwner) -> Void) {
+    private func fail(_ notify: @escaping (any SocketWriterOwner) -> Void) {
         guard !self.isBroken, let context = self.context else { return }
         self.isBroken = true
         self.settle()
-        context.eventLoop.assumeIsolated().execute { tell(self.owner) }
+        context.eventLoop.assumeIsolated().execute { notify(self.owner) }
     }
 
     // MARK: Socket

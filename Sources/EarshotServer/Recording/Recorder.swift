@@ -19,7 +19,7 @@ actor Recorder {
 
     private let core: ServerCore
     private let stream: Relay.Stream
-    private let maker: PieceMaker
+    private let maker: FragmentPackager
     private let writer: RecordingWriter
     private var mailbox: FrameMailbox?
     private var timer: (any DispatchSourceTimer)?
@@ -56,7 +56,7 @@ actor Recorder {
         self.writer = RecordingWriter(order, means) { id, isStored in
             executor.queue.async { holder.recorder?.assumeIsolated { $0.rowStored(id, isStored: isStored) } }
         }
-        self.maker = PieceMaker(.fmp4, for: self.writer, rebases: true)
+        self.maker = FragmentPackager(.fmp4, for: self.writer, rebases: true)
         holder.recorder = self
     }
 
@@ -111,7 +111,7 @@ actor Recorder {
             } else if batch.isStalled {
                 self.maker.closeStalled(nowMs: nowMs)
             }
-            self.tellProblems()
+            self.reportProblems()
             self.look()
             var patience = self.maker.patience
             patience?.holdMs = Self.holdMs
@@ -151,7 +151,7 @@ actor Recorder {
         self.waiters = []
     }
 
-    private func tellProblems() {
+    private func reportProblems() {
         for problem in self.maker.problems[self.toldProblems...] {
             self.core.log.warning("Not recorded", metadata: ["stream": "\(self.task.path)", "problem": "\(problem)"])
         }

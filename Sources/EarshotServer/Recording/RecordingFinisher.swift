@@ -80,7 +80,7 @@ final class RecordingFinisher: Sendable {
                 return
             }
             let verdict = try await threads.runIfActive { self.remux(recording) }
-            await self.tell(recording, verdict)
+            await self.report(recording, verdict)
         } catch {
             self.log.error("A recording could not be finished", metadata: ["id": "\(id)", "error": "\(error)"])
         }
@@ -108,7 +108,7 @@ final class RecordingFinisher: Sendable {
         }
     }
 
-    private func tell(_ recording: Recording, _ verdict: Verdict) async {
+    private func report(_ recording: Recording, _ verdict: Verdict) async {
         let metadata: Logger.Metadata = [
             "stream": "\(recording.task.path)", "id": "\(recording.id)", "file": "\(self.folder.absolute(recording.file))",
         ]

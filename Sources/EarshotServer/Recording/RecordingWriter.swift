@@ -16,7 +16,7 @@ import Darwin
 ///
 /// A file's row is stored before the file is created, so the next start finds it in any case. Until then pieces are held here, within a
 /// bound. Owned by one ``Recorder``, on its thread; calls block on the disk.
-final class RecordingWriter: PieceTaker {
+final class RecordingWriter: FragmentSink {
     /// Dependencies shared by all recordings.
     struct Means: Sendable {
         let settings: ServerConfig.Recording
@@ -31,7 +31,7 @@ final class RecordingWriter: PieceTaker {
     /// One file of the recording.
     private final class Part {
         let recording: Recording
-        let beginning: PieceMaker.Beginning
+        let beginning: FragmentPackager.Beginning
         let startMs: Int64
         var endMs: Int64
         var endWallMs: Int64
@@ -43,7 +43,7 @@ final class RecordingWriter: PieceTaker {
         var end: RecordingEnd?
         let droppedBefore: UInt64
 
-        init(_ recording: Recording, _ beginning: PieceMaker.Beginning, startMs: Int64, droppedBefore: UInt64) {
+        init(_ recording: Recording, _ beginning: FragmentPackager.Beginning, startMs: Int64, droppedBefore: UInt64) {
             self.recording = recording
             self.beginning = beginning
             self.startMs = startMs
@@ -57,7 +57,7 @@ final class RecordingWriter: PieceTaker {
     private let means: Means
     /// Calls `rowStored` on the owner's thread.
     private let later: @Sendable (_ id: String, _ isStored: Bool) -> Void
-    private var beginning: PieceMaker.Beginning?
+    private var beginning: FragmentPackager.Beginning?
     private var current: Part?
     /// Files not yet fully written and stored, by id: the current one and ended ones.
     private var open: [String: Part] = [:]
@@ -118,7 +118,7 @@ final class RecordingWriter: PieceTaker {
         return self.splitsNext
     }
 
-    func began(_ beginning: PieceMaker.Beginning, nowMs: Int64) {
+    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) {
         if let current, current.beginning.initialization != beginning.initialization || current.beginning.originMs != beginning.originMs {
             let isSplit = current.beginning.tracks == beginning.tracks
             self.close(current, isSplit ? .split : .mediaChanged)
@@ -126,7 +126,7 @@ final class RecordingWriter: PieceTaker {
         self.beginning = beginning
     }
 
-    func made(_ piece: PieceMaker.Piece, nowMs: Int64) {
+    func made(_ piece: FragmentPackager.Piece, nowMs: Int64) {
         guard self.failure == nil, let beginning = self.beginning else { return }
         let bytes = Int64(piece.fragment.bytes.readableBytes)
         if let refusal = self.means.budget.refusal(for: bytes) { return self.fail(refusal, self.means.budget.words(refusal)) }
@@ -147,7 +147,7 @@ final class RecordingWriter: PieceTaker {
 
     // MARK: Files
 
-    private func begin(_ beginning: PieceMaker.Beginning, _ piece: PieceMaker.Piece) -> Part {
+    private func begin(_ beginning: FragmentPackager.Beginning, _ piece: FragmentPackager.Piece) -> Part {
         self.parts += 1
         let id = Self.randomID()
         let video = beginning.tracks.first { $0.kind == .video }

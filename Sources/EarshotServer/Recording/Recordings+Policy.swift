@@ -23,7 +23,7 @@ extension Recordings {
 
     /// Reacts to room events: starts recordings, applies policy changes, and drops orders of rooms that are over. On the registry's queue;
     /// does not block.
-    func heed(_ events: [RoomEvent], core: ServerCore) {
+    func handle(_ events: [RoomEvent], core: ServerCore) {
         for event in events {
             switch event.kind {
             case .streamBegin:
@@ -124,12 +124,12 @@ extension Recordings {
                 return
             }
             guard case .end(let end) = error, !isRetry else { return }
-            self.tellRefused(path, roomID: roomID, slot: slot, end)
+            self.reportRefused(path, roomID: roomID, slot: slot, end)
         }
     }
 
     /// Logs and stores a refusal, once per stream rather than per attempt.
-    func tellRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
+    func reportRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
         self.log.error("Not recording", metadata: ["stream": "\(path)", "reason": "\(end.rawValue)"])
         let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
         self.rooms.recordingTaskEnded(task, end, wasStarted: false)

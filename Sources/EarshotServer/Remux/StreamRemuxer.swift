@@ -18,7 +18,7 @@ actor StreamRemuxer {
 
     private let core: ServerCore
     private let stream: Relay.Stream
-    private let maker: PieceMaker
+    private let maker: FragmentPackager
     private let taker: WindowTaker
     /// The memory charged for the window's segments.
     private let charge: MemoryCharge
@@ -94,7 +94,7 @@ actor StreamRemuxer {
         let cache = core.config.relay.gopCache
         self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
         self.taker.keyframeIntervalMs = keyframeIntervalMs
-        self.maker = PieceMaker(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
+        self.maker = FragmentPackager(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
         self.lastUse = Atomic(LoopSweeper.nowMs)
     }
 
@@ -141,7 +141,7 @@ actor StreamRemuxer {
                 self.maker.closeStalled(nowMs: nowMs)
             }
             if self.playlistWaiters > 0 { self.taker.startEarly(nowMs: nowMs) }
-            self.tellProblems()
+            self.reportProblems()
             self.changed()
             self.charge.set(self.taker.window.heldBytes)
             if mailbox.rest(self.patience) { break }
@@ -166,7 +166,7 @@ actor StreamRemuxer {
         return pieces.viewers > 0 || LoopSweeper.nowMs - self.piecesAskedMs < Self.idleMs
     }
 
-    private func tellProblems() {
+    private func reportProblems() {
         for problem in self.maker.problems[self.toldProblems...] {
             self.core.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }
@@ -269,7 +269,7 @@ actor StreamRemuxer {
             opened?.end()
             return
         }
-        let pieces = PieceStream(opened)
+        let pieces = FragmentStream(opened)
         pieces.begin(beginning.initialization, mimeType: beginning.mimeType)
         for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }
         self.taker.pieces = pieces

@@ -28,7 +28,7 @@ extension ServerCore {
             // When a stream merely ends, HLS players read that in the playlist.
             let reason = self.endOfPlay(path.description)
             if endsViewers, reason != .streamEnded { self.hlsSessions.end(path.description, reason) }
-            if let evicted { (evicted.delegate as? any SeatedPublisher)?.end(evicted.token, end) }
+            if let evicted { (evicted.delegate as? any EndablePublisher)?.end(evicted.token, end) }
             done(evicted != nil)
         }
     }

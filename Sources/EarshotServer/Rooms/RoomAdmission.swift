@@ -9,7 +9,7 @@ extension ServerCore {
     /// An admitted publisher: its pass and its seat.
     struct PublishAdmission: Sendable {
         let pass: AdmissionPass
-        let seat: any PublishSeat
+        let seat: any PublishSession
     }
 
     /// Asks the hook, if there is one, and then the room registry.
@@ -31,7 +31,7 @@ extension ServerCore {
         let (rates, admitted) = (self.pushRates, pass)
         switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
         case .success(let grant):
-            return .success(PublishAdmission(pass: pass, seat: RoomSeat(grant, self)))
+            return .success(PublishAdmission(pass: pass, seat: RoomPublishSession(grant, self)))
         case .failure(let refusal):
             return .failure(AdmissionRefusal(refusal, path, room: pass.room))
         }

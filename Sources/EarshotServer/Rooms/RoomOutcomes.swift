@@ -6,7 +6,7 @@ import Synchronization
 /// Execution of the room registry's decisions.
 extension ServerCore {
     /// Makes this server carry out the registry's outcomes. Call before the registry starts.
-    func heedRooms() {
+    func handleRoomOutcomes() {
         // Weak, so that registry and core, which live equally long, do not retain each other.
         self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
     }

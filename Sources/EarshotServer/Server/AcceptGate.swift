@@ -65,7 +65,7 @@ final class AcceptGate: Sendable {
     private let promised: Int
     private let counters: Counters
     private let log: Logger
-    private let flood = FloodGate()
+    private let flood = LogRateLimiter()
     private let state = Mutex(State())
 
     /// Delay before the next attempt when no descriptor is free.

@@ -78,14 +78,14 @@ package final class Server: Sendable {
         signal(SIGHUP, SIG_IGN)
         // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
-        self.core.heedRooms()
+        self.core.handleRoomOutcomes()
         self.core.observeEvents { [events = self.core.events, webhooks = self.webhooks] new in
             events.publish(new)
             webhooks.wake()
         }
         self.core.observeEvents { [weak core = self.core] new in
-            if let core { core.recordings.heed(new, core: core) }
-            core?.talk.heed(new)
+            if let core { core.recordings.handle(new, core: core) }
+            core?.talk.handle(new)
         }
         try await self.core.rooms.start()
         try await self.core.recordings.start()

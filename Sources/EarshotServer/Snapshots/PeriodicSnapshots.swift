@@ -92,7 +92,7 @@ actor PeriodicSnapshots {
         let recordings = self.core.recordings
         let files = self.files
         if let failure = await recordings.onDisk({ files.save(jpeg, as: file) }) { throw failure }
-        let snapshot = RoomPicture(
+        let snapshot = SnapshotRecord(
             id: id, path: grant.path, roomID: grant.roomID, slot: grant.slot, file: file, takenAt: takenAt, bytes: bytes,
             width: size.width, height: size.height)
         do {
@@ -119,7 +119,7 @@ actor PeriodicSnapshots {
         }
     }
 
-    private func remove(_ snapshots: [RoomPicture]) async {
+    private func remove(_ snapshots: [SnapshotRecord]) async {
         guard !snapshots.isEmpty else { return }
         let folder = self.files.folder
         let failure = await self.core.recordings.onDisk { () -> RecordingFolder.Failure? in

@@ -27,7 +27,7 @@ final class TalkChannel: Sendable {
     /// It stops ticking after this long without anybody.
     private static let lingerMs: Int64 = 1_000
     /// Shortest interval between events about who speaks.
-    private static let tellMs: Int64 = 500
+    private static let reportMs: Int64 = 500
     private static let heardMs: Int64 = 100
     /// Attempts to hold a mix whose name is still taken, and milliseconds between them.
     private static let holdTries = 5
@@ -55,7 +55,7 @@ final class TalkChannel: Sendable {
     /// Admits a talker, or throws the refusal.
     func admitTalker(
         _ id: ParticipantID, _ pass: AdmissionPass, role: TalkRole, connection: UInt64
-    ) throws(TalkDenial) -> TalkSeat {
+    ) throws(TalkDenial) -> TalkPublishSession {
         try self.locked { state throws(TalkDenial) in
             guard !state.isClosed else { throw .closed }
             let admission: TalkAdmission
@@ -65,7 +65,7 @@ final class TalkChannel: Sendable {
             } catch {
                 throw .refused(error)
             }
-            let seat = TalkSeat(self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
+            let seat = TalkPublishSession(self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
             state.coming[seat.session] = seat
             self.wake(&state)
             return seat
@@ -140,7 +140,7 @@ final class TalkChannel: Sendable {
     private func open(_ key: TalkOutputs.Key, _ state: inout TalkChannelState) {
         guard state.outputs.lacks(key, nowMs: Self.nowMs), let loop = self.core.allLoops.randomElement()?.relay else { return }
         let registry = self.core.talk.registry(of: key.codec)
-        let path = TalkPlace.path(self.roomID, key.target)
+        let path = TalkStreamName.path(self.roomID, key.target)
         let task = Task {
             let stream = await DerivedStream.open(path, by: "talk", in: registry, on: loop)
             let isWanted = self.state.withLock { $0.outputs.opened(key, stream, nowMs: Self.nowMs) }
@@ -150,7 +150,7 @@ final class TalkChannel: Sendable {
     }
 
     /// The talker owns its stream: it is heard from now on, while it has the floor.
-    func began(_ seat: TalkSeat) {
+    func began(_ seat: TalkPublishSession) {
         var isOver = false
         var isForbidden = false
         self.change { state in
@@ -174,7 +174,7 @@ final class TalkChannel: Sendable {
     /// Whether the channel has ended for good.
     var isOver: Bool { self.state.withLock { $0.isClosed } }
 
-    func ended(_ seat: TalkSeat) {
+    func ended(_ seat: TalkPublishSession) {
         self.change { state in
             state.coming[seat.session] = nil
             if state.talkers[seat.id] === seat { state.talkers[seat.id] = nil }
@@ -341,7 +341,7 @@ final class TalkChannel: Sendable {
             state.totals = report.totals
             // Some may have left since the tick began.
             state.reports = report.voices.filter { state.talkers[$0.key] != nil }
-            told = self.telling(&state, nowMs)
+            told = self.stallReport(&state, nowMs)
             var events: [FloorEvent] = []
             let unheard = state.talkers.values.filter { $0.wasLeftOut() }.map(\.id)
             let heard = report.heard.filter { state.talkers[$0] != nil }
@@ -351,7 +351,7 @@ final class TalkChannel: Sendable {
             }
             return events
         }
-        if let told { self.core.events.tell(told, of: self.roomID) }
+        if let told { self.core.events.notify(told, of: self.roomID) }
     }
 
     /// Stops ticking if nobody has been here for a while; returns whether it did.
@@ -377,8 +377,8 @@ final class TalkChannel: Sendable {
     }
 
     /// The event about who speaks and how loud; nil if too soon or unchanged.
-    private func telling(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
-        guard nowMs - state.toldMs >= Self.tellMs else { return nil }
+    private func stallReport(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
+        guard nowMs - state.toldMs >= Self.reportMs else { return nil }
         state.toldMs = nowMs
         let text = EventMessage.talkMembers(self.roomID, state.shown)
         guard text != state.toldText else { return nil }

@@ -8,9 +8,9 @@ struct TalkChannelState {
     var members: TalkMembers
     var floor: FloorRules
     /// Talkers on air.
-    var talkers: [ParticipantID: TalkSeat] = [:]
+    var talkers: [ParticipantID: TalkPublishSession] = [:]
     /// Admitted talkers that do not own their stream yet, by session.
-    var coming: [Int64: TalkSeat] = [:]
+    var coming: [Int64: TalkPublishSession] = [:]
     var listeners: [Int64: TalkListening] = [:]
     var outputs = TalkOutputs()
     var reports: [ParticipantID: VoiceReport] = [:]

@@ -97,7 +97,7 @@ final class TalkEngine: @unchecked Sendable {
                 voice.rest()
             }
             report.voices[talker.id] = VoiceReport(voice)
-            self.tell(voice.problem, of: talker.id)
+            self.report(voice.problem, of: talker.id)
             self.voices[talker.id] = voice
         }
         self.mixer.take(inputs)
@@ -122,7 +122,7 @@ final class TalkEngine: @unchecked Sendable {
         for talker in talkers where self.voices[talker.id] == nil { self.voices[talker.id] = TalkVoice(talker.inbox) }
     }
 
-    private func tell(_ problem: String?, of id: ParticipantID) {
+    private func report(_ problem: String?, of id: ParticipantID) {
         guard let problem, self.toldProblems.count < 16, self.toldProblems.insert("\(id) \(problem)").inserted else { return }
         self.log.warning("A voice cannot be decoded", metadata: ["participant": "\(id)", "problem": "\(problem)"])
     }
@@ -189,12 +189,12 @@ final class TalkEngine: @unchecked Sendable {
             }
             return try encoder?.encode(output.samples, isSilent: output.isSilent, tick: tick) ?? []
         } catch {
-            self.tellOnce("A mix cannot be encoded", "\(error)")
+            self.logOnce("A mix cannot be encoded", "\(error)")
             return []
         }
     }
 
-    private func tellOnce(_ line: Logger.Message, _ problem: String) {
+    private func logOnce(_ line: Logger.Message, _ problem: String) {
         guard self.toldProblems.count < 16, self.toldProblems.insert(problem).inserted else { return }
         self.log.error(line, metadata: ["problem": "\(problem)"])
     }

@@ -5,7 +5,7 @@ import Rooms
 extension ServerCore {
     /// Records the talk along with a stream's recording that has begun.
     func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
-        guard self.config.recording.talk, let roomID, stream.app != TalkPlace.app else { return }
+        guard self.config.recording.talk, let roomID, stream.app != TalkStreamName.app else { return }
         do {
             let room = try await self.rooms.room(roomID.rawValue)
             guard room.allowsTalk(always: true) else { return }
@@ -21,9 +21,9 @@ extension ServerCore {
 
     /// Ends the talk's recording when the last stream's recording has ended.
     func endTalk(beside stream: StreamPath, of roomID: RoomID?) async {
-        guard let roomID, stream.app != TalkPlace.app, let channel = self.talk.find(roomID), channel.letGo(for: stream) else { return }
+        guard let roomID, stream.app != TalkStreamName.app, let channel = self.talk.find(roomID), channel.letGo(for: stream) else { return }
         _ = await self.recordings.stop(Self.talkMix(of: roomID), core: self)
     }
 
-    private static func talkMix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkPlace.app, name: "\(roomID)/mix") }
+    private static func talkMix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkStreamName.app, name: "\(roomID)/mix") }
 }

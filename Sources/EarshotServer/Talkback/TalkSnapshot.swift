@@ -20,9 +20,9 @@ struct TalkSnapshot: Sendable {
         fileprivate(set) var gainDB: Double
         let hasFloor: Bool
         let report: VoiceReport?
-        let leftOut: TalkSeat.Counts?
+        let leftOut: TalkPublishSession.Counts?
 
-        init(_ member: TalkMember, hasFloor: Bool, report: VoiceReport?, leftOut: TalkSeat.Counts?) {
+        init(_ member: TalkMember, hasFloor: Bool, report: VoiceReport?, leftOut: TalkPublishSession.Counts?) {
             self.userID = member.id.rawValue
             self.role = member.role
             self.sinceMs = member.sinceMs

@@ -44,7 +44,7 @@ final class Talkback: Sendable {
     }
 
     /// Ends the channels of rooms that are over or forbidden. On the registry's queue; does not block.
-    func heed(_ events: [RoomEvent]) {
+    func handle(_ events: [RoomEvent]) {
         for event in events {
             guard let roomID = event.roomID, let reason = event.kind.endOfTalk else { continue }
             guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { continue }
@@ -110,14 +110,14 @@ extension ServerCore {
                 carried.role = carried.role ?? "host"
                 return .success((carried, true))
             }
-            request.address = TalkPlace.address(request.address, query: own.query)
+            request.address = TalkStreamName.address(request.address, query: own.query)
         }
         return self.admissions.check(request, nowSeconds: WallClock.seconds).map { ($0, false) }
     }
 
     /// Asks the hook, the room and its channel to admit a talker. Not on an event loop.
     func admitTalker(
-        _ place: TalkPlace, _ request: AdmissionRequest, _ checked: AdmissionPass
+        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) async -> Result<PublishAdmission, AdmissionRefusal> {
         do throws(AdmissionRefusal) {
             let id: ParticipantID
@@ -141,7 +141,7 @@ extension ServerCore {
 
     /// The same for a listener; its mix exists then, or soon.
     func admitListener(
-        _ place: TalkPlace, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: ConnectedRole?
+        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: ConnectedRole?
     ) async -> Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal> {
         do throws(AdmissionRefusal) {
             let pass = try await self.hooked(request, checked)
@@ -172,7 +172,7 @@ extension ServerCore {
     }
 
     /// The channel of a room whose state allows talk.
-    private func talkChannel(_ place: TalkPlace) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
+    private func talkChannel(_ place: TalkStreamName) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
         if self.rooms.playRefusal(place.path) == .forbidden {
             throw AdmissionRefusal(reason: .forbidden, message: "\(place.path) is forbidden.")
         }
@@ -207,7 +207,7 @@ extension ServerCore {
             self.talk.end(room.id)
         }
         let standard = self.config.talk.settings
-        try await self.rooms.tellTalk(of: room.id) { nowSettings, nowMembers in
+        try await self.rooms.notifyTalk(of: room.id) { nowSettings, nowMembers in
             channel.set(nowSettings ?? standard, by: nil)
             channel.set(nowMembers, instead: members)
         }
@@ -245,7 +245,7 @@ extension TalkRole {
 }
 
 extension AdmissionRefusal {
-    fileprivate init(_ denial: TalkDenial, _ place: TalkPlace) {
+    fileprivate init(_ denial: TalkDenial, _ place: TalkStreamName) {
         switch denial {
         case .closed: self.init(reason: .roomClosed, message: "The talk channel of room \(place.roomID) is over.")
         case .refused(let refusal):

@@ -7,22 +7,22 @@ import Upstream
 
 /// The links to other servers, by task. Any thread.
 final class RelayTasks: Sendable {
-    private let rows = Mutex<[Int64: RelayLink]>([:])
+    private let rows = Mutex<[Int64: ForwardLink]>([:])
     /// Created for the first task.
-    private let vaults = Mutex<RelayVault?>(nil)
+    private let vaults = Mutex<URLVault?>(nil)
 
-    var all: [RelayLink] { self.rows.withLock { $0.values.sorted { $0.task.id < $1.task.id } } }
+    var all: [ForwardLink] { self.rows.withLock { $0.values.sorted { $0.task.id < $1.task.id } } }
 
-    func find(_ id: Int64) -> RelayLink? { self.rows.withLock { $0[id] } }
+    func find(_ id: Int64) -> ForwardLink? { self.rows.withLock { $0[id] } }
 
     /// Number of links that publish a stream here now.
     var publishing: Int { self.all.count { $0.isPublishing } }
 
     /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
-    private func vault(_ core: ServerCore) async throws -> RelayVault {
+    private func vault(_ core: ServerCore) async throws -> URLVault {
         if let vault = self.vaults.withLock({ $0 }) { return vault }
         let directory = core.config.data.directory
-        let vault = try await core.recordings.onDisk { Result { try RelayVault(directory: directory) } }.get()
+        let vault = try await core.recordings.onDisk { Result { try URLVault(directory: directory) } }.get()
         self.vaults.withLock { $0 = vault }
         return vault
     }
@@ -43,9 +43,9 @@ final class RelayTasks: Sendable {
         for task in try await core.rooms.relayTasks() {
             do {
                 let vault = try await self.vault(core)
-                let isSealed = RelayVault.isSealed(task.url)
+                let isSealed = URLVault.isSealed(task.url)
                 guard let url = isSealed ? vault.open(task.url, task.direction, task.path) : task.url else {
-                    throw KeyFileError("its address was sealed with another key than that in \(RelayVault.fileName); make it anew")
+                    throw KeyFileError("its address was sealed with another key than that in \(URLVault.fileName); make it anew")
                 }
                 if !isSealed { try await core.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path)) }
                 _ = try self.add(task.with(url: url), core: core)
@@ -56,8 +56,8 @@ final class RelayTasks: Sendable {
     }
 
     /// Runs a stored task; its address is unsealed.
-    private func add(_ task: RelayTask, core: ServerCore) throws(UpstreamError) -> RelayLink {
-        let link = try RelayLink(task, core: core)
+    private func add(_ task: RelayTask, core: ServerCore) throws(UpstreamError) -> ForwardLink {
+        let link = try ForwardLink(task, core: core)
         self.rows.withLock { $0[task.id] = link }
         link.begin()
         return link
@@ -80,7 +80,7 @@ final class RelayTasks: Sendable {
         return !links.isEmpty
     }
 
-    private func links(of path: String) -> [RelayLink] {
+    private func links(of path: String) -> [ForwardLink] {
         self.rows.withLock { rows in rows.isEmpty ? [] : rows.values.filter { $0.task.path.description == path } }
     }
 

@@ -12,7 +12,7 @@ final class WebhookDispatcher: Service, Sendable {
     /// Same as ``OutboundClient/post(url:headers:body:timeout:lane:)``.
     typealias Post =
         @Sendable (
-            _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ lane: String
+            _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ pool: String
         ) async -> Result<OutboundAnswer, OutboundError>
 
     private let config: ServerConfig.Webhooks
@@ -56,8 +56,8 @@ final class WebhookDispatcher: Service, Sendable {
         self.init(
             config: core.config, rooms: core.rooms, sender: { [weak core] in core.map(WebhookRequest.Sender.init) }, eventLoop: eventLoop,
             clock: core.rooms.clock, counters: core.counters, log: core.webhookLog,
-            post: { url, headers, body, timeout, lane in
-                await outbound.post(url: url, headers: headers, body: body, timeout: timeout, lane: lane)
+            post: { url, headers, body, timeout, pool in
+                await outbound.post(url: url, headers: headers, body: body, timeout: timeout, pool: pool)
             })
     }
 
@@ -101,19 +101,19 @@ final class WebhookDispatcher: Service, Sendable {
     }
 
     private func attempt(_ entry: OutboxEntry) async {
-        let lane = entry.target.id
+        let pool = entry.target.id
         let begin = ContinuousClock.now
         var status: Int?
         var problem: String?
         var isHopeless = false
-        if self.targets.contains(lane) {
+        if self.targets.contains(pool) {
             // The server is gone: the attempt does not count.
             guard let sender = self.sender() else { return }
             do throws(WebhookBodyError) {
                 let request = try WebhookRequest(entry, sender: sender, atSeconds: WallClock.seconds)
                 let answer = await self.post(
                     entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
-                    .milliseconds(self.config.timeoutMs), lane)
+                    .milliseconds(self.config.timeoutMs), pool)
                 switch answer {
                 case .success(let answer):
                     status = answer.status

@@ -41,7 +41,7 @@ final class WebhookLog: Sendable {
 
     private let log: Logger
     private let standings = Mutex<[String: Standing]>([:])
-    private let store = FloodGate()
+    private let store = LogRateLimiter()
 
     init(_ log: Logger) { self.log = log }
 
@@ -68,7 +68,7 @@ final class WebhookLog: Sendable {
     }
 
     private func failed(_ entry: OutboxEntry, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
-        let (standing, isDue, tellsGivenUp) = self.standings.withLock { standings in
+        let (standing, isDue, logsGivenUp) = self.standings.withLock { standings in
             var standing = standings[entry.target.id] ?? Standing()
             if !standing.isFailing {
                 standing.isFailing = true
@@ -82,9 +82,9 @@ final class WebhookLog: Sendable {
             if verdict == .givenUp { standing.givenUp += 1 }
             let isDue = standing.lines.pass(now)
             if isDue { standing.isTold = true }
-            let tellsGivenUp = verdict == .givenUp && standing.giveUps.pass(now)
+            let logsGivenUp = verdict == .givenUp && standing.giveUps.pass(now)
             standings[entry.target.id] = standing
-            return (standing, isDue, tellsGivenUp)
+            return (standing, isDue, logsGivenUp)
         }
         var metadata = Self.metadata(entry.target)
         metadata["problem"] = "\(problem)"
@@ -96,7 +96,7 @@ final class WebhookLog: Sendable {
             ]
             self.log.warning("A webhook target still fails", metadata: metadata.merging(counts) { $1 })
         }
-        guard tellsGivenUp else { return }
+        guard logsGivenUp else { return }
         metadata["event"] = "\(entry.event.kind.rawValue)"
         metadata["id"] = "\(entry.event.id)"
         metadata["attempts"] = "\(entry.attempts + 1)"

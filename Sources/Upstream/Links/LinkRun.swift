@@ -11,12 +11,12 @@ struct LinkRun {
 
     /// A connection on which the server accepted publish or play.
     struct Opened {
-        let wire: Wire
+        let wire: ClientConnection
         let streamID: UInt32
     }
 
     func open(publishes: Bool) throws(UpstreamError) -> Opened {
-        let wire = try Wire(self.url, self.options, publishes: publishes, control: self.control, counters: self.counters)
+        let wire = try ClientConnection(self.url, self.options, publishes: publishes, control: self.control, counters: self.counters)
         self.counters.connected(wire.remote, tls: wire.tls)
         let end = System.nowMs() + Int64(self.options.handshakeTimeoutMs)
         try wire.announceChunkSize()

@@ -36,7 +36,7 @@ struct PullLink {
     }
 
     private func deliver(
-        _ wire: Wire, _ isStarted: inout Bool, _ onRunning: () -> Void, _ onEvent: (PullEvent) -> Void
+        _ wire: ClientConnection, _ isStarted: inout Bool, _ onRunning: () -> Void, _ onEvent: (PullEvent) -> Void
     ) throws(UpstreamError) -> Never {
         var unwrapper = TimestampUnwrapper()
         var silenceEnd = System.nowMs() + Int64(self.run.options.silenceMs)

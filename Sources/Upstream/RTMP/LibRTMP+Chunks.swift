@@ -5,7 +5,7 @@ extension LibRTMP {
     /// Feeds chunks through the guard to librtmp until a message is complete. nil until more bytes arrive.
     ///
     /// Throws when the guard rejects a chunk; end the connection then.
-    mutating func nextMessage(in input: inout ByteBuffer, chunks: inout ChunkGuard) throws(UpstreamError) -> Message? {
+    mutating func nextMessage(in input: inout ByteBuffer, chunks: inout ChunkValidator) throws(UpstreamError) -> Message? {
         while let chunk = try chunks.nextChunk(in: input) {
             let message: Message?
             if let missing = chunk.missingTimestamp {

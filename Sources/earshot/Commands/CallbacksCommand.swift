@@ -92,7 +92,9 @@ struct CallbacksCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let notice = try await api.post(["callbacks", "\(self.callback)", "redeliver"])
-            try self.options.tell(notice) { "callback \(self.callback) is \($0["state"].plain ?? "-"), to \($0["targetId"].plain ?? "-")" }
+            try self.options.report(notice) {
+                "callback \(self.callback) is \($0["state"].plain ?? "-"), to \($0["targetId"].plain ?? "-")"
+            }
         }
     }
 }

@@ -78,7 +78,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let id = self.recording
-            try self.options.tell(try await api.delete(["recordings", id])) { _ in "recording \(id) is deleted" }
+            try self.options.report(try await api.delete(["recordings", id])) { _ in "recording \(id) is deleted" }
         }
     }
 }
@@ -92,7 +92,7 @@ struct RecordedSlot: ParsableArguments {
     /// `outcome` is the new state as text.
     func order(_ action: String, _ outcome: String, _ api: APIClient, _ options: ServerOptions) async throws {
         let body: [String: JSONValue] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
-        try options.tell(try await api.post(["rooms", self.room, "record"], body)) {
+        try options.report(try await api.post(["rooms", self.room, "record"], body)) {
             "\(RecordingText.stream($0) ?? "the stream") \(outcome)"
         }
     }

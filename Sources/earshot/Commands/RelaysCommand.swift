@@ -86,7 +86,7 @@ struct RelaysCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let id = self.task
-            try self.options.tell(try await api.delete(["relay-tasks", "\(id)"])) { _ in "link \(id) is removed" }
+            try self.options.report(try await api.delete(["relay-tasks", "\(id)"])) { _ in "link \(id) is removed" }
         }
     }
 }

@@ -80,7 +80,7 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            try self.options.tell(try await api.post(["rooms", self.room, "close"])) { RoomText.sentence($0) }
+            try self.options.report(try await api.post(["rooms", self.room, "close"])) { RoomText.sentence($0) }
         }
     }
 
@@ -91,7 +91,7 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            try self.options.tell(try await api.post(["rooms", self.room, "expire"])) { RoomText.sentence($0) }
+            try self.options.report(try await api.post(["rooms", self.room, "expire"])) { RoomText.sentence($0) }
         }
     }
 
@@ -110,7 +110,7 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            try self.options.tell(try await api.post(["rooms", self.room, "forbid"], self.ban.body)) { RoomText.sentence($0) }
+            try self.options.report(try await api.post(["rooms", self.room, "forbid"], self.ban.body)) { RoomText.sentence($0) }
         }
     }
 
@@ -120,7 +120,7 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            try self.options.tell(try await api.post(["rooms", self.room, "resume"])) { RoomText.sentence($0) }
+            try self.options.report(try await api.post(["rooms", self.room, "resume"])) { RoomText.sentence($0) }
         }
     }
 
@@ -136,7 +136,7 @@ extension RoomsCommand {
         func run(_ api: APIClient) async throws {
             var body: [String: JSONValue] = [:]
             body["seconds"] = self.by?.json
-            try self.options.tell(try await api.post(["rooms", self.room, "renew"], body)) { room in
+            try self.options.report(try await api.post(["rooms", self.room, "renew"], body)) { room in
                 RoomText.sentence(room) + Self.deadline(room)
             }
         }
@@ -169,7 +169,7 @@ extension RoomsCommand {
 
         func run(_ api: APIClient) async throws {
             let room = self.room
-            try self.options.tell(try await api.delete(["rooms", room])) { _ in "room \(room) is deleted" }
+            try self.options.report(try await api.delete(["rooms", room])) { _ in "room \(room) is deleted" }
         }
     }
 }
@@ -230,7 +230,7 @@ struct BanOptions: ParsableArguments {
 
 extension ServerOptions {
     /// Prints a change's result: the sentence, the answer's data with --json, nothing with --quiet.
-    func tell(_ data: JSONValue, _ sentence: (JSONValue) -> String) throws {
+    func report(_ data: JSONValue, _ sentence: (JSONValue) -> String) throws {
         if self.json {
             try Console.print(data.text())
         } else if !self.quiet {

@@ -92,7 +92,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let session = self.session
-            try self.options.tell(try await api.delete(["sessions", "\(session)"])) { _ in "session \(session) is ended" }
+            try self.options.report(try await api.delete(["sessions", "\(session)"])) { _ in "session \(session) is ended" }
         }
     }
 }

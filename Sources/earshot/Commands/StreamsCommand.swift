@@ -95,7 +95,7 @@ struct StreamsCommand: AsyncParsableCommand {
             guard answer["wasDropped"].bool != false else {
                 throw CommandFailure(.notFound, "nobody pushes \(self.stream); `earshot streams list` shows who does")
             }
-            try self.options.tell(answer) { _ in "the push of \(self.stream) is cut" }
+            try self.options.report(answer) { _ in "the push of \(self.stream) is cut" }
         }
     }
 
@@ -107,7 +107,7 @@ struct StreamsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let ban = try await api.post(self.stream.segments + ["forbid"], self.ban.body)
-            try self.options.tell(ban) {
+            try self.options.report(ban) {
                 "\(self.stream) is forbidden until \($0["forbiddenUntil"].string.map(TimeText.short) ?? "further notice")"
             }
         }
@@ -119,7 +119,7 @@ struct StreamsCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            try self.options.tell(try await api.post(self.stream.segments + ["resume"])) { _ in "\(self.stream) may be pushed to again" }
+            try self.options.report(try await api.post(self.stream.segments + ["resume"])) { _ in "\(self.stream) may be pushed to again" }
         }
     }
 

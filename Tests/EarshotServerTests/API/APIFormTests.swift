@@ -6,10 +6,10 @@ import Testing
 
 /// The limits of each kind of input, and the messages when they are exceeded.
 @Suite struct APIFormTests {
-    private func accepts<Value>(_ kind: Kind<Value>, _ json: JSONValue) -> Bool { (try? kind.read(json)) != nil }
+    private func accepts<Value>(_ kind: InputType<Value>, _ json: JSONValue) -> Bool { (try? kind.read(json)) != nil }
 
     @Test func textIsBoundedInCharactersAndPlain() throws {
-        let kind = Kind<String>.text(length: 1...5)
+        let kind = InputType<String>.text(length: 1...5)
         #expect(try kind.read("a") == "a")
         #expect(try kind.read("\u{1F600}a") == "\u{1F600}a")
         // Length counts code points: these are five, of four bytes each.
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func wholeNumbersAreWholeAndInRange() throws {
-        let kind = Kind<Int64>.whole(1...8)
+        let kind = InputType<Int64>.whole(1...8)
         #expect(try kind.read(8) == 8)
         #expect(try kind.read(.number(2)) == 2)
         #expect(try kind.read(.digits("2.0")) == 2 && kind.read(.digits("8e0")) == 8)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func secondsAreMilliseconds() throws {
-        let kind = Kind<Int64>.seconds(1...60_000)
+        let kind = InputType<Int64>.seconds(1...60_000)
         #expect(try kind.read(30) == 30_000)
         #expect(try kind.read(.number(0.5)) == 500)
         #expect(try kind.read(.digits("0.50")) == 500)
@@ -85,11 +85,11 @@ import Testing
     }
 
     @Test func policySettingsAreNamedWithTheirPath() throws {
-        #expect(try Kind<[String: Int64]>.policy.read(["grace": 5, "heartbeatMisses": 7]) == ["grace": 5_000, "heartbeatMisses": 7])
-        #expect(try Kind<[String: Int64]>.policy.read(.object([])) == [:])
+        #expect(try InputType<[String: Int64]>.policy.read(["grace": 5, "heartbeatMisses": 7]) == ["grace": 5_000, "heartbeatMisses": 7])
+        #expect(try InputType<[String: Int64]>.policy.read(.object([])) == [:])
         func problem(_ json: JSONValue) -> FieldError? {
             do {
-                _ = try Kind<[String: Int64]>.policy.read(json)
+                _ = try InputType<[String: Int64]>.policy.read(json)
                 return nil
             } catch {
                 return error.error("policy", json)
@@ -132,7 +132,7 @@ import Testing
         #expect(values[page] == 3)
         #expect(values[flag] == true)
         #expect(values[text] == "a b &=")
-        #expect(values[Input("lifetime", Kind<Int64>.seconds(1...60_000), "")] == 500)
+        #expect(values[Input("lifetime", InputType<Int64>.seconds(1...60_000), "")] == 500)
         // Digits are text where the schema expects text.
         #expect(try RequestReader.query("q=12", form)[text] == "12")
         #expect(try RequestReader.query(nil, form)[page] == nil)

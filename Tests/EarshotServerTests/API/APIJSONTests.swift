@@ -43,8 +43,8 @@ import Testing
     func numbersWithoutADoubleKeepTheirDigits(_ text: String) throws {
         let value = try JSONParser.parse(text.utf8)
         #expect(value == .digits(text) && value.text == text && value.double == nil)
-        #expect(throws: BrokenRule.self) { try Kind<Int64>.whole(0...Int64.max).read(value) }
-        #expect(throws: BrokenRule.self) { try Kind<Int64>.seconds(0...Int64.max).read(value) }
+        #expect(throws: BrokenRule.self) { try InputType<Int64>.whole(0...Int64.max).read(value) }
+        #expect(throws: BrokenRule.self) { try InputType<Int64>.seconds(0...Int64.max).read(value) }
     }
 
     @Test(arguments: [

@@ -77,7 +77,7 @@ import Testing
     }
 
     /// The sweep reports stopped frames once, and also frames that waited too long.
-    @Test func tellsOfStalls() async throws {
+    @Test func reportsStalls() async throws {
         let (mailbox, wakes) = Self.mailbox()
         var patience = Self.patience
         patience.dueMs = .max / 2

@@ -99,7 +99,7 @@ import Testing
         try await registry.start()
         let room = try RoomID(checking: "r")
         func take(_ id: String, _ stream: String, at: Int64, bytes: Int64, keep: Int = 10, quota: Int64 = 100) async throws -> [String] {
-            let snapshot = RoomPicture(
+            let snapshot = SnapshotRecord(
                 id: id, path: StreamPath(app: "live", name: stream), roomID: room, slot: 1, file: id, takenAt: at, bytes: bytes, width: 16,
                 height: 16)
             return try await registry.snapshotTaken(snapshot, SnapshotBounds(perStream: keep, bytes: quota)).map(\.id)

@@ -6,9 +6,9 @@ import Relay
 @testable import EarshotServer
 
 /// Collects pieces of 200 ms, as HLS cuts them, and the calls between them.
-final class PieceList: PieceTaker {
-    private(set) var beginnings: [PieceMaker.Beginning] = []
-    private(set) var pieces: [PieceMaker.Piece] = []
+final class PieceList: FragmentSink {
+    private(set) var beginnings: [FragmentPackager.Beginning] = []
+    private(set) var pieces: [FragmentPackager.Piece] = []
     /// The number of pieces before each interruption.
     private(set) var breaks: [Int] = []
     /// The number of `isDue` calls before a keyframe.
@@ -19,8 +19,8 @@ final class PieceList: PieceTaker {
         return pendingMs + frameMs / 2 >= 200
     }
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (200 - frameMs / 2, 0) }
-    func began(_ beginning: PieceMaker.Beginning, nowMs: Int64) { self.beginnings.append(beginning) }
-    func made(_ piece: PieceMaker.Piece, nowMs: Int64) { self.pieces.append(piece) }
+    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) { self.beginnings.append(beginning) }
+    func made(_ piece: FragmentPackager.Piece, nowMs: Int64) { self.pieces.append(piece) }
     func interrupted(nowMs: Int64) { self.breaks.append(self.pieces.count) }
 
     /// The start of each piece in milliseconds of the container's time.

@@ -9,7 +9,7 @@ import Testing
 
 /// The ends and beginnings of runs of pieces, as players see them.
 @Suite struct PieceRunTests {
-    private static func feed(_ tags: [Tag], by ms: Int64 = 0, to maker: PieceMaker) throws {
+    private static func feed(_ tags: [Tag], by ms: Int64 = 0, to maker: FragmentPackager) throws {
         maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 
@@ -17,7 +17,7 @@ import Testing
     @Test func theHoleOfAReturnIsClosed() async throws {
         let clip = try await PieceList.clip()
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         try Self.feed(clip, to: maker)
         maker.take([.restarted], nowMs: 9_000, wallMs: 9_000)
         try Self.feed(clip, by: 9_000, to: maker)
@@ -31,7 +31,7 @@ import Testing
         #expect(taker.pieces.last?.fragment.startMs ?? 0 > 12_000)
         // A file keeps the pause.
         let file = PieceList()
-        let recorder = PieceMaker(.fmp4, for: file, rebases: true)
+        let recorder = FragmentPackager(.fmp4, for: file, rebases: true)
         try Self.feed(clip, to: recorder)
         recorder.take([.restarted], nowMs: 9_000, wallMs: 9_000)
         try Self.feed(clip, by: 9_000, to: recorder)
@@ -47,7 +47,7 @@ import Testing
                 video: ["-vf", "scale=640:360", "-c:v", "libx264", "-profile:v", "baseline", "-g", "25"], audio: Fixture.aac, seconds: 4,
                 rate: 25))
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         try Self.feed(small, to: maker)
         try Self.feed(large, by: 4_000, to: maker)
         maker.finish(nowMs: 8_000)
@@ -73,7 +73,7 @@ import Testing
     @Test func picturesAtAVariableRateLeaveNoHoles() async throws {
         let clip = try await PieceList.clip(audio: false)
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         let kept = clip.enumerated().filter { [0, 1, 2, 3, 12, 13, 14, 25, 26, 40, 41, 42, 50, 51, 70, 75, 76, 77].contains($0.offset) }
         for item in try PieceList.frames(kept.map(\.element).filter { $0.kind == .video }) {
             maker.take([item], nowMs: 0, wallMs: 0)
@@ -90,7 +90,7 @@ import Testing
         let clip = try await PieceList.clip()
         let sounds = clip.filter { $0.kind == .audio }
         let taker = PieceList()
-        let maker = PieceMaker(format, for: taker)
+        let maker = FragmentPackager(format, for: taker)
         try Self.feed(sounds, to: maker)
         try Self.feed(clip, by: 4_000, to: maker)
         maker.finish(nowMs: 8_000)
@@ -123,7 +123,7 @@ import Testing
         let headers = clip.filter(\.isSequenceHeader)
         let video = clip.filter { $0.kind == .video && !$0.isSequenceHeader }
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         let metadata = try #require(try Self.metadata(["videocodecid", "audiocodecid"]))
         maker.take([.frame(metadata)], nowMs: 0, wallMs: 0)
         let sounds = clip.filter { $0.kind == .audio && !$0.isSequenceHeader }

@@ -11,7 +11,9 @@ import Testing
     /// Pieces for players, and for files.
     enum Use: String, CaseIterable { case playing, files }
 
-    private static func maker(_ taker: PieceList, _ use: Use) -> PieceMaker { PieceMaker(.fmp4, for: taker, rebases: use == .files) }
+    private static func maker(_ taker: PieceList, _ use: Use) -> FragmentPackager {
+        FragmentPackager(.fmp4, for: taker, rebases: use == .files)
+    }
 
     /// A clip's tags without the end of sequence. Its first picture is at time 0.
     private struct Parts {
@@ -34,7 +36,7 @@ import Testing
         }
     }
 
-    private static func feed(_ tags: [Tag], by ms: Int64 = 0, to maker: PieceMaker) throws {
+    private static func feed(_ tags: [Tag], by ms: Int64 = 0, to maker: FragmentPackager) throws {
         maker.take(try PieceList.frames(tags, by: ms), nowMs: ms, wallMs: ms)
     }
 

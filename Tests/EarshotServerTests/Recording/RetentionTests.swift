@@ -151,7 +151,7 @@ import Testing
         try files.folder.prepare(for: file)
         try Data(count: 1_000).write(to: URL(fileURLWithPath: files.folder.absolute(file)))
         let gone = try await machine.core.rooms.snapshotTaken(
-            RoomPicture(
+            SnapshotRecord(
                 id: Self.id(number), path: StreamPath(app: "live", name: "cam1"), roomID: try RoomID(checking: "cam1"), slot: 1, file: file,
                 takenAt: ms, bytes: 1_000, width: 16, height: 16), bounds)
         for picture in gone { try files.folder.remove(picture.file) }

@@ -2,7 +2,7 @@ import HTTPTypes
 import Rooms
 
 extension APIRoute {
-    private static let state = Input("state", .choice() as Kind<OutboxEntry.State>, "Only notices in this state.")
+    private static let state = Input("state", .choice() as InputType<OutboxEntry.State>, "Only notices in this state.")
     private static let room = Input("roomId", .id, "Only this room's notices.", formerly: "room")
     private static let target = Input(
         "targetId", .sought(length: 1...64), "Only notices to this target of the settings, as /callbacks/targets names it.")
@@ -15,7 +15,7 @@ extension APIRoute {
         APIRoute(
             .get, "/callbacks", "listCallbacks", .callbacks, .ops, "The delivery log, newest first.",
             query: [Self.state.erased, Self.room.erased, Self.target.erased, Self.before.erased, Self.limit.erased],
-            answers: CallbackListAnswer.shape
+            answers: CallbackListAnswer.outputType
         ) { call in
             let limit = Int(try call.value(Self.limit))
             let list = try await call.rooms.notices(
@@ -24,7 +24,7 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/callbacks/targets", "listCallbackTargets", .callbacks, .ops, "The targets that the settings name, and how each does.",
-            answers: CallbackTargetListAnswer.shape
+            answers: CallbackTargetListAnswer.outputType
         ) { call in
             CallbackTargetListAnswer(
                 list: call.core.config.webhooks.targets.map {
@@ -33,7 +33,7 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops, "Send a notice again, with the same key.",
-            in: [Self.id.erased], answers: OutboxEntry.shape
+            in: [Self.id.erased], answers: OutboxEntry.outputType
         ) { call, keep in
             let id = try call.value(Self.id)
             return try await keep({ (entry: OutboxEntry?) in
@@ -62,7 +62,7 @@ struct CallbackTargetAnswer: Sendable {
 
     private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }
 
-    static let shape = Shape<CallbackTargetAnswer>.object(
+    static let outputType = OutputType<CallbackTargetAnswer>.object(
         "CallbackTarget",
         [
             .field("targetId", .text, "Its id: log and callbacks name it so.", \.target.id),
@@ -79,24 +79,24 @@ struct CallbackTargetAnswer: Sendable {
 struct CallbackTargetListAnswer: Sendable {
     let list: [CallbackTargetAnswer]
 
-    static let shape = Shape<CallbackTargetListAnswer>.object(
-        "CallbackTargetList", [.field("list", .list(CallbackTargetAnswer.shape), "As the settings have them.", \.list)])
+    static let outputType = OutputType<CallbackTargetListAnswer>.object(
+        "CallbackTargetList", [.field("list", .list(CallbackTargetAnswer.outputType), "As the settings have them.", \.list)])
 }
 
 struct CallbackListAnswer: Sendable {
     let next: Int64?
     let list: [OutboxEntry]
 
-    static let shape = Shape<CallbackListAnswer>.object(
+    static let outputType = OutputType<CallbackListAnswer>.object(
         "CallbackList",
         [
             .field("next", .nullable(.count), "For `before`; null at the end.", \.next),
-            .field("list", .list(OutboxEntry.shape), "The notices.", \.list),
+            .field("list", .list(OutboxEntry.outputType), "The notices.", \.list),
         ])
 }
 
 extension OutboxEntry {
-    static let shape = Shape<OutboxEntry>.object(
+    static let outputType = OutputType<OutboxEntry>.object(
         "Callback",
         [
             .field("callbackId", .count, "The notice's number; its idempotency key names it too.", \.id),
@@ -105,7 +105,7 @@ extension OutboxEntry {
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
             .field("format", .choice(), "The shape of its body.", \.target.format),
             .field("state", .choice(), "Failed: given up after the last try.", \.state),
-            .field("event", RoomEvent.shape, "What it tells.", \.event),
+            .field("event", RoomEvent.outputType, "What it tells.", \.event),
             .field("attempts", .count, "Tries so far.", \.attempts),
             .field("dueAt", .nullable(.instant), "When the next try is due, while it is pending.") {
                 $0.state == .pending ? $0.dueAt : nil

@@ -115,7 +115,7 @@ extension APIRoute {
     /// A call whose answer is JSON in the envelope.
     init<Output>(
         _ method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
-        in pathForm: [AnyInput] = [], query: [AnyInput] = [], body: [AnyInput]? = nil, answers shape: Shape<Output>,
+        in pathForm: [AnyInput] = [], query: [AnyInput] = [], body: [AnyInput]? = nil, answers outputType: OutputType<Output>,
         status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
         secret: String? = nil, effect: APIEffect? = nil, isConditional: Bool = false,
         _ handle: @escaping @Sendable (APICall) async throws -> Output
@@ -125,25 +125,25 @@ extension APIRoute {
             // Every POST may have a body, if only an empty object.
             body: body.map(Form.init) ?? (method == .post ? .empty : nil),
             success: APISuccess(
-                status: status, content: [("application/json", Self.envelope(shape.schema))], location: location, secret: secret),
+                status: status, content: [("application/json", Self.envelope(outputType.schema))], location: location, secret: secret),
             failures: failures, effect: effect ?? (method == .post ? .live : .nothing),
-            handle: { .data(shape.write(try await handle($0))) }, parts: Self.parts(path), isConditional: isConditional,
-            isVersioned: shape.schema.hasProperty("version"))
+            handle: { .data(outputType.write(try await handle($0))) }, parts: Self.parts(path), isConditional: isConditional,
+            isVersioned: outputType.schema.hasProperty("version"))
     }
 
     /// A POST whose effect is in the store. Its handler stores the answer there, too.
     init<Output: Sendable>(
         storing path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
-        in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers shape: Shape<Output>,
+        in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers outputType: OutputType<Output>,
         status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
         secret: String? = nil, isConditional: Bool = false,
         _ handle: @escaping @Sendable (APICall, AnswerKeeper<Output>) async throws -> Output
     ) {
         self.init(
-            .post, path, name, tag, role, summary, in: pathForm, body: body, answers: shape, status: status, location: location,
+            .post, path, name, tag, role, summary, in: pathForm, body: body, answers: outputType, status: status, location: location,
             failures: failures, secret: secret, effect: .stored, isConditional: isConditional
         ) { call in
-            try await handle(call, AnswerKeeper(keyed: call.keyed, shape: shape))
+            try await handle(call, AnswerKeeper(keyed: call.keyed, outputType: outputType))
         }
     }
 

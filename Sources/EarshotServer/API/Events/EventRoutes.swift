@@ -13,13 +13,13 @@ extension APIRoute {
         APIRoute(
             .get, "/events", "listEvents", .events, .app,
             "Events of all rooms, oldest first; the WebSocket /events tells them as they happen.",
-            query: [Self.after.erased, Self.room.erased, Self.limit.erased], answers: EventListAnswer.shape
+            query: [Self.after.erased, Self.room.erased, Self.limit.erased], answers: EventListAnswer.outputType
         ) { call in
             try await Self.list(call, room: call[Self.room])
         },
         APIRoute(
             .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "A room's events, oldest first.", in: [RoomInputs.room.erased],
-            query: [Self.after.erased, Self.limit.erased], answers: EventListAnswer.shape
+            query: [Self.after.erased, Self.limit.erased], answers: EventListAnswer.outputType
         ) { call in
             let id = try call.value(RoomInputs.room)
             let answer = try await Self.list(call, room: id)
@@ -30,14 +30,14 @@ extension APIRoute {
         APIRoute(
             .post, "/events/ticket", "makeEventTicket", .events, .app,
             "Make a ticket that opens the WebSocket /events once, within a minute: for clients that cannot send a token.",
-            body: [Self.ticketRoom.erased], answers: TicketOffice.Ticket.shape, failures: [.notFound], effect: .nothing
+            body: [Self.ticketRoom.erased], answers: EventTickets.Ticket.outputType, failures: [.notFound], effect: .nothing
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket is made for a token.") }
             // Fails now rather than when the ticket is used.
             if let room = call[Self.ticketRoom] { _ = try await call.rooms.room(room) }
-            let holder = TicketOffice.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
+            let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
             guard let ticket = call.core.tickets.issue(to: holder) else {
-                throw APIError(RegistryError.tooMany(what: "unused tickets", limit: TicketOffice.limitPerToken))
+                throw APIError(RegistryError.tooMany(what: "unused tickets", limit: EventTickets.limitPerToken))
             }
             return ticket
         },
@@ -56,17 +56,17 @@ struct EventListAnswer: Sendable {
     let isComplete: Bool
     let list: [RoomEvent]
 
-    static let shape = Shape<EventListAnswer>.object(
+    static let outputType = OutputType<EventListAnswer>.object(
         "EventList",
         [
             .field("last", .count, "For the next call's `after`.", \.last),
             .field("isComplete", .flag, "There is no later event yet.", \.isComplete),
-            .field("list", .list(RoomEvent.shape), "The events.", \.list),
+            .field("list", .list(RoomEvent.outputType), "The events.", \.list),
         ])
 }
 
 extension RoomEvent {
-    static let shape = Shape<RoomEvent>.object(
+    static let outputType = OutputType<RoomEvent>.object(
         "Event",
         [
             .field("id", .count, "Grows over all rooms and is never used twice.", \.id),
@@ -79,8 +79,8 @@ extension RoomEvent {
         ])
 }
 
-extension TicketOffice.Ticket {
-    static let shape = Shape<TicketOffice.Ticket>.object(
+extension EventTickets.Ticket {
+    static let outputType = OutputType<EventTickets.Ticket>.object(
         "EventTicket",
         [
             .field("ticket", .text, "For /events?ticket=…. Good for one connection.", \.text),

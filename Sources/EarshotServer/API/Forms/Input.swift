@@ -3,7 +3,7 @@ import Rooms
 /// One named value of a request's path, query or body. Handlers use it as a key and get its typed value.
 struct Input<Value: Sendable>: Sendable {
     let name: String
-    let kind: Kind<Value>
+    let kind: InputType<Value>
     let help: String
     /// The value when the request has none.
     let fallback: Value?
@@ -11,7 +11,7 @@ struct Input<Value: Sendable>: Sendable {
     /// Earlier names, still accepted.
     let formerNames: [String]
 
-    init(_ name: String, _ kind: Kind<Value>, _ help: String, fallback: Value? = nil, formerly formerNames: String...) {
+    init(_ name: String, _ kind: InputType<Value>, _ help: String, fallback: Value? = nil, formerly formerNames: String...) {
         self.name = name
         self.kind = kind
         self.help = help

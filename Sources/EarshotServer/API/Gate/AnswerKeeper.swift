@@ -31,7 +31,7 @@ final class KeyedCall: Sendable {
 struct AnswerKeeper<Output: Sendable>: Sendable {
     /// Nil when the call has no key.
     let keyed: KeyedCall?
-    let shape: Shape<Output>
+    let outputType: OutputType<Output>
 
     /// Runs an operation of the registry and returns the call's answer. With a key, `make` runs inside the operation's transaction, on the
     /// registry's queue: it must not block. When it throws, the operation is undone.
@@ -41,13 +41,13 @@ struct AnswerKeeper<Output: Sendable>: Sendable {
     ) async throws -> Output {
         guard let keyed else { return try make(try await operation(nil)) }
         let made = Made<Output>()
-        let shape = self.shape
+        let outputType = self.outputType
         let keeping = KeptAnswer<Value>(key: keyed.key) { value in
             let result = Result { try make(value) }
             made.result.withLock { $0 = result }
             let output = try result.get()
             keyed.markKept()
-            return keyed.stored(shape.write(output))
+            return keyed.stored(outputType.write(output))
         }
         do {
             let value = try await operation(keeping)

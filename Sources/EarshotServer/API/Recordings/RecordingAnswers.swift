@@ -12,7 +12,7 @@ struct RecordingTaskAnswer: Sendable {
         self.isRecording = isRecording
     }
 
-    static let shape = Shape<RecordingTaskAnswer>.object(
+    static let outputType = OutputType<RecordingTaskAnswer>.object(
         "RecordingTask",
         [
             .field("taskId", .text, "Shared by all files from this start to its end.", \.task.id),
@@ -36,7 +36,7 @@ struct RecordingAnswer: Sendable {
         self.bytes = written ?? recording.bytes
     }
 
-    static let shape = Shape<RecordingAnswer>.object(
+    static let outputType = OutputType<RecordingAnswer>.object(
         "Recording",
         [
             .field("recordingId", .text, "Its id.", \.recording.id),
@@ -71,11 +71,11 @@ struct RecordingListAnswer: Sendable {
     let usedBytes: Int64
     let list: [RecordingAnswer]
 
-    static let shape = Shape<RecordingListAnswer>.object(
+    static let outputType = OutputType<RecordingListAnswer>.object(
         "RecordingList",
         [
             .field("next", .nullable(.count), "For `after`; null at the end.", \.next),
             .field("usedBytes", .count, "Of all recordings' files.") { max(0, $0.usedBytes) },
-            .field("list", .list(RecordingAnswer.shape), "The page.", \.list),
+            .field("list", .list(RecordingAnswer.outputType), "The page.", \.list),
         ])
 }

@@ -6,20 +6,20 @@ import Rooms
 enum RecordingInputs {
     enum Action: String, Sendable, CaseIterable { case start, stop }
 
-    static let action = Input("action", .choice() as Kind<Action>, "What to do.").required
+    static let action = Input("action", .choice() as InputType<Action>, "What to do.").required
     static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
     static let id = Input("recordingId", .recordingID, "The recording's id.").required
     static let room = Input("roomId", .id, "Only this room's.", formerly: "room")
     static let app = Input("app", .streamApp, "Only streams of this app.")
     static let name = Input("name", .streamName, "Only streams of this name; needs app.")
-    static let state = Input("state", .choice() as Kind<RecordingState>, "Only those in this state; without: all but deleted ones.")
+    static let state = Input("state", .choice() as InputType<RecordingState>, "Only those in this state; without: all but deleted ones.")
     static let after = Input("after", .whole(1...Int64.max), "The `next` of the page before.")
     static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
 }
 
-extension Kind<String> {
-    static var recordingID: Kind {
-        Kind(.keywords("string", ("pattern", "^[0-9a-f]{16}$"))) { (json: JSONValue) throws(BrokenRule) in
+extension InputType<String> {
+    static var recordingID: InputType {
+        InputType(.keywords("string", ("pattern", "^[0-9a-f]{16}$"))) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, text.utf8.count == 16,
                 text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
             else { throw BrokenRule("expected 16 of 0-9 a-f") }
@@ -35,7 +35,8 @@ extension APIRoute {
             storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
             "Start or stop recording one of a room's streams. A restart of the server does not end it. Stopped, its last file is closed when this answers.",
             in: [RoomInputs.room.erased],
-            body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.shape, failures: [.conflict]
+            body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.outputType,
+            failures: [.conflict]
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(RecordingInputs.slot))
@@ -60,7 +61,7 @@ extension APIRoute {
                 RecordingInputs.room.erased, RecordingInputs.app.erased, RecordingInputs.name.erased, RecordingInputs.state.erased,
                 RecordingInputs.after.erased, RecordingInputs.limit.erased,
             ],
-            answers: RecordingListAnswer.shape
+            answers: RecordingListAnswer.outputType
         ) { call in
             var query = RecordingQuery()
             query.room = call[RecordingInputs.room]
@@ -77,7 +78,7 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, "A recording.", in: [RecordingInputs.id.erased],
-            answers: RecordingAnswer.shape
+            answers: RecordingAnswer.outputType
         ) { call in
             RecordingAnswer(try await Self.recording(call), call)
         },
@@ -148,7 +149,7 @@ extension APIRoute {
                     "\(slot.path) has no stream to record; room \(room.id) is \(room.state.rawValue).", state: room.state.rawValue,
                     allowed: [RoomState.live, .interrupted].map(\.rawValue))
             case .end(let end):
-                recordings.tellRefused(slot.path, roomID: room.id, slot: slot.number, end)
+                recordings.reportRefused(slot.path, roomID: room.id, slot: slot.number, end)
                 throw APIError.wrongState(end.words, state: end.rawValue, allowed: [])
             case .notStored(let error): throw error
             case .stopping: throw APIError.unavailable("The server is stopping.")

@@ -5,7 +5,7 @@ import Upstream
 
 extension APIRoute {
     private static let direction = Input(
-        "direction", .choice() as Kind<RelayTask.Direction>, "push: the stream goes there; pull: it comes from there."
+        "direction", .choice() as InputType<RelayTask.Direction>, "push: the stream goes there; pull: it comes from there."
     )
     .required
     private static let app = Input("app", .streamApp, "The stream's app here.").required
@@ -20,7 +20,7 @@ extension APIRoute {
     static let relayTasks: [APIRoute] = [
         APIRoute(
             .get, "/relay-tasks", "listRelayTasks", .relays, .ops, "Links to other servers, with their state.",
-            answers: RelayTaskListAnswer.shape
+            answers: RelayTaskListAnswer.outputType
         ) { call in
             RelayTaskListAnswer(list: call.core.relayTasks.all.map(RelayTaskAnswer.init))
         },
@@ -28,7 +28,7 @@ extension APIRoute {
             storing: "/relay-tasks", "createRelayTask", .relays, .admin,
             "Forward a stream to another server, or pull one from there. Kept up across restarts until it is deleted.",
             body: [Self.direction.erased, Self.app.erased, Self.name.erased, Self.url.erased, Self.onDemand.erased],
-            answers: RelayTaskAnswer.shape, status: .created, location: ("/relay-tasks/", "taskId"), failures: [.conflict]
+            answers: RelayTaskAnswer.outputType, status: .created, location: ("/relay-tasks/", "taskId"), failures: [.conflict]
         ) { call, keep in
             let (direction, text) = (try call.value(Self.direction), try call.value(Self.url))
             let path = StreamPath(app: try call.value(Self.app), name: try call.value(Self.name))
@@ -43,7 +43,7 @@ extension APIRoute {
             {
                 throw APIError(FieldError("url", "", "\(UpstreamError.forbidden(host: url.hostText, address: url.hostText, why: why))"))
             }
-            if direction == .pull, path.app == TalkPlace.app {
+            if direction == .pull, path.app == TalkStreamName.app {
                 throw APIError(FieldError("app", path.app, "is for the talk channels of rooms, into which nothing is pulled"))
             }
             let links = call.core.relayTasks.all
@@ -74,7 +74,7 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/relay-tasks/{taskId}", "getRelayTask", .relays, .ops, "How a link stands.", in: [Self.id.erased],
-            answers: RelayTaskAnswer.shape
+            answers: RelayTaskAnswer.outputType
         ) { call in
             let id = try call.value(Self.id)
             guard let link = call.core.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
@@ -94,9 +94,12 @@ extension APIRoute {
 struct RelayTaskListAnswer: Sendable {
     let list: [RelayTaskAnswer]
 
-    static let shape = Shape<RelayTaskListAnswer>.object(
+    static let outputType = OutputType<RelayTaskListAnswer>.object(
         "RelayTaskList",
-        [.field("total", .count, "How many there are.", \.list.count), .field("list", .list(RelayTaskAnswer.shape), "The tasks.", \.list)])
+        [
+            .field("total", .count, "How many there are.", \.list.count),
+            .field("list", .list(RelayTaskAnswer.outputType), "The tasks.", \.list),
+        ])
 }
 
 struct RelayTaskAnswer: Sendable {
@@ -114,14 +117,14 @@ struct RelayTaskAnswer: Sendable {
         self.target = target.redacted
     }
 
-    init(_ link: RelayLink) {
+    init(_ link: ForwardLink) {
         self.task = link.task
         self.status = link.status
         self.held = link.heldFor
         self.target = link.url.redacted
     }
 
-    static let shape = Shape<RelayTaskAnswer>.object(
+    static let outputType = OutputType<RelayTaskAnswer>.object(
         "RelayTask",
         [
             .field("taskId", .count, "Its number.", \.task.id),

@@ -6,7 +6,7 @@ extension APIRoute {
     static let members: [APIRoute] = [
         APIRoute(
             storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, "A user enters; entering again renews the nick.",
-            in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.shape,
+            in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.outputType,
             failures: [.conflict]
         ) { call, keep in
             let (id, user, nick) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user), try call.value(RoomInputs.nick))
@@ -21,7 +21,7 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/rooms/{roomId}/members", "listMembers", .members, .app, "Who is there, by user id.", in: [RoomInputs.room.erased],
-            query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased], answers: MemberListAnswer.shape
+            query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased], answers: MemberListAnswer.outputType
         ) { call in
             let limit = Int(try call.value(RoomInputs.limit))
             let (total, list) = try await call.rooms.members(
@@ -41,7 +41,7 @@ extension APIRoute {
 }
 
 extension Member {
-    static let shape = Shape<Member>.object(
+    static let outputType = OutputType<Member>.object(
         "Member",
         [
             .field("userId", .text, "The user's id.", \.user),
@@ -56,11 +56,11 @@ struct MemberListAnswer: Sendable {
     let next: String?
     let list: [Member]
 
-    static let shape = Shape<MemberListAnswer>.object(
+    static let outputType = OutputType<MemberListAnswer>.object(
         "MemberList",
         [
             .field("total", .count, "How many there are on all pages.", \.total),
             .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
-            .field("list", .list(Member.shape), "The page.", \.list),
+            .field("list", .list(Member.outputType), "The page.", \.list),
         ])
 }

@@ -40,10 +40,10 @@ struct RoomAnswer: Sendable {
 
 extension RoomAnswer {
     private static let fields = Self.identity + Self.standing + Self.counts + Self.times
-    static let shape = Shape<RoomAnswer>.object("Room", Self.fields)
+    static let outputType = OutputType<RoomAnswer>.object("Room", Self.fields)
 
     /// The answer to a renewal. Another deadline may come before the time that it gave.
-    static let renewed = Shape<RoomAnswer>.object(
+    static let renewed = OutputType<RoomAnswer>.object(
         "RenewedRoom",
         Self.fields + [
             .field(
@@ -75,7 +75,7 @@ extension RoomAnswer {
         },
         .field("streams", .list(Self.slot), "Its streams, by slot.", \.streams),
         .field("policy", Self.policy, "How its time runs out, in seconds but for heartbeatMisses; and what is kept of it.", \.room.policy),
-        .field("playUrls", .nullable(PlayURLs.shape), "Of slot 1, without a signature; the play-urls call signs.") {
+        .field("playUrls", .nullable(PlayURLs.outputType), "Of slot 1, without a signature; the play-urls call signs.") {
             $0.streams.first?.playURLs
         },
         .field("snapshotUrl", .nullable(.uri), "A picture of it, for whoever has a token; null while it is not live.", \.snapshotURL),
@@ -113,7 +113,7 @@ extension RoomAnswer {
         .field("forbiddenUntil", .nullable(.instant), "When it may be pushed to again.", \.room.forbiddenUntil),
     ]
 
-    private static let slot = Shape<SlotAnswer>.object(
+    private static let slot = OutputType<SlotAnswer>.object(
         "RoomStream",
         [
             .field("slot", .whole(1...8), "Its number in the room.", \.slot.number),
@@ -123,10 +123,10 @@ extension RoomAnswer {
             .field("isForbidden", .flag, "Nobody may push there now.", \.slot.isForbidden),
             .field("sequence", .nullable(.count), "The push that holds it.", \.slot.sequence),
             .field("viewers", .count, "Connected players.", \.viewers),
-            .field("playUrls", PlayURLs.shape, "Without a signature; the play-urls call signs.", \.playURLs),
+            .field("playUrls", PlayURLs.outputType, "Without a signature; the play-urls call signs.", \.playURLs),
         ])
 
-    static let policy = Shape<RoomPolicy>.object(
+    static let policy = OutputType<RoomPolicy>.object(
         "Policy",
         RoomPolicy.fields.map { field in
             switch field.kind {
@@ -142,12 +142,12 @@ struct RoomListAnswer: Sendable {
     let page: RoomPage
     let rooms: [RoomAnswer]
 
-    static let shape = Shape<RoomListAnswer>.object(
+    static let outputType = OutputType<RoomListAnswer>.object(
         "RoomList",
         [
             .field("total", .count, "How many there are on all pages.", \.page.total),
             .field("totalIsCapped", .flag, "There are more than `total`: a search is not counted to its end.", \.page.totalIsCapped),
             .field("next", .nullable(.text), "For `after`; null on the last page.", \.page.next),
-            .field("list", .list(RoomAnswer.shape), "The page.", \.rooms),
+            .field("list", .list(RoomAnswer.outputType), "The page.", \.rooms),
         ])
 }

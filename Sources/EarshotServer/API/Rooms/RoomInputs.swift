@@ -23,12 +23,12 @@ enum RoomInputs {
 
     // MARK: Lists
 
-    static let states = Input("state", .choices() as Kind<Set<RoomState>>, "Only rooms in one of these states.")
+    static let states = Input("state", .choices() as InputType<Set<RoomState>>, "Only rooms in one of these states.")
     static let text = Input(
         "q", .sought(length: 1...RoomLimits.searchLength), "Words of title, id or owner; the last may be the beginning of one.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
     static let listed = Input("isPublic", .flag, "true: only public rooms; false: only the others.", formerly: "public")
-    static let sort = Input("sort", .choice() as Kind<RoomQuery.Order>, "The order; a minus turns it round.", fallback: .newest)
+    static let sort = Input("sort", .choice() as InputType<RoomQuery.Order>, "The order; a minus turns it round.", fallback: .newest)
     static let page = Input(
         "page", .whole(1...Int64(RoomQuery.deepest)), "From 1, among the first 10000 rooms; `after` goes on without end.")
     static let pageSize = Input(
@@ -50,11 +50,11 @@ enum RoomInputs {
     static let nick = Input("nick", .text(length: 0...RoomLimits.nickLength), "For lists of members.", fallback: "")
 }
 
-extension Kind<[String: Int64]> {
+extension InputType<[String: Int64]> {
     /// Settings of a room's policy: durations in seconds, counts and words as they are.
-    static var policy: Kind {
+    static var policy: InputType {
         let fields = RoomPolicy.fields.map { field in
-            let kind: Kind<Int64> =
+            let kind: InputType<Int64> =
                 switch field.kind {
                 case .duration: .seconds(field.range)
                 case .count: .whole(field.range)
@@ -64,7 +64,7 @@ extension Kind<[String: Int64]> {
         }
         let schema = Schema.named(
             "PolicyChanges", .object(fields.map { .init(name: $0.name, schema: $1.schema, help: $0.help, isRequired: false) }))
-        return Kind(schema) { (json: JSONValue) throws(BrokenRule) in
+        return InputType(schema) { (json: JSONValue) throws(BrokenRule) in
             guard case .object(let members) = json else { throw BrokenRule("expected an object with settings of the policy") }
             var values: [String: Int64] = [:]
             for member in members {

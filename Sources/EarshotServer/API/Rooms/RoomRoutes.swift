@@ -10,7 +10,7 @@ extension APIRoute {
                 RoomInputs.id.erased, RoomInputs.app.erased, RoomInputs.slots.erased, RoomInputs.owner.erased, RoomInputs.title.erased,
                 RoomInputs.custom.erased, RoomInputs.isPublic.erased, RoomInputs.device.erased, RoomInputs.policy.erased,
             ],
-            answers: RoomAnswer.shape, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict, .diskFull]
+            answers: RoomAnswer.outputType, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict, .diskFull]
         ) { call, keep in
             var new = NewRoom(policy: call.core.config.rooms.policy)
             new.id = call[RoomInputs.id]
@@ -33,14 +33,15 @@ extension APIRoute {
                 RoomInputs.states.erased, RoomInputs.text.erased, RoomInputs.ownerFilter.erased, RoomInputs.listed.erased,
                 RoomInputs.sort.erased, RoomInputs.page.erased, RoomInputs.pageSize.erased, RoomInputs.after.erased,
             ],
-            answers: RoomListAnswer.shape
+            answers: RoomListAnswer.outputType
         ) { call in
             let page = try await call.rooms.rooms(try Self.query(call))
             let urls = try call.urls()
             return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls) })
         },
         APIRoute(
-            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, "Look a room up.", in: [RoomInputs.room.erased], answers: RoomAnswer.shape
+            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, "Look a room up.", in: [RoomInputs.room.erased],
+            answers: RoomAnswer.outputType
         ) { call in
             try RoomAnswer(try await call.rooms.room(try call.value(RoomInputs.room)), call)
         },
@@ -50,7 +51,7 @@ extension APIRoute {
                 RoomInputs.newOwner.erased, RoomInputs.title.erased, RoomInputs.custom.erased, RoomInputs.isPublic.erased,
                 RoomInputs.newDevice.erased, RoomInputs.policy.erased,
             ],
-            answers: RoomAnswer.shape, failures: [.conflict], isConditional: true
+            answers: RoomAnswer.outputType, failures: [.conflict], isConditional: true
         ) { call in
             var patch = RoomPatch()
             patch.owner = call[RoomInputs.newOwner]
@@ -95,7 +96,7 @@ extension APIRoute {
         .room("resume", "resumeRoom", .ops, "Let a forbidden room be pushed to again.") { _ in .resume },
         APIRoute(
             storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Count likes.", in: [RoomInputs.room.erased],
-            body: [RoomInputs.likes.erased], answers: RoomAnswer.shape
+            body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType
         ) { call, keep in
             let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
             return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.like(id, count: count, keeping: $0) }
@@ -105,11 +106,11 @@ extension APIRoute {
     /// A call that applies one ``RoomInput`` to the room.
     private static func room(
         _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [],
-        answers shape: Shape<RoomAnswer> = RoomAnswer.shape, _ input: @escaping @Sendable (APICall) throws -> RoomInput
+        answers outputType: OutputType<RoomAnswer> = RoomAnswer.outputType, _ input: @escaping @Sendable (APICall) throws -> RoomInput
     ) -> APIRoute {
         APIRoute(
             storing: "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
-            answers: shape, failures: [.conflict], isConditional: true
+            answers: outputType, failures: [.conflict], isConditional: true
         ) { call, keep in
             let (id, input) = (try call.value(RoomInputs.room), try input(call))
             return try await keep({ try RoomAnswer($0, call) }) {

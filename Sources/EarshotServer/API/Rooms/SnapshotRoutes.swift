@@ -30,7 +30,7 @@ extension APIRoute {
             .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app,
             "Pictures that were taken of a room's streams by themselves (setting snapshots.interval), the newest first.",
             in: [RoomInputs.room.erased], query: [Self.onlySlot.erased, RecordingInputs.after.erased, RecordingInputs.limit.erased],
-            answers: SnapshotListAnswer.shape
+            answers: SnapshotListAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let limit = Int(try call.value(RecordingInputs.limit))
@@ -52,8 +52,8 @@ extension APIRoute {
     ]
 }
 
-extension RoomPicture {
-    static let shape = Shape<RoomPicture>.object(
+extension SnapshotRecord {
+    static let outputType = OutputType<SnapshotRecord>.object(
         "Snapshot",
         [
             .field("snapshotId", .text, "Its id.", \.id),
@@ -74,12 +74,12 @@ extension RoomPicture {
 /// A page of pictures.
 struct SnapshotListAnswer: Sendable {
     let next: Int64?
-    let list: [RoomPicture]
+    let list: [SnapshotRecord]
 
-    static let shape = Shape<SnapshotListAnswer>.object(
+    static let outputType = OutputType<SnapshotListAnswer>.object(
         "SnapshotList",
         [
             .field("next", .nullable(.count), "For `after`; null at the end.", \.next),
-            .field("list", .list(RoomPicture.shape), "The page.", \.list),
+            .field("list", .list(SnapshotRecord.outputType), "The page.", \.list),
         ])
 }

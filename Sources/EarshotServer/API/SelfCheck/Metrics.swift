@@ -27,7 +27,7 @@ struct Metrics {
     }
 
     private mutating func addCounters(_ values: Counters.Values) {
-        guard case .object(let members) = Counters.Values.shape.write(values) else { return }
+        guard case .object(let members) = Counters.Values.outputType.write(values) else { return }
         let help = Dictionary(Counters.Values.fields.map { ($0.property.name, $0.property.help) }) { first, _ in first }
         for member in members {
             let isGauge = Self.gauges.contains(member.name)

@@ -39,8 +39,8 @@ struct SelfCheck: Sendable {
         let streams = try await core.collect { $0.relay.streamSnapshots() }
         let rooms = try await core.rooms.counts()
         // Talk voices and mixes are not pushes of a room.
-        let live = streams.filter { if case .live = $0.phase { !TalkPlace.isTalk(path: $0.path) } else { false } }
-        let pushes = sessions.reduce(0) { $0 + $1.publishing.count { !TalkPlace.isTalk(path: $0) } }
+        let live = streams.filter { if case .live = $0.phase { !TalkStreamName.isTalk(path: $0.path) } else { false } }
+        let pushes = sessions.reduce(0) { $0 + $1.publishing.count { !TalkStreamName.isTalk(path: $0) } }
         let closed = counters.closed.values.reduce(UInt64(0)) { $0 &+ $1 }
         return SelfCheck(
             verdicts: [
@@ -93,19 +93,19 @@ struct SelfCheck: Sendable {
         return count
     }
 
-    static let shape = Shape<SelfCheck>.object(
+    static let outputType = OutputType<SelfCheck>.object(
         "SelfCheck",
-        [.field("ok", .flag, "All are right.", \.isOK), .field("list", .list(Verdict.shape), "The verdicts.", \.verdicts)])
+        [.field("ok", .flag, "All are right.", \.isOK), .field("list", .list(Verdict.outputType), "The verdicts.", \.verdicts)])
 }
 
 extension SelfCheck.Verdict {
-    static let shape = Shape<SelfCheck.Verdict>.object(
+    static let outputType = OutputType<SelfCheck.Verdict>.object(
         "Verdict",
         [
             .field("name", .text, "What was counted.", \.name),
             .field("help", .text, "In words: the things; the counter.", \.help),
-            .field("expected", Shape<Int64>(.keywords("integer")) { .integer($0) }, "Counted from the things themselves.", \.expected),
-            .field("actual", Shape<Int64>(.keywords("integer")) { .integer($0) }, "What the counter says.", \.actual),
+            .field("expected", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "Counted from the things themselves.", \.expected),
+            .field("actual", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "What the counter says.", \.actual),
             .field("ok", .flag, "They agree.", \.isOK),
         ])
 }

@@ -4,7 +4,7 @@ import Rooms
 extension APIRoute {
     /// Calls about the server itself.
     static let server: [APIRoute] = [
-        APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: Counters.Values.shape) {
+        APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: Counters.Values.outputType) {
             call in call.core.countersNow
         },
         APIRoute(
@@ -13,7 +13,7 @@ extension APIRoute {
             Array(try await Metrics.read(call.core).text.utf8)
         },
         APIRoute(
-            .get, "/selfcheck", "checkSelf", .server, .ops, "Hold the counters against what they count.", answers: SelfCheck.shape
+            .get, "/selfcheck", "checkSelf", .server, .ops, "Hold the counters against what they count.", answers: SelfCheck.outputType
         ) { call in
             try await SelfCheck.run(call.core)
         },
@@ -24,7 +24,7 @@ extension APIRoute {
 }
 
 extension Counters.Values {
-    static let shape = Shape<Counters.Values>.object("Counters", Self.fields)
+    static let outputType = OutputType<Counters.Values>.object("Counters", Self.fields)
 
     static let fields: [Field<Counters.Values>] = [
         .field("connectionsAccepted", .count, "RTMP and RTMPS connections.", \.connectionsAccepted),

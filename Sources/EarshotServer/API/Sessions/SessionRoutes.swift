@@ -3,7 +3,7 @@ import Relay
 import Rooms
 
 extension APIRoute {
-    private static let role = Input("role", .choice() as Kind<SessionRole>, "Only connections that publish, or that play.")
+    private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
     private static let stream = Input(
         "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
     private static let after = Input("after", .whole(0...Int64.max), "The `next` of the page before.", fallback: 0)
@@ -16,7 +16,7 @@ extension APIRoute {
     static let sessions: [APIRoute] = [
         APIRoute(
             .get, "/sessions", "listSessions", .sessions, .ops, "Connections, by number.",
-            query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.shape
+            query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.outputType
         ) { call in
             var all = try await call.core.collect { $0.sessionSnapshots() }.sorted { $0.id < $1.id }
             if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
@@ -30,7 +30,7 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, "Look a connection up.", in: [Self.id.erased],
-            answers: SessionSnapshot.shape
+            answers: SessionSnapshot.outputType
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             guard let session = try await call.core.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
@@ -53,17 +53,17 @@ struct SessionListAnswer: Sendable {
     let next: UInt64?
     let list: [SessionSnapshot]
 
-    static let shape = Shape<SessionListAnswer>.object(
+    static let outputType = OutputType<SessionListAnswer>.object(
         "SessionList",
         [
             .field("total", .count, "How many there are on all pages.", \.total),
             .field("next", .nullable(.count), "For `after`; null on the last page.", \.next),
-            .field("list", .list(SessionSnapshot.shape), "The page.", \.list),
+            .field("list", .list(SessionSnapshot.outputType), "The page.", \.list),
         ])
 }
 
 extension SessionSnapshot {
-    static let shape = Shape<SessionSnapshot>.object(
+    static let outputType = OutputType<SessionSnapshot>.object(
         "Session",
         [
             .field("sessionId", .count, "The connection's number.", \.id),
@@ -79,7 +79,7 @@ extension SessionSnapshot {
             .field("playing", .list(Self.play), "Streams that it plays.", \.viewers),
         ])
 
-    private static let play = Shape<ViewerSnapshot>.object(
+    private static let play = OutputType<ViewerSnapshot>.object(
         "SessionPlay",
         [
             .field("stream", .text, "app/name.", \.path),

@@ -54,7 +54,7 @@ extension ServerCore {
             done in
             stream.home.run { home in
                 done.resume(
-                    returning: home.snapshot(of: stream).map { ($0, (home.publisher(of: stream) as? any SeatedPublisher)?.publisher) })
+                    returning: home.snapshot(of: stream).map { ($0, (home.publisher(of: stream) as? any EndablePublisher)?.publisher) })
             }
         }
         guard let found else { return nil }
@@ -77,7 +77,7 @@ extension StreamAnswer {
         StreamAnswer(snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, roomID: roomID)
     }
 
-    static let shape = Shape<StreamAnswer>.object(
+    static let outputType = OutputType<StreamAnswer>.object(
         "Stream",
         [
             .field("app", .text, "The app.", \.path.app),
@@ -107,7 +107,7 @@ extension StreamAnswer {
         let meter: StreamMeter
     }
 
-    private static let publisher = Shape<SessionSnapshot>.object(
+    private static let publisher = OutputType<SessionSnapshot>.object(
         "StreamPublisher",
         [
             .field("sessionId", .count, "Its connection, as sessions are numbered.", \.id),
@@ -116,7 +116,7 @@ extension StreamAnswer {
             .field("client", .nullable(.text), "What it calls itself.", \.client),
         ])
 
-    private static let video = Shape<VideoPart>.object(
+    private static let video = OutputType<VideoPart>.object(
         "StreamVideo",
         [
             .field("codec", .text, "Its name.", \.format.codec.name),
@@ -130,7 +130,7 @@ extension StreamAnswer {
                 "keyframeIntervalMs", .nullable(.count), "Between the newest two keyframes, in milliseconds.", \.meter.keyframeIntervalMs),
         ])
 
-    private static let audio = Shape<AudioPart>.object(
+    private static let audio = OutputType<AudioPart>.object(
         "StreamAudio",
         [
             .field("codec", .text, "Its name.", \.format.codec.name),
@@ -151,20 +151,20 @@ struct StreamStateAnswer: Sendable {
     let ban: StreamBan?
     let stream: StreamAnswer?
 
-    static let shape = Shape<StreamStateAnswer>.object(
+    static let outputType = OutputType<StreamStateAnswer>.object(
         "StreamState",
         [
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
             .field("state", .choice(), "Active: its media arrives. Forbid: nobody may push there.", \.state),
             .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.room?.id.rawValue },
-            .field("forbid", .nullable(StreamBan.shape), "Until when and why it is forbidden.", \.ban),
-            .field("stream", .nullable(StreamAnswer.shape), "What is known of it while somebody publishes or plays it.", \.stream),
+            .field("forbid", .nullable(StreamBan.outputType), "Until when and why it is forbidden.", \.ban),
+            .field("stream", .nullable(StreamAnswer.outputType), "What is known of it while somebody publishes or plays it.", \.stream),
         ])
 }
 
 extension StreamBan {
-    static let shape = Shape<StreamBan>.object(
+    static let outputType = OutputType<StreamBan>.object(
         "StreamBan",
         [
             .field("app", .text, "The app.", \.path.app),

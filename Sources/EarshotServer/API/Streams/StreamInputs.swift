@@ -9,7 +9,7 @@ enum StreamInputs {
 
     static let appFilter = Input("app", .streamApp, "Only streams of this app.")
     static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")
-    static let state = Input("state", .choice() as Kind<StreamAnswer.State>, "Only streams in this state.")
+    static let state = Input("state", .choice() as InputType<StreamAnswer.State>, "Only streams in this state.")
     static let after = Input("after", .sought(length: 1...StreamBan.longestCursor), "The `next` of the page before.")
     static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
     static let from = Input("from", .instant, "Begun at this time or later.")
@@ -18,20 +18,20 @@ enum StreamInputs {
     static let minutes = Input("seconds", .whole(1...600), "How far back, from now.", fallback: 120)
 }
 
-extension Kind<String> {
+extension InputType<String> {
     /// An app name that a connection may use.
-    static var streamApp: Kind { .address("expected an app without slash, query and control characters", part: .app) }
+    static var streamApp: InputType { .address("expected an app without slash, query and control characters", part: .app) }
     /// A stream name that a connection may use.
-    static var streamName: Kind { .address("expected a stream name without query, control characters and . or .. parts", part: .name) }
+    static var streamName: InputType { .address("expected a stream name without query, control characters and . or .. parts", part: .name) }
 
     private enum Part { case app, name }
 
-    private static func address(_ rule: String, part: Part) -> Kind {
+    private static func address(_ rule: String, part: Part) -> InputType {
         let longest = RoomLimits.streamNameLength
         // Allows that many characters of four bytes each. A connection's limit may be lower; a longer name then simply finds no stream.
         var limits = Limits()
         limits.nameBytes = 4 * longest + 1
-        return Kind(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {
+        return InputType(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {
             [limits] (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json else { throw BrokenRule(rule) }
             let count = text.unicodeScalars.count

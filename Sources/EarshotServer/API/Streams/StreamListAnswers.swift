@@ -5,12 +5,12 @@ struct StreamListAnswer: Sendable {
     let next: String?
     let list: [StreamAnswer]
 
-    static let shape = Shape<StreamListAnswer>.object(
+    static let outputType = OutputType<StreamListAnswer>.object(
         "StreamList",
         [
             .field("total", .count, "How many there are on all pages.", \.total),
             .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
-            .field("list", .list(StreamAnswer.shape), "The page.", \.list),
+            .field("list", .list(StreamAnswer.outputType), "The page.", \.list),
         ])
 }
 
@@ -19,12 +19,12 @@ struct StreamBanListAnswer: Sendable {
     let next: String?
     let list: [StreamBan]
 
-    static let shape = Shape<StreamBanListAnswer>.object(
+    static let outputType = OutputType<StreamBanListAnswer>.object(
         "StreamBanList",
         [
             .field("total", .count, "How many there are on all pages.", \.total),
             .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
-            .field("list", .list(StreamBan.shape), "The page.", \.list),
+            .field("list", .list(StreamBan.outputType), "The page.", \.list),
         ])
 }
 
@@ -32,16 +32,16 @@ struct PushListAnswer: Sendable {
     let next: Int64?
     let list: [PublishedPush]
 
-    static let shape = Shape<PushListAnswer>.object(
+    static let outputType = OutputType<PushListAnswer>.object(
         "PushList",
         [
             .field("next", .nullable(.count), "For `before`; null at the end.", \.next),
-            .field("list", .list(PublishedPush.shape), "The pushes.", \.list),
+            .field("list", .list(PublishedPush.outputType), "The pushes.", \.list),
         ])
 }
 
 extension PublishedPush {
-    static let shape = Shape<PublishedPush>.object(
+    static let outputType = OutputType<PublishedPush>.object(
         "Push",
         [
             .field("sequence", .count, "The push's number; its begin and end share it.", \.sequence),
@@ -61,7 +61,7 @@ extension PublishedPush {
 struct DropAnswer: Sendable {
     let wasDropped: Bool
 
-    static let shape = Shape<DropAnswer>.object(
+    static let outputType = OutputType<DropAnswer>.object(
         "Drop", [.field("wasDropped", .flag, "False: there was no push.", \.wasDropped)])
 }
 
@@ -69,17 +69,17 @@ struct StreamStatsAnswer: Sendable {
     let path: StreamPath
     let seconds: [StreamSecond]
 
-    static let shape = Shape<StreamStatsAnswer>.object(
+    static let outputType = OutputType<StreamStatsAnswer>.object(
         "StreamStats",
         [
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
-            .field("list", .list(StreamSecond.shape), "One entry a second, oldest first.", \.seconds),
+            .field("list", .list(StreamSecond.outputType), "One entry a second, oldest first.", \.seconds),
         ])
 }
 
 extension StreamSecond {
-    static let shape = Shape<StreamSecond>.object(
+    static let outputType = OutputType<StreamSecond>.object(
         "StreamSecond",
         [
             .field("at", .instant, "The second's end.", \.at),

@@ -8,7 +8,7 @@ extension APIRoute {
         APIRoute(
             .get, "/streams", "listStreams", .streams, .ops, "Streams that somebody publishes or plays, by app and name.",
             query: [StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.after.erased, StreamInputs.limit.erased],
-            answers: StreamListAnswer.shape
+            answers: StreamListAnswer.outputType
         ) { call in
             var all = try await call.core.streamAnswers()
             if let state = call[StreamInputs.state] { all.removeAll { $0.state != state } }
@@ -24,7 +24,7 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, "Streams that nobody may push to.",
-            query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.shape
+            query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.outputType
         ) { call in
             let bans = try await call.rooms.bans(after: call[StreamInputs.after], limit: Int(try call.value(StreamInputs.limit)))
             return StreamBanListAnswer(total: bans.total, next: bans.next, list: bans.list)
@@ -35,7 +35,7 @@ extension APIRoute {
                 StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.from.erased, StreamInputs.to.erased,
                 StreamInputs.before.erased, StreamInputs.limit.erased,
             ],
-            answers: PushListAnswer.shape
+            answers: PushListAnswer.outputType
         ) { call in
             let limit = Int(try call.value(StreamInputs.limit))
             let list = try await call.rooms.published(
@@ -45,13 +45,13 @@ extension APIRoute {
         },
         APIRoute(
             .get, "/streams/{app}/{name}", "getStream", .streams, .ops, "How a stream stands, whether there is one or not.",
-            in: StreamInputs.path, answers: StreamStateAnswer.shape
+            in: StreamInputs.path, answers: StreamStateAnswer.outputType
         ) { call in
             try await Self.standing(of: try call.streamPath(), call)
         },
         APIRoute(
             .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, "A stream's last minutes, second by second.",
-            in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.shape
+            in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType
         ) { call in
             let path = try call.streamPath()
             guard let seconds = await call.core.history(of: path) else { throw APIError.notFound("stream", "\(path)", field: "name") }
@@ -59,14 +59,14 @@ extension APIRoute {
         },
         APIRoute(
             .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "Cut a push; the device may push again at once.",
-            in: StreamInputs.path, answers: DropAnswer.shape, failures: [.conflict]
+            in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict]
         ) { call in
             DropAnswer(wasDropped: await call.core.cut(try Self.pushed(call), .dropped, endsViewers: false))
         },
         APIRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
             "Cut a push and let nobody push there until a time; again: with another time.", in: StreamInputs.path,
-            body: Ban.inputs, answers: StreamBan.shape, failures: [.conflict]
+            body: Ban.inputs, answers: StreamBan.outputType, failures: [.conflict]
         ) { call, keep in
             let (path, until, reason) = (try Self.pushed(call), try Ban.end(call), try call.value(Ban.reason))
             return try await keep({ $0 }) {
@@ -75,7 +75,7 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, "Let a forbidden stream be pushed to again.",
-            in: StreamInputs.path, answers: StreamStateAnswer.shape, failures: [.conflict]
+            in: StreamInputs.path, answers: StreamStateAnswer.outputType, failures: [.conflict]
         ) { call, keep in
             let path = try call.streamPath()
             let stream = await call.core.streamAnswer(path)
@@ -93,7 +93,7 @@ extension APIRoute {
     /// The path's stream. Throws for a talk mix: the server makes it, nobody pushes it.
     private static func pushed(_ call: APICall) throws -> StreamPath {
         let path = try call.streamPath()
-        guard TalkPlace.isMix(path) else { return path }
+        guard TalkStreamName.isMix(path) else { return path }
         throw APIError.wrongState(
             "\(path) is made by the server of what its talkers say; to silence somebody, mute or kick the participant.", state: "mix",
             allowed: [])

@@ -7,7 +7,7 @@ struct TalkAnswer: Sendable {
     let snapshot: TalkSnapshot
     let nowMs: Int64
 
-    static let shape = Shape<TalkAnswer>.object(
+    static let outputType = OutputType<TalkAnswer>.object(
         "Talk",
         [
             .field("roomId", .text, "The room.") { $0.room.rawValue },
@@ -37,7 +37,7 @@ struct TalkAnswer: Sendable {
         let untilMs: Int64
     }
 
-    private static let ban = Shape<Ban>.object(
+    private static let ban = OutputType<Ban>.object(
         "TalkBan",
         [
             .field("userId", .text, "The participant.", \.user),
@@ -45,7 +45,7 @@ struct TalkAnswer: Sendable {
             .former("until", of: "forbiddenUntil", .instant, \.untilMs),
         ])
 
-    private static let member = Shape<TalkSnapshot.Member>.object(
+    private static let member = OutputType<TalkSnapshot.Member>.object(
         "TalkMember",
         [
             .field("userId", .text, "The participant.", \.userID),
@@ -107,7 +107,7 @@ struct FloorAnswer: Sendable {
         }
     }
 
-    static let shape = Shape<FloorAnswer>.object(
+    static let outputType = OutputType<FloorAnswer>.object(
         "Floor",
         [
             .field("userId", .text, "The participant.", \.user),
@@ -123,7 +123,7 @@ struct TalkURLsAnswer: Sendable {
     let canSpeak: Bool
     let urls: StreamURLs.Talk
 
-    static let shape = Shape<TalkURLsAnswer>.object(
+    static let outputType = OutputType<TalkURLsAnswer>.object(
         "TalkUrls",
         [
             .field("roomId", .text, "The room.") { $0.room.rawValue },

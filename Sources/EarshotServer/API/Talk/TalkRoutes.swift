@@ -18,7 +18,7 @@ private enum TalkInputs {
         }
     }
 
-    static let mode = Input("mode", .choice() as Kind<TalkSettings.Mode>, "open: all who talk are heard; ptt: one at a time.")
+    static let mode = Input("mode", .choice() as InputType<TalkSettings.Mode>, "open: all who talk are heard; ptt: one at a time.")
     static let talkers = Input("talkers", Self.count(TalkSettings.talkerRange), "Talkers at a time.")
     static let listeners = Input("listeners", Self.count(TalkSettings.listenerRange), "Listeners at a time.")
     static let maxOpen = Input("maxOpen", Self.count(TalkSettings.talkerRange), "Open microphones at a time, in mode open.")
@@ -31,21 +31,21 @@ private enum TalkInputs {
     ]
 
     static let action = Input(
-        "action", .choice() as Kind<Action>,
+        "action", .choice() as InputType<Action>,
         "request and release: as the participant; revoke: take the floor away; handOver: give the holder's to somebody else."
     ).required
     static let user = Input("userId", .id, "The participant.").required
     static let to = Input("to", .id, "Of handOver: who gets it.")
-    static let role = Input("role", .choice() as Kind<Role>, "Who goes first when several wait; without: as the participant came.")
+    static let role = Input("role", .choice() as InputType<Role>, "Who goes first when several wait; without: as the participant came.")
     static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes; without: as before.")
     static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB; without: as before.")
     static let ban = Input(
         "seconds", .seconds(0...Kick.longestMs), "For how long the participant may not come back; without: 10. 0: it may at once.")
-    static let tokenRole = Input("role", .choice() as Kind<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
+    static let tokenRole = Input("role", .choice() as InputType<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
     static let lifetime = Input(
         "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which talk may begin with it; without: the room's policy.")
 
-    private static func count(_ range: ClosedRange<Int>) -> Kind<Int64> { .whole(Int64(range.lowerBound)...Int64(range.upperBound)) }
+    private static func count(_ range: ClosedRange<Int>) -> InputType<Int64> { .whole(Int64(range.lowerBound)...Int64(range.upperBound)) }
 }
 
 extension APIRoute {
@@ -53,14 +53,14 @@ extension APIRoute {
     static let talk: [APIRoute] = [
         APIRoute(
             .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "A room's talk channel: its rules, and who is in it.",
-            in: [RoomInputs.room.erased], answers: TalkAnswer.shape
+            in: [RoomInputs.room.erased], answers: TalkAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try await Self.answer(room.id, call)
         },
         APIRoute(
             .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, "Change a talk channel's rules; who is in it stays.",
-            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.shape
+            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
@@ -84,7 +84,7 @@ extension APIRoute {
             .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app,
             "Ask for the right to speak, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
             body: [TalkInputs.action.erased, TalkInputs.user.erased, TalkInputs.to.erased, TalkInputs.role.erased],
-            answers: FloorAnswer.shape, failures: [.conflict]
+            answers: FloorAnswer.outputType, failures: [.conflict]
         ) { call in
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -114,7 +114,7 @@ extension APIRoute {
             storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
             "Leave a participant out of all mixes, or let it be heard again; make it louder or less loud.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
-            answers: TalkAnswer.shape, failures: [.conflict]
+            answers: TalkAnswer.outputType, failures: [.conflict]
         ) { call, keep in
             let (_, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -130,7 +130,7 @@ extension APIRoute {
         APIRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
             "End what a participant says and hears in the channel; its connection's other streams go on.",
-            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.shape,
+            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.outputType,
             failures: [.conflict]
         ) { call, keep in
             let (channel, room) = try await Self.channel(call)
@@ -155,7 +155,7 @@ extension APIRoute {
         APIRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
             "Let a participant come back before its time is over.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
-            answers: TalkAnswer.shape
+            answers: TalkAnswer.outputType
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -164,7 +164,7 @@ extension APIRoute {
         APIRoute(
             .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app,
             "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room.erased],
-            body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.shape,
+            body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.outputType,
             effect: .nothing
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))

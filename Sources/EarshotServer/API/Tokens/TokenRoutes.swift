@@ -3,20 +3,22 @@ import Rooms
 
 extension APIRoute {
     private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "Whose it is, for the audit trail.").required
-    private static let role = Input("role", .choice() as Kind<TokenRole>, "What it may do: admin everything, ops run, app use.").required
+    private static let role = Input("role", .choice() as InputType<TokenRole>, "What it may do: admin everything, ops run, app use.")
+        .required
     private static let id = Input("tokenId", .whole(1...Int64.max), "The token's id.").required
 
     /// API tokens.
     static let tokens: [APIRoute] = [
         APIRoute(
-            .get, "/tokens", "listTokens", .tokens, .admin, "All tokens, without their secrets.", answers: TokenListAnswer.shape
+            .get, "/tokens", "listTokens", .tokens, .admin, "All tokens, without their secrets.", answers: TokenListAnswer.outputType
         ) { call in
             let list = try await call.rooms.tokens()
             return TokenListAnswer(total: list.count, list: list)
         },
         APIRoute(
             storing: "/tokens", "createToken", .tokens, .admin, "Make a token. Its secret is in this answer and nowhere else.",
-            body: [Self.name.erased, Self.role.erased], answers: NewTokenAnswer.shape, status: .created, location: ("/tokens/", "tokenId"),
+            body: [Self.name.erased, Self.role.erased], answers: NewTokenAnswer.outputType, status: .created,
+            location: ("/tokens/", "tokenId"),
             secret: "secret"
         ) { call, keep in
             let (name, role) = (try call.value(Self.name), try call.value(Self.role))
@@ -27,7 +29,7 @@ extension APIRoute {
         },
         APIRoute(
             .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, "Take a token's rights away, at once and for good.",
-            in: [Self.id.erased], answers: APIToken.shape
+            in: [Self.id.erased], answers: APIToken.outputType
         ) { call in
             let id = try call.value(Self.id)
             guard let token = try await call.rooms.revokeToken(id) else { throw APIError.notFound("token", "\(id)", field: "tokenId") }
@@ -40,16 +42,16 @@ struct TokenListAnswer: Sendable {
     let total: Int
     let list: [APIToken]
 
-    static let shape = Shape<TokenListAnswer>.object(
+    static let outputType = OutputType<TokenListAnswer>.object(
         "TokenList",
-        [.field("total", .count, "How many there are.", \.total), .field("list", .list(APIToken.shape), "The tokens.", \.list)])
+        [.field("total", .count, "How many there are.", \.total), .field("list", .list(APIToken.outputType), "The tokens.", \.list)])
 }
 
 struct NewTokenAnswer: Sendable {
     let token: APIToken
     let secret: String
 
-    static let shape = Shape<NewTokenAnswer>.object(
+    static let outputType = OutputType<NewTokenAnswer>.object(
         "NewToken",
         APIToken.fields.map { field in Field(property: field.property) { field.write($0.token) } } + [
             .field("secret", .nullable(.text), "For the Authorization header. Null when the answer is repeated for its Idempotency-Key.") {
@@ -66,5 +68,5 @@ extension APIToken {
         .field("createdAt", .instant, "When it was made.", \.createdAt),
         .field("revokedAt", .nullable(.instant), "Since when it has no rights.", \.revokedAt),
     ]
-    static let shape = Shape<APIToken>.object("Token", Self.fields)
+    static let outputType = OutputType<APIToken>.object("Token", Self.fields)
 }

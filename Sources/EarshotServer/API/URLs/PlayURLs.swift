@@ -8,7 +8,7 @@ struct PlayURLs: Sendable {
     let hls: String
     let mp4: String
 
-    static let shape = Shape<PlayURLs>.object("PlayUrls", Self.fields)
+    static let outputType = OutputType<PlayURLs>.object("PlayUrls", Self.fields)
 
     static let fields: [Field<PlayURLs>] = [
         .field("rtmp", .uri, "Over RTMP.", \.rtmp),

@@ -5,12 +5,12 @@ extension APIRoute {
     private static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
     private enum Name: String, Sendable, CaseIterable { case stream, device }
     private static let by = Input(
-        "by", .choice() as Kind<Name>, "What the URL names: the stream, or the device, whose UID then stands for slot 1.",
+        "by", .choice() as InputType<Name>, "What the URL names: the stream, or the device, whose UID then stands for slot 1.",
         fallback: .stream)
     private static let lifetime = Input(
         "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which a push or play may begin with it; without: the room's policy.")
     private static let scheme = Input(
-        "scheme", .choice() as Kind<StreamURLs.Scheme>, "Tencent's signature, or a token that can name a user.", fallback: .txSecret)
+        "scheme", .choice() as InputType<StreamURLs.Scheme>, "Tencent's signature, or a token that can name a user.", fallback: .txSecret)
     private static let user = Input("userId", .id, "Whose it is; makes a jwt.")
     private static let size = Input("size", .whole(1...32), "Pixels per module.", fallback: 8)
     private static let signing = [Self.lifetime.erased, Self.scheme.erased, Self.user.erased]
@@ -20,13 +20,14 @@ extension APIRoute {
         APIRoute(
             .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
             "Make a signed push URL. It is checked when a push begins, never while it runs.", in: [RoomInputs.room.erased],
-            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.shape, failures: [.conflict], effect: .nothing
+            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
+            effect: .nothing
         ) { call in
             try await Self.push(call)
         },
         APIRoute(
             .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, "Make signed play URLs of all of a room's streams.",
-            in: [RoomInputs.room.erased], query: Self.signing, answers: PlayURLsAnswer.shape
+            in: [RoomInputs.room.erased], query: Self.signing, answers: PlayURLsAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let (urls, signing, now) = (try call.urls(), try Self.signing(call, room), WallClock.ms)
@@ -93,7 +94,7 @@ struct PushURLAnswer: Sendable {
     let path: StreamPath
     let push: StreamURLs.Push
 
-    static let shape = Shape<PushURLAnswer>.object(
+    static let outputType = OutputType<PushURLAnswer>.object(
         "PushUrl",
         [
             .field("roomId", .text, "The room.") { $0.room.id.rawValue },
@@ -117,14 +118,14 @@ struct PlayURLsAnswer: Sendable {
     let room: Room
     let streams: [Stream]
 
-    static let shape = Shape<PlayURLsAnswer>.object(
+    static let outputType = OutputType<PlayURLsAnswer>.object(
         "SignedPlayUrls",
         [
             .field("roomId", .text, "The room.") { $0.room.id.rawValue },
             .field("streams", .list(Self.stream), "Its streams, by slot.", \.streams),
         ])
 
-    private static let stream = Shape<Stream>.object(
+    private static let stream = OutputType<Stream>.object(
         "SignedPlayUrl",
         [
             .field("slot", .whole(1...8), "Its number in the room.", \.slot.number),

@@ -28,7 +28,7 @@ package struct Floor: Sendable {
                 "TokenStore.swift", "WriteAheadLog.swift",
             ]),
         Floor("Relay"),
-        Floor("Upstream", tests: "^UpstreamTests\\.ChunkGuard", only: ["ChunkGuard.swift"]),
+        Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
     ]
 
     /// The floor of a file, or nil if the file is not mutated.

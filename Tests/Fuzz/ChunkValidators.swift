@@ -35,7 +35,7 @@ private struct LinkRun {
     private mutating func read(_ bytes: [UInt8], _ cuts: Cuts) throws(UpstreamError) {
         // Without a socket, librtmp can read only the bytes fed to it.
         var link = try LibRTMP.make(-1, url: UpstreamURL(parsing: "rtmp://host/app/name"), publishes: false, timeoutMs: 1_000)
-        var chunks = ChunkGuard(limits: Wire.limits)
+        var chunks = ChunkValidator(limits: ClientConnection.limits)
         var input = ByteBuffer()
         for var piece in cuts.pieces(of: bytes) {
             input.writeBuffer(&piece)
@@ -52,7 +52,7 @@ private struct LinkRun {
 
     /// Compares the messages with those of our decoder, up to an Abort, which librtmp does not know.
     func compare(_ bytes: [UInt8]) {
-        var decoder = ChunkDecoder(limits: Wire.limits)
+        var decoder = ChunkDecoder(limits: ClientConnection.limits)
         decoder.append(ByteBuffer(bytes: bytes))
         for message in self.messages {
             guard message.type != .abort else { return }

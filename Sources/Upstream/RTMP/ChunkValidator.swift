@@ -6,7 +6,7 @@ internal import RTMP
 /// librtmp trusts its peer: it reserves the announced length on any of 65,600 chunk streams, and (2.4 of 2015, which Debian ships)
 /// writes past a message's end when a new header in the middle announces more. It also blocks until a chunk is whole, so the guard
 /// finds the ends of chunks. Tracks chunk streams just as librtmp does. A plain value, on the link's thread.
-struct ChunkGuard {
+struct ChunkValidator {
     /// The state of one chunk stream, RTMP 1.0 §5.3.
     private struct ChunkStream {
         var type: UInt8 = 0

@@ -6,7 +6,7 @@ import NIOCore
 /// registry is ``ServerCore/pieces``, under the path of the source stream.
 ///
 /// Owned by one ``StreamRemuxer``.
-final class PieceStream {
+final class FragmentStream {
     private let stream: DerivedStream
     /// The newest initialization segment.
     private var initialization: ByteBuffer?

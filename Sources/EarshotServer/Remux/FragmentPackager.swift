@@ -6,8 +6,8 @@ import Relay
 /// Makes pieces of fragmented MP4 (or MPEG-TS) from a stream's frames.
 ///
 /// Owned by one taker's actor, on its thread. Reads no clock: `nowMs` is steady, `wallMs` counts from 1970.
-final class PieceMaker {
-    private unowned let taker: any PieceTaker
+final class FragmentPackager {
+    private unowned let taker: any FragmentSink
     let format: FragmentMuxer.Format
     /// New tracks, or a break of the timeline, restart the container at zero.
     private let rebases: Bool
@@ -67,7 +67,7 @@ final class PieceMaker {
     /// Times further than this from the previous ones break the timeline. Milliseconds.
     private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
 
-    init(_ format: FragmentMuxer.Format, for taker: any PieceTaker, rebases: Bool = false) {
+    init(_ format: FragmentMuxer.Format, for taker: any FragmentSink, rebases: Bool = false) {
         self.format = format
         self.rebases = rebases
         self.taker = taker

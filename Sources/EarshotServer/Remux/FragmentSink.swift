@@ -1,27 +1,27 @@
 import FFmpeg
 import NIOCore
 
-/// Decides where pieces end, and receives them. On its ``PieceMaker``'s thread.
-protocol PieceTaker: AnyObject {
+/// Decides where pieces end, and receives them. On its ``FragmentPackager``'s thread.
+protocol FragmentSink: AnyObject {
     /// Whether the piece of `pendingMs` ends before this frame. It is of the leading kind: video, if there is any.
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
     /// Durations from which a piece may end before other frames and before keyframes. Frames are `frameMs` apart. Too low costs some work,
     /// too high delays the piece.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
     /// A run begins, perhaps with other tracks or another publisher.
-    func began(_ beginning: PieceMaker.Beginning, nowMs: Int64)
-    func made(_ piece: PieceMaker.Piece, nowMs: Int64)
+    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64)
+    func made(_ piece: FragmentPackager.Piece, nowMs: Int64)
     /// The run has ended; the next one calls ``began(_:nowMs:)``.
     func interrupted(nowMs: Int64)
     /// Whether a separate container, from time zero, begins here. Asked after a piece has ended before a frame of the leading kind.
     func takesSplit() -> Bool
 }
 
-extension PieceTaker {
+extension FragmentSink {
     func takesSplit() -> Bool { false }
 }
 
-extension PieceMaker {
+extension FragmentPackager {
     /// The properties of a run that its pieces depend on.
     struct Beginning {
         let initialization: ByteBuffer

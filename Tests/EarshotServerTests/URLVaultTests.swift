@@ -5,7 +5,7 @@ import Testing
 @testable import EarshotServer
 
 /// Addresses of relay tasks are unreadable in the store.
-@Suite struct RelayVaultTests {
+@Suite struct URLVaultTests {
     private static let path = StreamPath(app: "live", name: "cam1")
     private static let url = "rtmp://localhost:9/live/hush-hush-key?token=hush-hush-token"
 
@@ -19,13 +19,13 @@ import Testing
     @Test func whatIsSealedOpensWithItsKeyAndPlaceOnly() throws {
         let directories = (0..<2).map { _ in NSTemporaryDirectory() + "vault-\(UUID().uuidString)" }
         defer { for directory in directories { try? FileManager.default.removeItem(atPath: directory) } }
-        let vault = try RelayVault(directory: directories[0])
+        let vault = try URLVault(directory: directories[0])
         let sealed = try vault.seal(Self.url, .push, Self.path)
-        #expect(RelayVault.isSealed(sealed) && !RelayVault.isSealed(Self.url) && !sealed.contains("hush"))
+        #expect(URLVault.isSealed(sealed) && !URLVault.isSealed(Self.url) && !sealed.contains("hush"))
         #expect(try vault.seal(Self.url, .push, Self.path) != sealed)
         // The same key after a restart.
-        #expect(try RelayVault(directory: directories[0]).open(sealed, .push, Self.path) == Self.url)
-        #expect(try RelayVault(directory: directories[1]).open(sealed, .push, Self.path) == nil)
+        #expect(try URLVault(directory: directories[0]).open(sealed, .push, Self.path) == Self.url)
+        #expect(try URLVault(directory: directories[1]).open(sealed, .push, Self.path) == nil)
         #expect(vault.open(sealed, .pull, Self.path) == nil)
         #expect(vault.open(sealed, .push, StreamPath(app: "live", name: "cam2")) == nil)
         for broken in ["", "sealed1:", "sealed1:%", "sealed1:AAAA", String(sealed.dropLast(4)), Self.url] {
@@ -35,7 +35,7 @@ import Testing
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
         #expect(mode == 0o600 && !"\(vault)".contains("key:"))
         try Data(count: 31).write(to: URL(fileURLWithPath: file))
-        #expect(throws: KeyFileError.self) { try RelayVault(directory: directories[0]) }
+        #expect(throws: KeyFileError.self) { try URLVault(directory: directories[0]) }
     }
 
     /// An address survives a restart and is readable in no file; rows of an earlier version are sealed.
@@ -52,7 +52,7 @@ import Testing
             try await TestServer.run(data: data) { server in
                 try await server.wait("relay-tasks") { $0["list"].count == 2 }
                 #expect(try await server.api("relay-tasks/\(plain)")["target"].string?.hasPrefix("rtmp://localhost:9/live/hush***") == true)
-                #expect(try await server.server.core.rooms.relayTasks().allSatisfy { RelayVault.isSealed($0.url) })
+                #expect(try await server.server.core.rooms.relayTasks().allSatisfy { URLVault.isSealed($0.url) })
             }
             #expect(try Self.stored(data).range(of: Data("hush-hush".utf8)) == nil)
             // With another key, the server logs that and runs.

@@ -5,7 +5,7 @@ import Synchronization
 import Talk
 
 /// A talker's place in a channel, from its admission to its end. Any thread.
-final class TalkSeat: PublishSeat {
+final class TalkPublishSession: PublishSession {
     let id: ParticipantID
     /// The owner of its credential.
     let user: ParticipantID?
@@ -45,7 +45,7 @@ final class TalkSeat: PublishSeat {
     /// The seat is kept for this long for the same identity after its connection broke. Milliseconds.
     private static let graceMs: Int64 = 3_000
 
-    var path: StreamPath { StreamPath(app: TalkPlace.app, name: "\(self.channel.roomID)/\(self.id)") }
+    var path: StreamPath { StreamPath(app: TalkStreamName.app, name: "\(self.channel.roomID)/\(self.id)") }
     var roomID: RoomID? { self.channel.roomID }
     var takeover: TakeoverRule { .sameIdentity }
     var isAudioOnly: Bool { true }
@@ -84,7 +84,7 @@ final class TalkSeat: PublishSeat {
     /// Whether throwing this participant out ends the seat, by its name or its credential's owner.
     func isOf(_ participant: ParticipantID) -> Bool { self.id == participant || self.user == participant }
 
-    func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher {
+    func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher {
         self.state.withLock { $0.connected = ConnectedRole(connection: publisher.connection, streamID: publisher.streamID) }
         return Delegate(publisher)
     }
@@ -121,7 +121,7 @@ final class TalkSeat: PublishSeat {
         self.channel.ended(self)
     }
 
-    private final class Delegate: SeatedPublisher {
+    private final class Delegate: EndablePublisher {
         let publisher: ConnectedPublisher?
         init(_ publisher: ConnectedPublisher) { self.publisher = publisher }
         func end(_ token: StreamState.Token, _ end: PushEnd) { self.publisher?.ended(token, end) }

@@ -1,7 +1,7 @@
 import Rooms
 
 /// One kind of request value: its reader and its schema in one declaration.
-struct Kind<Value: Sendable>: Sendable {
+struct InputType<Value: Sendable>: Sendable {
     let schema: Schema
     /// Throws the broken rule. The caller adds field and value, except for inner fields.
     let read: @Sendable (JSONValue) throws(BrokenRule) -> Value
@@ -12,8 +12,8 @@ struct Kind<Value: Sendable>: Sendable {
     }
 
     /// Checks or converts the value further; the schema stays.
-    func map<Other: Sendable>(_ change: @escaping @Sendable (Value) throws(BrokenRule) -> Other) -> Kind<Other> {
-        Kind<Other>(self.schema) { (json: JSONValue) throws(BrokenRule) in try change(self.read(json)) }
+    func map<Other: Sendable>(_ change: @escaping @Sendable (Value) throws(BrokenRule) -> Other) -> InputType<Other> {
+        InputType<Other>(self.schema) { (json: JSONValue) throws(BrokenRule) in try change(self.read(json)) }
     }
 }
 
@@ -39,14 +39,14 @@ struct BrokenRule: Error, Equatable {
     }
 }
 
-extension Kind<String> {
+extension InputType<String> {
     /// Text for lists and logs: without control and invisible characters.
-    static func text(length: ClosedRange<Int>) -> Kind {
+    static func text(length: ClosedRange<Int>) -> InputType {
         self.text(length, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
     }
 
     /// Text that is only compared with stored text. Without control characters.
-    static func sought(length: ClosedRange<Int>) -> Kind {
+    static func sought(length: ClosedRange<Int>) -> InputType {
         self.text(length, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in
             text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         }
@@ -55,9 +55,9 @@ extension Kind<String> {
     /// Lengths are in Unicode code points, as JSON Schema counts them (2020-12 Validation §6.3.1).
     private static func text(
         _ length: ClosedRange<Int>, _ pattern: String, _ plainRule: String, isPlain: @escaping @Sendable (String) -> Bool
-    ) -> Kind {
+    ) -> InputType {
         let rule = "expected \(length.lowerBound == 0 ? "at most" : "\(length.lowerBound) to") \(length.upperBound) characters of text"
-        return Kind(
+        return InputType(
             .keywords(
                 "string", ("minLength", .integer(Int64(length.lowerBound))), ("maxLength", .integer(Int64(length.upperBound))),
                 ("pattern", .string(pattern)))
@@ -82,16 +82,16 @@ extension Kind<String> {
     }()
 
     /// The id of a room, user or device.
-    static var id: Kind {
-        Kind(.keywords("string", ("pattern", "^[A-Za-z0-9_-]{1,64}$"))) { (json: JSONValue) throws(BrokenRule) in
+    static var id: InputType {
+        InputType(.keywords("string", ("pattern", "^[A-Za-z0-9_-]{1,64}$"))) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, RoomID.isID(text) else { throw BrokenRule("expected 1 to 64 of A-Z a-z 0-9 _ -") }
             return text
         }
     }
 
     /// A JSON object, as compact text.
-    static func jsonObject(bytes limit: Int) -> Kind {
-        Kind(.keywords("object")) { (json: JSONValue) throws(BrokenRule) in
+    static func jsonObject(bytes limit: Int) -> InputType {
+        InputType(.keywords("object")) { (json: JSONValue) throws(BrokenRule) in
             guard case .object = json else { throw BrokenRule("expected a JSON object") }
             let text = json.text
             guard text.utf8.count <= limit else {
@@ -102,27 +102,27 @@ extension Kind<String> {
     }
 }
 
-extension Kind<RoomID> {
-    static var roomID: Kind {
-        Kind<String>.id.map { (text: String) throws(BrokenRule) in
+extension InputType<RoomID> {
+    static var roomID: InputType {
+        InputType<String>.id.map { (text: String) throws(BrokenRule) in
             do throws(FieldError) { return try RoomID(checking: text) } catch { throw BrokenRule(error.rule) }
         }
     }
 }
 
-extension Kind<Bool> {
-    static var flag: Kind {
-        Kind(.keywords("boolean")) { (json: JSONValue) throws(BrokenRule) in
+extension InputType<Bool> {
+    static var flag: InputType {
+        InputType(.keywords("boolean")) { (json: JSONValue) throws(BrokenRule) in
             guard case .bool(let value) = json else { throw BrokenRule("expected true or false") }
             return value
         }
     }
 }
 
-extension Kind<Int64> {
-    static func whole(_ range: ClosedRange<Int64>) -> Kind {
+extension InputType<Int64> {
+    static func whole(_ range: ClosedRange<Int64>) -> InputType {
         let rule = "expected a whole number from \(range.lowerBound) to \(range.upperBound)"
-        return Kind(
+        return InputType(
             .keywords("integer", ("minimum", .integer(range.lowerBound)), ("maximum", .integer(range.upperBound)))
         ) { (json: JSONValue) throws(BrokenRule) in
             let value: Int64? =
@@ -138,8 +138,8 @@ extension Kind<Int64> {
     }
 
     /// Reads a word as its index in the list.
-    static func place(in words: [String]) -> Kind {
-        Kind(.words(words)) { (json: JSONValue) throws(BrokenRule) in
+    static func place(in words: [String]) -> InputType {
+        InputType(.words(words)) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, let place = words.firstIndex(of: text) else {
                 throw BrokenRule("expected one of \(words.joined(separator: ", "))")
             }
@@ -148,10 +148,10 @@ extension Kind<Int64> {
     }
 
     /// Reads seconds as whole milliseconds. The range is in milliseconds.
-    static func seconds(_ range: ClosedRange<Int64>) -> Kind {
+    static func seconds(_ range: ClosedRange<Int64>) -> InputType {
         let bounds = (JSONValue.number(Double(range.lowerBound) / 1_000), JSONValue.number(Double(range.upperBound) / 1_000))
         let rule = "expected \(bounds.0.text) to \(bounds.1.text) seconds"
-        return Kind(.keywords("number", ("minimum", bounds.0), ("maximum", bounds.1))) { (json: JSONValue) throws(BrokenRule) in
+        return InputType(.keywords("number", ("minimum", bounds.0), ("maximum", bounds.1))) { (json: JSONValue) throws(BrokenRule) in
             guard let seconds = json.double, let ms = Int64(exactly: (seconds * 1_000).rounded()), range.contains(ms) else {
                 throw BrokenRule(rule)
             }
@@ -160,8 +160,8 @@ extension Kind<Int64> {
     }
 
     /// Reads RFC 3339 as milliseconds since 1970.
-    static var instant: Kind {
-        Kind(.keywords("string", ("format", "date-time"))) { (json: JSONValue) throws(BrokenRule) in
+    static var instant: InputType {
+        InputType(.keywords("string", ("format", "date-time"))) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, let ms = Instant.ms(text) else {
                 throw BrokenRule("expected a time such as 2026-11-21T10:00:00.000Z")
             }
@@ -170,14 +170,14 @@ extension Kind<Int64> {
     }
 }
 
-extension Kind {
-    static func choice() -> Kind where Value: RawRepresentable<String> & CaseIterable {
+extension InputType {
+    static func choice() -> InputType where Value: RawRepresentable<String> & CaseIterable {
         .choice(of: Array(Value.allCases))
     }
 
-    static func choice(of cases: [Value]) -> Kind where Value: RawRepresentable<String> {
+    static func choice(of cases: [Value]) -> InputType where Value: RawRepresentable<String> {
         let words = cases.map(\.rawValue)
-        return Kind(.words(words)) { (json: JSONValue) throws(BrokenRule) in
+        return InputType(.words(words)) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, let value = cases.first(where: { $0.rawValue == text }) else {
                 throw BrokenRule("expected one of \(words.joined(separator: ", "))")
             }
@@ -186,11 +186,11 @@ extension Kind {
     }
 
     /// One or more of these words, separated by commas in a query.
-    static func choices<Word>() -> Kind where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
+    static func choices<Word>() -> InputType where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
         let words = Word.allCases.map(\.rawValue)
         let one: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
         let schema = Schema.keywords("array", ("items", one), ("minItems", 1), ("uniqueItems", true))
-        return Kind(schema) { (json: JSONValue) throws(BrokenRule) in
+        return InputType(schema) { (json: JSONValue) throws(BrokenRule) in
             let rule = "expected one or more of \(words.joined(separator: ", ")), with commas between them"
             guard case .array(let values) = json, !values.isEmpty else { throw BrokenRule(rule) }
             // The whole list as given: an empty word is visible only between its commas.
@@ -207,8 +207,8 @@ extension Kind {
     }
 
     /// Reads `null` as nil.
-    static func nullable<Wrapped: Sendable>(_ kind: Kind<Wrapped>) -> Kind where Value == Wrapped? {
-        Kind(.nullable(kind.schema)) { (json: JSONValue) throws(BrokenRule) in
+    static func nullable<Wrapped: Sendable>(_ kind: InputType<Wrapped>) -> InputType where Value == Wrapped? {
+        InputType(.nullable(kind.schema)) { (json: JSONValue) throws(BrokenRule) in
             if case .null = json { nil } else { try kind.read(json) }
         }
     }

@@ -1,5 +1,5 @@
 /// Changes of recordings. Each change of a row and its event are one transaction.
-extension RoomWork {
+extension RoomTransaction {
     /// The first frames of a task are in its first file.
     func recordingStarted(_ id: String) throws {
         guard let recording = try self.store.recording(id) else { return }

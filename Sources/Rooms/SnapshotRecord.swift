@@ -1,7 +1,7 @@
 import GRDB
 
 /// An automatically taken picture of a stream, stored in a file. A value.
-package struct RoomPicture: Sendable, Equatable {
+package struct SnapshotRecord: Sendable, Equatable {
     /// 16 hexadecimal digits.
     package let id: String
     package let path: StreamPath
@@ -48,9 +48,9 @@ package struct SnapshotBounds: Sendable, Equatable {
     }
 }
 
-extension RoomWork {
+extension RoomTransaction {
     /// Records a picture that is in its file. Returns the pictures dropped for it.
-    func snapshotTaken(_ snapshot: RoomPicture, _ bounds: SnapshotBounds) throws -> [RoomPicture] {
+    func snapshotTaken(_ snapshot: SnapshotRecord, _ bounds: SnapshotBounds) throws -> [SnapshotRecord] {
         try self.store.insert(snapshot)
         var data = JSONText()
         data.add("app", snapshot.path.app)
@@ -91,13 +91,13 @@ extension RoomWork {
 extension RoomRegistry {
     /// Records a picture that is in its file and publishes its event. The caller removes the files of the returned pictures.
     package nonisolated func snapshotTaken(
-        _ snapshot: RoomPicture, _ bounds: SnapshotBounds
-    ) async throws(RegistryError) -> [RoomPicture] {
+        _ snapshot: SnapshotRecord, _ bounds: SnapshotBounds
+    ) async throws(RegistryError) -> [SnapshotRecord] {
         try await self.perform { try $0.snapshotTaken(snapshot, bounds) }
     }
 
     /// Forgets pictures taken before this time (milliseconds since 1970). The caller removes their files.
-    package nonisolated func forgetSnapshots(takenBefore ms: Int64, limit: Int) async throws(RegistryError) -> [RoomPicture] {
+    package nonisolated func forgetSnapshots(takenBefore ms: Int64, limit: Int) async throws(RegistryError) -> [SnapshotRecord] {
         guard try await !self.store.read({ try $0.snapshots(takenBefore: ms, limit: 1) }).isEmpty else { return [] }
         return try await self.perform { work in
             let old = try work.store.snapshots(takenBefore: ms, limit: limit)
@@ -110,14 +110,14 @@ extension RoomRegistry {
         try await self.store.read { Int(try $0.number("SELECT count(*) FROM snapshots") ?? 0) }
     }
 
-    package nonisolated func snapshot(_ id: String) async throws(RegistryError) -> RoomPicture? {
+    package nonisolated func snapshot(_ id: String) async throws(RegistryError) -> SnapshotRecord? {
         try await self.store.read { try $0.snapshot(id) }
     }
 
     /// A room's pictures, newest first. `after` is the `row` of the previous page's last one.
     package nonisolated func snapshots(
         ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int
-    ) async throws(RegistryError) -> [RoomPicture] {
+    ) async throws(RegistryError) -> [SnapshotRecord] {
         try await self.store.read { try $0.snapshots(ofRoom: room, slot: slot, after: after, limit: min(max(1, limit), 10_000)) }
     }
 }
@@ -125,16 +125,16 @@ extension RoomRegistry {
 extension StoreAccess {
     private static let snapshotColumns = "row, id, app, name, room_id, slot, file, taken_at, bytes, width, height"
 
-    private static func snapshot(_ row: inout RowReader) -> RoomPicture {
+    private static func snapshot(_ row: inout RowReader) -> SnapshotRecord {
         let number: Int64 = row.next()
         let id: String = row.next()
         let path = StreamPath(app: row.next(), name: row.next())
-        return RoomPicture(
+        return SnapshotRecord(
             id: id, path: path, roomID: RoomID(stored: row.next()), slot: row.next(), file: row.next(), takenAt: row.next(),
             bytes: row.next(), width: row.next(), height: row.next(), row: number)
     }
 
-    func insert(_ snapshot: RoomPicture) throws {
+    func insert(_ snapshot: SnapshotRecord) throws {
         try self.run(
             """
             INSERT INTO snapshots (id, app, name, room_id, slot, file, taken_at, bytes, width, height) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -147,12 +147,12 @@ extension StoreAccess {
 
     func deleteSnapshot(_ id: String) throws { try self.run("DELETE FROM snapshots WHERE id = ?", [id]) }
 
-    func snapshot(_ id: String) throws -> RoomPicture? {
+    func snapshot(_ id: String) throws -> SnapshotRecord? {
         try self.first("SELECT \(Self.snapshotColumns) FROM snapshots WHERE id = ?", [id]) { row in Self.snapshot(&row) }
     }
 
     /// All pictures of a stream but the newest `count`; at most 1,000.
-    func snapshots(of path: StreamPath, behind count: Int) throws -> [RoomPicture] {
+    func snapshots(of path: StreamPath, behind count: Int) throws -> [SnapshotRecord] {
         try self.all(
             "SELECT \(Self.snapshotColumns) FROM snapshots WHERE app = ? AND name = ? ORDER BY row DESC LIMIT 1000 OFFSET ?",
             [path.app, path.name, count]
@@ -160,13 +160,13 @@ extension StoreAccess {
     }
 
     /// Oldest first.
-    func snapshots(takenBefore ms: Int64, limit: Int) throws -> [RoomPicture] {
+    func snapshots(takenBefore ms: Int64, limit: Int) throws -> [SnapshotRecord] {
         try self.all("SELECT \(Self.snapshotColumns) FROM snapshots WHERE taken_at < ? ORDER BY taken_at, row LIMIT ?", [ms, limit]) {
             row in Self.snapshot(&row)
         }
     }
 
-    func snapshots(ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int) throws -> [RoomPicture] {
+    func snapshots(ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int) throws -> [SnapshotRecord] {
         try self.all(
             """
             SELECT \(Self.snapshotColumns) FROM snapshots WHERE room_id = ?1 AND row < ?2 AND (?3 IS NULL OR slot = ?3)

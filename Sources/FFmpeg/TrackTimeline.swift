@@ -4,7 +4,7 @@ internal import NIOCore
 /// Places one track's samples on its clock, in strictly rising order, and finds their durations.
 ///
 /// A plain value, owned by a `FragmentMuxer`. It holds the newest sample back until the next one, or a flush, determines its duration.
-struct Lane {
+struct TrackTimeline {
     /// A sample on the track's clock.
     struct Placed {
         var payload: ByteBuffer

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Issues one-time tickets for the event feed. They are for clients that cannot send an Authorization header (browsers). Kept in memory: a
 /// restart ends them all. Any thread.
-package final class TicketOffice: Sendable {
+package final class EventTickets: Sendable {
     /// The rights that a ticket, or a token itself, grants.
     package struct Holder: Sendable, Equatable {
         package let tokenID: Int64

@@ -1,6 +1,6 @@
 /// The part of a viewer that the pump touches for an ordinary message. The lanes of a fanout lie side by side, in the order of its viewers.
 /// A thousand viewers' objects, connections and writers would be a thousand cache misses each, for every message.
-struct Lane {
+struct ViewerSlot {
     /// Sequence number of the next ring message; negative until the loop's ring is seeded.
     var cursor = -1
     /// Totals of what the pump sent straight from the lane, in whole batches.
@@ -14,8 +14,8 @@ struct Lane {
 }
 
 /// The lanes of one fanout. Not Sendable. A pointer to a lane is valid until the next ``append()`` or ``move(from:to:)``.
-struct LaneTable: ~Copyable {
-    private(set) var base: UnsafeMutablePointer<Lane>
+struct ViewerSlotTable: ~Copyable {
+    private(set) var base: UnsafeMutablePointer<ViewerSlot>
     private(set) var count = 0
     private var capacity: Int
 
@@ -31,13 +31,13 @@ struct LaneTable: ~Copyable {
 
     mutating func append() {
         if self.count == self.capacity {
-            let larger = UnsafeMutablePointer<Lane>.allocate(capacity: self.capacity * 2)
+            let larger = UnsafeMutablePointer<ViewerSlot>.allocate(capacity: self.capacity * 2)
             larger.moveInitialize(from: self.base, count: self.count)
             self.base.deallocate()
             self.base = larger
             self.capacity *= 2
         }
-        (self.base + self.count).initialize(to: Lane())
+        (self.base + self.count).initialize(to: ViewerSlot())
         self.count += 1
     }
 

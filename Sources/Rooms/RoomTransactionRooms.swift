@@ -1,5 +1,5 @@
 /// API calls on rooms.
-extension RoomWork {
+extension RoomTransaction {
     /// Converts a refusal by the rules into the caller's error.
     func refused(_ refusal: RoomRefusal, _ room: Room, action: String) -> RegistryError {
         switch refusal {
@@ -24,7 +24,7 @@ extension RoomWork {
         switch input {
         case .heartbeat(let sender?): try self.store.sawMember(sender, of: room.id, at: self.now)
         case .pauseAnnounced:
-            for slot in activeBefore where room.slot(slot.path)?.isActive == false { self.tell(.pauseAnnounced(slot.path)) }
+            for slot in activeBefore where room.slot(slot.path)?.isActive == false { self.notify(.pauseAnnounced(slot.path)) }
         default: break
         }
         return room
@@ -168,7 +168,7 @@ extension RoomWork {
         data.add("changed", Self.changes(from: old, to: room))
         try self.event(.roomUpdated, of: &room, data)
         try self.save(from: old, to: room)
-        if room.policy != old.policy { self.tell(.policyChanged(room.slots.map(\.path), room.policy)) }
+        if room.policy != old.policy { self.notify(.policyChanged(room.slots.map(\.path), room.policy)) }
         return room
     }
 
@@ -261,7 +261,7 @@ extension RoomWork {
             try self.store.setKick(kick, now: self.now)
             self.kicks.append((kick, room.slots.map(\.path)))
         }
-        self.tell(.kick(roomID: room.id, user: user, by: actor))
+        self.notify(.kick(roomID: room.id, user: user, by: actor))
     }
 
     private func presence(_ input: RoomInput, on room: inout Room, action: String, by actor: Actor) throws {

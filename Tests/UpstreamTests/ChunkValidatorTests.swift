@@ -5,7 +5,7 @@ import Testing
 @testable import Upstream
 
 /// The ends of chunks, found from their headers alone.
-@Suite struct ChunkGuardTests {
+@Suite struct ChunkValidatorTests {
     private static func stream(chunkSize: Int) -> ByteBuffer {
         var bytes = ByteBuffer()
         let encoder = ChunkEncoder(chunkSize: chunkSize)
@@ -19,7 +19,7 @@ import Testing
     }
 
     private static func lengths(_ bytes: ByteBuffer, chunkSize: Int, step: Int) throws -> [Int] {
-        var chunks = ChunkGuard(limits: Limits())
+        var chunks = ChunkValidator(limits: Limits())
         try chunks.setChunkSize(UInt32(chunkSize))
         var lengths: [Int] = []
         var arrived = ByteBuffer()
@@ -49,7 +49,7 @@ import Testing
     /// An incomplete chunk leaves no trace: asking again gives the same answer.
     @Test func askingTwiceChangesNothing() throws {
         let bytes = Self.stream(chunkSize: 128)
-        var chunks = ChunkGuard(limits: Limits())
+        var chunks = ChunkValidator(limits: Limits())
         for length in 0..<12 { #expect(try chunks.nextChunk(in: bytes.getSlice(at: 0, length: length).orThrow()) == nil) }
         #expect(try chunks.nextChunk(in: bytes)?.length == 12)
     }

@@ -10,13 +10,13 @@ import Testing
 @testable import EarshotServer
 
 /// Pieces of streams whose timestamps jump or are uneven.
-@Suite struct PieceMakerTests {
+@Suite struct FragmentPackagerTests {
     /// A jump by hours ahead, or back before the first frame: container time goes on after a discontinuity, and no picture is lost.
     @Test(arguments: [Int64(7_200_000), -3_000_000, -30_000, 90_000]) func timesThatLeapGoOn(_ leapMs: Int64) async throws {
         let clip = try await PieceList.clip()
         let pictures = clip.count { $0.kind == .video && $0.payload.count > 5 && $0.payload[1] == 1 }
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         maker.take(try PieceList.frames(clip, by: 3_600_000), nowMs: 0, wallMs: 1_000_000)
         let before = taker.pieces.count
         #expect(before > 15)
@@ -38,7 +38,7 @@ import Testing
     @Test func aTrackThatLeapsAlone() async throws {
         let clip = try await PieceList.clip()
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         let late = clip.map { tag -> Tag in
             var tag = tag
             if tag.kind == .audio, tag.timestamp > 2_000 { tag.timestamp += 3_600_000 }
@@ -55,7 +55,7 @@ import Testing
     /// At two pictures a second each is a piece with its full duration. It is closed once the next one is overdue.
     @Test func slowPicturesLastAsLongAsTheyDo() async throws {
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         for item in try PieceList.frames(try await PieceList.clip(audio: false, rate: 2)) {
             maker.take([item], nowMs: 0, wallMs: 0)
             maker.closeStalled(nowMs: 0)
@@ -68,7 +68,7 @@ import Testing
     @Test func partsThatAreCutShortEndTheirSegment() async throws {
         let clip = try await PieceList.clip()
         let taker = WindowTaker(try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000)), cacheLimit: (1 << 20, 10_000))
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         var history = PlaylistHistory()
         var pictures = 0
         for round in 0..<4 as Range<Int64> {
@@ -92,7 +92,7 @@ import Testing
     /// The maker wakes for the frame that ends the piece, or one earlier. It never wakes later.
     @Test func patienceEndsWithThePiece() async throws {
         let taker = PieceList()
-        let maker = PieceMaker(.fmp4, for: taker)
+        let maker = FragmentPackager(.fmp4, for: taker)
         var wakes = 0
         var pending: [TapItem] = []
         var made = 0

@@ -7,7 +7,7 @@ import Synchronization
 /// ``property``: a publishing link its stream's way so far, a playing link the streams that it plays for. The server sends a playing link
 /// the way of what it plays in the status of `play`, and again when a publisher arrives. Foreign servers and clients neither send nor use
 /// any of this.
-final class StreamOrigins: Sendable {
+final class LoopDetector: Sendable {
     static let property = "earshotPath"
     /// A way of this many servers counts as a loop.
     static let mostHops = 8

@@ -13,8 +13,8 @@ internal import Darwin
 /// One RTMP client connection, from the address to the server's answers. On the link's thread, which it may block only while connecting
 /// and sending.
 ///
-///     socket ── Wire.fill ── ChunkGuard ── LibRTMP ── ClientSession ── nextOutput
-final class Wire {
+///     socket ── ClientConnection.fill ── ChunkValidator ── LibRTMP ── ClientSession ── nextOutput
+final class ClientConnection {
     /// "192.0.2.1:1935"
     let remote: String
     /// "TLSv1.3 TLS_AES_256_GCM_SHA384"; nil without TLS.
@@ -28,7 +28,7 @@ final class Wire {
     private let descriptor: Int32
     private let pump: TLSPump?
     private var rtmp: LibRTMP
-    private var chunks: ChunkGuard
+    private var chunks: ChunkValidator
     private var input = ByteBuffer()
     private var bytesIn: UInt64 = 0
     private var isFinished = false
@@ -74,7 +74,7 @@ final class Wire {
         self.pump = pump
         self.session = session
         self.limits = Self.limits
-        self.chunks = ChunkGuard(limits: Self.limits)
+        self.chunks = ChunkValidator(limits: Self.limits)
         self.sendStallMs = options.sendStallMs
         self.wayObjection = publishes ? nil : options.wayObjection
         self.input = rtmp.takeUnread()

@@ -9,7 +9,7 @@ internal import Foundation
 
 /// Seals the addresses of relay tasks, which contain other servers' credentials, for the store. The key is in a file beside the store. A
 /// value; printing it shows no key.
-struct RelayVault: Sendable, CustomStringConvertible {
+struct URLVault: Sendable, CustomStringConvertible {
     private let key: SymmetricKey
 
     /// Prefix of sealed text; no address begins so.
@@ -18,7 +18,7 @@ struct RelayVault: Sendable, CustomStringConvertible {
     static let fileName = "relay.key"
     private static let advice = "put it back from a backup, or remove it and make the relay tasks anew"
 
-    var description: String { "RelayVault(key not shown)" }
+    var description: String { "URLVault(key not shown)" }
 
     /// Reads the key, or creates one when there is none. Blocks. Throws ``KeyFileError``.
     init(directory: String) throws {

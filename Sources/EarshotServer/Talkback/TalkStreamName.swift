@@ -6,7 +6,7 @@ import Talk
 ///
 /// `talk/<room>/<me>` is a voice, `talk/<room>/mix-<me>` everybody but me, `talk/<room>/mix` all. The names also work on a connection to
 /// the app `live` (`live` / `talk/<room>/…`), so that a device needs only one. A value.
-struct TalkPlace: Sendable, Equatable {
+struct TalkStreamName: Sendable, Equatable {
     /// The app of the talk channels.
     static let app = "talk"
     /// The app whose connections may use these names, too.
@@ -33,10 +33,10 @@ struct TalkPlace: Sendable, Equatable {
     static func isTalk(_ address: StreamAddress) -> Bool { self.name(address) != nil }
 
     /// Parses an address; throws what is wrong if it is none of talk's.
-    init(_ address: StreamAddress) throws(TalkPlaceError) {
+    init(_ address: StreamAddress) throws(TalkStreamNameError) {
         let name = Self.name(address) ?? address.path
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2 else { throw .shape }
+        guard parts.count == 2 else { throw .outputType }
         do throws(FieldError) { self.roomID = try RoomID(checking: String(parts[0])) } catch { throw .room(error) }
         do throws(TalkAddressError) { self.target = try TalkAddress(String(parts[1])) } catch { throw .name(error) }
     }
@@ -65,14 +65,14 @@ struct TalkPlace: Sendable, Equatable {
 }
 
 /// Why a name is not valid for a talk channel.
-enum TalkPlaceError: Error, Equatable, CustomStringConvertible {
-    case shape
+enum TalkStreamNameError: Error, Equatable, CustomStringConvertible {
+    case outputType
     case room(FieldError)
     case name(TalkAddressError)
 
     var description: String {
         switch self {
-        case .shape: "expected talk/<room>/<name>, talk/<room>/mix-<name> or talk/<room>/mix"
+        case .outputType: "expected talk/<room>/<name>, talk/<room>/mix-<name> or talk/<room>/mix"
         case .room(let error): "\(error)"
         case .name(let error): "\(error)"
         }

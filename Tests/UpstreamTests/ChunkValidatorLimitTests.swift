@@ -5,7 +5,7 @@ import Testing
 @testable import Upstream
 
 /// Headers byte by byte, and limits to the byte.
-@Suite struct ChunkGuardLimitTests {
+@Suite struct ChunkValidatorLimitTests {
     private static func three(_ value: Int) -> [UInt8] { [UInt8(value >> 16 & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
 
     /// A fmt 0 header with a one-byte chunk stream id. Payload follows, up to one chunk of 128 bytes.
@@ -16,10 +16,10 @@ import Testing
     private static func more(_ id: UInt8, _ count: Int) -> [UInt8] { [0xC0 | id] + [UInt8](repeating: 0x55, count: count) }
 
     /// All chunks of the bytes, which must be whole.
-    private static func chunks(_ bytes: [UInt8], _ limits: Limits = Limits()) throws -> [ChunkGuard.Chunk] {
-        var chunks = ChunkGuard(limits: limits)
+    private static func chunks(_ bytes: [UInt8], _ limits: Limits = Limits()) throws -> [ChunkValidator.Chunk] {
+        var chunks = ChunkValidator(limits: limits)
         var buffer = ByteBuffer(bytes: bytes)
-        var found: [ChunkGuard.Chunk] = []
+        var found: [ChunkValidator.Chunk] = []
         while let chunk = try chunks.nextChunk(in: buffer) {
             found.append(chunk)
             buffer.moveReaderIndex(forwardBy: chunk.length)
@@ -34,7 +34,7 @@ import Testing
 
     /// RTMP 1.0 §5.4.1; no message is longer than 0xFFFFFF.
     @Test func chunkSizes() throws {
-        var chunks = ChunkGuard(limits: Limits())
+        var chunks = ChunkValidator(limits: Limits())
         #expect(chunks.chunkSize == 128)
         for (size, taken) in [(1, 1), (0xFF_FFFE, 0xFF_FFFE), (0xFF_FFFF, 0xFF_FFFF), (0x100_0000, 0xFF_FFFF), (0x7FFF_FFFF, 0xFF_FFFF)] {
             try chunks.setChunkSize(UInt32(size))
@@ -61,7 +61,7 @@ import Testing
         let nothing = [bytes[0] | 0xC0] + bytes.dropFirst() + [9, 9, 9]
         #expect(try Self.chunks(first + timeOnly + nothing).map(\.length) == [bytes.count + 14, bytes.count + 6, bytes.count + 3])
         // No chunk is found before its last byte has arrived.
-        var chunks = ChunkGuard(limits: Limits())
+        var chunks = ChunkValidator(limits: Limits())
         for count in 0..<first.count { #expect(try chunks.nextChunk(in: ByteBuffer(bytes: first[..<count])) == nil) }
     }
 
@@ -165,7 +165,7 @@ import Testing
 
     /// While the bytes so far match the timestamp, the guard waits for more.
     @Test func aTimestampThatMayStillComeIsWaitedFor() throws {
-        var chunks = ChunkGuard(limits: Limits())
+        var chunks = ChunkValidator(limits: Limits())
         #expect(try chunks.nextChunk(in: ByteBuffer(bytes: Self.begun))?.length == 144)
         let more = [0xC4] + Self.extended + [UInt8](repeating: 0x55, count: 128)
         for count in 0..<more.count { #expect(try chunks.nextChunk(in: ByteBuffer(bytes: more[..<count])) == nil) }

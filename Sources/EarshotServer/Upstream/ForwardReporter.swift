@@ -5,7 +5,7 @@ import Upstream
 /// Reports one relay task's changes to the registry, each once and in order. Any thread; does not wait.
 ///
 /// It outlives the link's last state change, which comes after the task is gone.
-final class RelayTeller: Sendable {
+final class ForwardReporter: Sendable {
     private let task: RelayTask
     /// The address without its credential.
     private let target: String
@@ -20,27 +20,27 @@ final class RelayTeller: Sendable {
 
     /// Reports a state change of the link. `error` ended its last connection.
     func heard(_ state: UpstreamState, error: UpstreamError?) {
-        self.tell { $0.heard(state, error: error) }
+        self.report { $0.heard(state, error: error) }
     }
 
     /// Records why the link is about to be stopped; its state change comes later.
     func stopping(_ reason: String) {
-        self.tell { progress in
+        self.report { progress in
             progress.stopReason = reason
             return nil
         }
     }
 
     /// Reports that the pull waits until this server accepts the stream again.
-    func held(_ reason: String, _ words: String) { self.tell { $0.held(reason, words) } }
+    func held(_ reason: String, _ words: String) { self.report { $0.held(reason, words) } }
 
     /// Reports that a hold is over but nobody wants the stream now.
-    func rests(_ reason: String) { self.tell { $0.rests(reason) } }
+    func rests(_ reason: String) { self.report { $0.rests(reason) } }
 
     /// Reports the task's end and ignores later state changes.
-    func ended(_ reason: String) { self.tell { $0.ended(reason) } }
+    func ended(_ reason: String) { self.report { $0.ended(reason) } }
 
-    private func tell(_ change: (inout RelayProgress) -> RelayProgress.News?) {
+    private func report(_ change: (inout RelayProgress) -> RelayProgress.News?) {
         // Submitted under the lock, so that changes from two threads keep their order.
         self.progress.withLock { progress in
             guard let news = change(&progress) else { return }

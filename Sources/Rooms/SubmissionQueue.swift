@@ -18,7 +18,7 @@ struct Operation {
     /// When it was submitted, by the registry's clock.
     let now: Int64
     /// Runs inside the batch's transaction; returns a closure to run after the commit.
-    let run: @Sendable (RoomWork) throws -> @Sendable () -> Void
+    let run: @Sendable (RoomTransaction) throws -> @Sendable () -> Void
     let fail: @Sendable (any Error) -> Void
 }
 
@@ -26,7 +26,7 @@ struct Operation {
 ///
 /// Facts stay queued while the store accepts no writes (a full disk). Their count and bytes are limited. Above either limit the queue drops
 /// an eighth of the limit at once: the oldest of the trail, then the oldest facts. It counts them.
-final class Intake: Sendable {
+final class SubmissionQueue: Sendable {
     struct Limits: Sendable {
         /// Maximum queued calls.
         var calls = 100_000
@@ -159,7 +159,7 @@ final class Intake: Sendable {
     }
 }
 
-extension Intake.State {
+extension SubmissionQueue.State {
     fileprivate mutating func count(_ operation: Operation, _ sign: Int) {
         guard operation.kind.isFact else { return }
         self.facts += sign

@@ -8,7 +8,7 @@ struct WorkResults {
     private(set) var gone: [RoomID] = []
     private(set) var failures: [any Error] = []
 
-    mutating func add(_ work: RoomWork) {
+    mutating func add(_ work: RoomTransaction) {
         self.outcomes += work.outcomes
         self.playChanges += work.playChanges
         self.kicks += work.kicks
@@ -21,7 +21,7 @@ struct WorkResults {
 ///
 /// Events of one operation have a fixed order: a stream's begin or end before the change of its room that it causes, and an ended room's
 /// streams end before the room.
-final class RoomWork {
+final class RoomTransaction {
     let store: StoreAccess
     /// When the operation was submitted.
     let now: Int64
@@ -47,7 +47,7 @@ final class RoomWork {
         self.settings = settings
     }
 
-    func tell(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
+    func notify(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
 
     /// Runs a part of the operation and undoes it if it throws.
     func undoingFailure(_ body: () throws -> Void) throws {
@@ -82,9 +82,9 @@ final class RoomWork {
 
     /// Reapplies the deadlines that this refused operation applied before it was undone; nil if none. The refusal depends on them: a caller
     /// who was told that a room has expired, or is gone, must not find it as it was before.
-    func keepingDeadlines() throws -> RoomWork? {
+    func keepingDeadlines() throws -> RoomTransaction? {
         guard !self.caughtUp.isEmpty else { return nil }
-        let work = RoomWork(store: self.store, now: self.now, settings: self.settings, shortage: self.shortage)
+        let work = RoomTransaction(store: self.store, now: self.now, settings: self.settings, shortage: self.shortage)
         do {
             try self.store.savepoint {
                 for id in self.caughtUp { if var room = try self.store.room(id) { _ = try work.catchUp(&room) } }
@@ -124,7 +124,7 @@ final class RoomWork {
                 try self.event(kind, of: &room, self.data(of: room, slot, by: actor))
             case .cut(let number, let sequence, let end, let endsViewers):
                 guard let slot = room.slots.first(where: { $0.number == number }) else { continue }
-                self.tell(.cut(slot.path, sequence: sequence.map(PushSequence.init), end, endsViewers: endsViewers))
+                self.notify(.cut(slot.path, sequence: sequence.map(PushSequence.init), end, endsViewers: endsViewers))
             case .delete:
                 try self.save(from: old, to: room)
                 try self.forget(&room, by: actor)
@@ -132,15 +132,15 @@ final class RoomWork {
             }
         }
         try self.save(from: old, to: room)
-        self.tellWaits(from: old, to: room)
+        self.notifyWaits(from: old, to: room)
         return true
     }
 
     /// Publishes changes of how long viewers' streams continue without their publisher.
-    private func tellWaits(from old: Room, to room: Room) {
+    private func notifyWaits(from old: Room, to room: Room) {
         for slot in room.slots {
             guard let until = room.waits(for: slot), old.slot(slot.path).flatMap(old.waits(for:)) != until else { continue }
-            self.tell(.waits(slot.path, untilMs: until))
+            self.notify(.waits(slot.path, untilMs: until))
         }
     }
 
@@ -197,25 +197,26 @@ final class RoomWork {
     /// Numbers, stores and queues an event. The caller saves the room.
     func event(_ kind: RoomEvent.Kind, of room: inout Room, _ data: JSONText) throws {
         room.lastEvent += 1
-        try self.event(kind, number: room.lastEvent, roomID: room.id, instance: room.instance, lane: room.id.rawValue, data)
+        try self.event(kind, number: room.lastEvent, roomID: room.id, instance: room.instance, orderingKey: room.id.rawValue, data)
     }
 
     /// Adds an event of a stream without a room.
     func event(_ kind: RoomEvent.Kind, of path: StreamPath, _ data: JSONText) throws {
-        try self.event(kind, number: 0, roomID: nil, instance: 0, lane: path.description, data)
+        try self.event(kind, number: 0, roomID: nil, instance: 0, orderingKey: path.description, data)
     }
 
     /// Adds an event of the server itself.
     func event(_ kind: RoomEvent.Kind, _ data: JSONText) throws {
-        try self.event(kind, number: 0, roomID: nil, instance: 0, lane: "server", data)
+        try self.event(kind, number: 0, roomID: nil, instance: 0, orderingKey: "server", data)
     }
 
-    private func event(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, lane: String, _ data: JSONText) throws {
+    private func event(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, orderingKey: String, _ data: JSONText) throws
+    {
         let event = try self.store.insertEvent(kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text)
         for target in self.settings.webhooks where target.format == .earshot || kind.isTencents {
-            try self.store.insertNotice(of: event, lane: lane, to: target, now: self.now)
+            try self.store.insertNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
         }
-        self.tell(.event(event))
+        self.notify(.event(event))
     }
 
     /// The data that every event of a room has.

@@ -1,5 +1,5 @@
 /// Pushes to rooms, and bans of their streams.
-extension RoomWork {
+extension RoomTransaction {
     /// Admits a push. `mayMakeRoom` is asked before a room is created; it returns the seconds to wait, nil to allow it.
     func admit(_ request: PushRequest, mayMakeRoom: () -> Double?) throws -> PushGrant {
         var (room, slot) = try self.target(of: request, mayMakeRoom)
@@ -81,7 +81,7 @@ extension RoomWork {
         guard var push = try self.store.push(sequence) else { return }
         if let end = push.end {
             // It was admitted, but ended before it had its stream: the cut came too early to find it.
-            self.tell(.cut(push.path, sequence: PushSequence(sequence), end, endsViewers: false))
+            self.notify(.cut(push.path, sequence: PushSequence(sequence), end, endsViewers: false))
             return
         }
         guard var room = try self.store.room(push.roomID.rawValue), try self.catchUp(&room) else { return }
@@ -136,7 +136,7 @@ extension RoomWork {
             try self.store.setBan(of: path, until: until, reason: reason, now: self.now)
             try self.event(.streamForbidden, of: path, Self.data(of: path, until: until, reason: reason, by: actor))
             self.playChange(.banned(path, true))
-            self.tell(.cut(path, sequence: nil, .forbidden, endsViewers: true))
+            self.notify(.cut(path, sequence: nil, .forbidden, endsViewers: true))
             return try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
         }
         do {

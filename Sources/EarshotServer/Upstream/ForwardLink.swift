@@ -10,11 +10,11 @@ import Upstream
 ///
 /// A push runs while its stream is live; a pull runs always, or on demand while somebody plays. A pull that this server refuses (forbidden,
 /// dropped, the name has another publisher) is held, and retried later.
-final class RelayLink: Sendable {
+final class ForwardLink: Sendable {
     let task: RelayTask
     let url: UpstreamURL
     private let core: ServerCore
-    private let teller: RelayTeller
+    private let reporter: ForwardReporter
     private let link: Mutex<UpstreamTask?>
     private let state = Mutex(State())
 
@@ -59,21 +59,21 @@ final class RelayLink: Sendable {
         self.link = Mutex(nil)
         let url = try UpstreamURL(parsing: task.url)
         self.url = url
-        self.teller = RelayTeller(task, target: url.redacted, rooms: core.rooms)
+        self.reporter = ForwardReporter(task, target: url.redacted, rooms: core.rooms)
         let rules = TargetRules(allowPrivate: core.config.outbound.allowPrivate)
         var options = UpstreamOptions { rules.objection(to: $0) }
         options.shortage = { OpenDescriptors.mayOpen($0) ? nil : OpenDescriptors.advice }
-        let tell: @Sendable (UpstreamState) -> Void = { [weak self, teller = self.teller] state in
-            if let self { self.changed(to: state) } else { teller.heard(state, error: nil) }
+        let notify: @Sendable (UpstreamState) -> Void = { [weak self, reporter = self.reporter] state in
+            if let self { self.changed(to: state) } else { reporter.heard(state, error: nil) }
         }
-        options.connectProperties = { [weak self] in self.map { [(StreamOrigins.property, $0.marks())] } ?? [] }
+        options.connectProperties = { [weak self] in self.map { [(LoopDetector.property, $0.marks())] } ?? [] }
         switch task.direction {
         case .push:
-            let made = UpstreamTask.push(url, options: options, name: "push \(task.id)", onState: tell)
+            let made = UpstreamTask.push(url, options: options, name: "push \(task.id)", onState: notify)
             self.link.withLock { $0 = made }
         case .pull:
-            options.wayObjection = (StreamOrigins.property, { [weak self] in self?.objection(to: $0) })
-            let made = UpstreamTask.pull(url, options: options, name: "pull \(task.id)", onState: tell) { [weak self] in self?.take($0) }
+            options.wayObjection = (LoopDetector.property, { [weak self] in self?.objection(to: $0) })
+            let made = UpstreamTask.pull(url, options: options, name: "pull \(task.id)", onState: notify) { [weak self] in self?.take($0) }
             self.link.withLock { $0 = made }
         }
     }
@@ -88,7 +88,7 @@ final class RelayLink: Sendable {
     /// On the link's thread.
     private func changed(to state: UpstreamState) {
         let error = self.upstream?.status.lastError
-        self.teller.heard(state, error: error)
+        self.reporter.heard(state, error: error)
         var metadata: Logger.Metadata = [
             "task": "\(self.task.id)", "direction": "\(self.task.direction.rawValue)", "stream": "\(self.task.path)",
             "state": "\(state.word)",
@@ -115,7 +115,7 @@ final class RelayLink: Sendable {
     }
 
     private func stop(_ reason: String) {
-        self.teller.stopping(reason)
+        self.reporter.stopping(reason)
         self.upstream?.stop()
     }
 
@@ -124,15 +124,15 @@ final class RelayLink: Sendable {
     /// The marks sent to the other server, to find loops. On the link's thread.
     private func marks() -> String {
         let path = self.task.path.description
-        guard self.task.direction == .push else { return StreamOrigins.text(self.core.origins.sinks(of: path)) }
+        guard self.task.direction == .push else { return LoopDetector.text(self.core.origins.sinks(of: path)) }
         let way = self.core.origins.way(of: path)
         self.state.withLock { $0.toldWay = way }
-        return StreamOrigins.text(way)
+        return LoopDetector.text(way)
     }
 
     /// Checks the pulled stream's way, as the other server states it; returns an objection. On the link's thread.
     private func objection(to text: String) -> String? {
-        let way = StreamOrigins.marks(text)
+        let way = LoopDetector.marks(text)
         let path = self.task.path.description
         if let why = self.core.origins.objection(to: way, feeding: path) { return why }
         let changed = self.state.withLock { state -> PullPublisher? in
@@ -159,7 +159,7 @@ final class RelayLink: Sendable {
     /// Ends the task for good; `reason` goes into its last event.
     func delete(_ reason: String) {
         self.state.withLock { $0.isDeleted = true }
-        self.teller.ended(reason)
+        self.reporter.ended(reason)
         self.upstream?.stop()
         self.endTap()
         self.endPublisher(.clientStopped)
@@ -168,7 +168,7 @@ final class RelayLink: Sendable {
     /// Starts a push when the stream here has a publisher.
     func streamBegan() {
         guard self.task.direction == .push, self.state.withLock({ !$0.isDeleted }) else { return }
-        guard self.state.withLock({ $0.tap == nil }) else { return self.tellWay() }
+        guard self.state.withLock({ $0.tap == nil }) else { return self.reportWay() }
         let path = self.task.path.description
         Task {
             let found = await self.core.onHome(of: path) { [core = self.core] home, stream -> Relay.Stream? in
@@ -189,7 +189,7 @@ final class RelayLink: Sendable {
     }
 
     /// Reconnects if the stream's new publisher came another way.
-    private func tellWay() {
+    private func reportWay() {
         let way = self.core.origins.way(of: self.task.path.description)
         guard self.state.withLock({ $0.toldWay.map { $0 != way } ?? false }) else { return }
         self.stop("way_changed")
@@ -230,7 +230,7 @@ final class RelayLink: Sendable {
             }
             let isWanted = self.state.withLock { !self.task.onDemand || nowMs - $0.lastWantedMs < Self.idleMs }
             if self.goesOn(path, nowMs: nowMs) {
-                if isWanted { link.start() } else { self.teller.rests("no_viewer") }
+                if isWanted { link.start() } else { self.reporter.rests("no_viewer") }
             } else if !isWanted, link.state != .idle, link.state != .stopped {
                 self.stop("no_viewer")
             }
@@ -264,7 +264,7 @@ final class RelayLink: Sendable {
             return true
         }
         guard isNew else { return }
-        self.teller.held(reason, words)
+        self.reporter.held(reason, words)
         self.upstream?.stop()
         self.core.log.warning("Relay task held", metadata: ["task": "\(self.task.id)", "stream": "\(self.task.path)", "why": "\(words)"])
     }

@@ -4,7 +4,7 @@ import Relay
 import Rooms
 
 /// The seat of an admitted publisher: its path, its rules and its observers. Any thread.
-protocol PublishSeat: AnyObject, Sendable {
+protocol PublishSession: AnyObject, Sendable {
     var path: StreamPath { get }
     var roomID: RoomID? { get }
     var takeover: TakeoverRule { get }
@@ -19,7 +19,7 @@ protocol PublishSeat: AnyObject, Sendable {
     var isOpen: Bool { get }
 
     /// The delegate that receives the stream's events about this publisher.
-    func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher
+    func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher
     /// The publisher's claim on the stream was accepted.
     func began(_ stream: Relay.Stream)
     /// A frame was dropped: it is not audio or, if `isMuted`, the seat is not open.
@@ -44,14 +44,14 @@ struct ConnectedPublisher: Sendable {
 }
 
 /// A publisher delegate that can be ended for a reason.
-protocol SeatedPublisher: PublisherDelegate {
+protocol EndablePublisher: PublisherDelegate {
     /// Nil if the publisher is not a client's.
     var publisher: ConnectedPublisher? { get }
     /// Ends the publisher. On the stream's home loop.
     func end(_ token: StreamState.Token, _ end: PushEnd)
 }
 
-extension SeatedPublisher {
+extension EndablePublisher {
     var publisher: ConnectedPublisher? { nil }
 
     func cacheOverflowed() { self.publisher?.cacheOverflowed() }
@@ -62,7 +62,7 @@ extension SeatedPublisher {
 }
 
 /// A publisher that a room counts as its own: a connection's, or a link's to another server.
-protocol RoomPublisher: SeatedPublisher {
+protocol RoomPublisher: EndablePublisher {
     var sequence: PushSequence { get }
     var rooms: RoomRegistry { get }
 }
@@ -81,7 +81,7 @@ extension RoomPublisher {
 }
 
 /// The seat of a push to a room's stream.
-final class RoomSeat: PublishSeat {
+final class RoomPublishSession: PublishSession {
     private let grant: PushGrant
     private let core: ServerCore
 
@@ -100,7 +100,7 @@ final class RoomSeat: PublishSeat {
     var mayBeSilent: Bool { false }
     var isOpen: Bool { true }
 
-    func delegate(_ publisher: ConnectedPublisher) -> any SeatedPublisher {
+    func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher {
         Delegate(sequence: self.grant.sequence, rooms: self.core.rooms, publisher: publisher)
     }
 

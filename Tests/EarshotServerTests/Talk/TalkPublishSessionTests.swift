@@ -6,7 +6,7 @@ import Testing
 @testable import EarshotServer
 
 /// Places in a talk channel: takeovers and losses, and everything that must go on meanwhile.
-@Suite struct TalkSeatTests {
+@Suite struct TalkPublishSessionTests {
     /// However a voice ends, the camera on its connection goes on.
     @Test(.timeLimit(.minutes(5)), arguments: ["takeover", "drop", "again"]) func theCameraGoesOn(_ way: String) async throws {
         try await TalkRoom.run { room in
