@@ -25,7 +25,7 @@ struct ViewerSlotTable: ~Copyable {
     }
 
     deinit {
-        // Lanes are trivial: there is nothing to deinitialise.
+        // Slots are trivial: there is nothing to deinitialise.
         self.base.deallocate()
     }
 
