@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 /// A plain TCP connection's socket, written to without going through its channel. Open while a message may be started on it. Loop-bound;
-/// owned by the connection's writer, which opens and shuts it. The lanes of the connection's viewers hold its descriptor.
+/// owned by the connection's writer, which opens and shuts it. The slots of the connection's viewers hold its descriptor.
 package final class DirectLine {
     /// Negative while no message may be started. Then an earlier message or an answer is pending, or the connection is closed.
     private(set) var descriptor: CInt = -1

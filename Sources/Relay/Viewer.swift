@@ -34,7 +34,7 @@ package final class Viewer {
     /// Its fanout, which clears this when either of them goes.
     private unowned(unsafe) var fanout: LoopFanout?
     private var index = 0
-    /// Totals of what was sent by other ways than the lane.
+    /// Totals of what was sent by other ways than the slot.
     private var otherBytes: UInt64 = 0
     private var otherMessages: UInt64 = 0
     package internal(set) var gate = ViewerGate()
@@ -63,7 +63,7 @@ package final class Viewer {
 
     // MARK: ViewerSlot
 
-    /// Its lane, while it is in a fanout. The pointer is valid until a viewer joins or leaves the fanout.
+    /// Its slot, while it is in a fanout. The pointer is valid until a viewer joins or leaves the fanout.
     var slot: UnsafeMutablePointer<ViewerSlot>? { self.fanout.map { $0.slots.base + self.index } }
 
     func enter(_ fanout: LoopFanout, at index: Int) {
@@ -82,7 +82,7 @@ package final class Viewer {
         self.line?.remove(self)
     }
 
-    /// Gives up the lane; its totals are kept.
+    /// Gives up the slot; its totals are kept.
     func leaveFanout() {
         guard let slot = self.slot else { return }
         self.count(bytes: Int(truncatingIfNeeded: slot.pointee.bytes), messages: Int(truncatingIfNeeded: slot.pointee.messages))

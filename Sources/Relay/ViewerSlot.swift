@@ -1,9 +1,9 @@
-/// The part of a viewer that the pump touches for an ordinary message. The lanes of a fanout lie side by side, in the order of its viewers.
+/// The part of a viewer that the pump touches for an ordinary message. The slots of a fanout lie side by side, in the order of its viewers.
 /// A thousand viewers' objects, connections and writers would be a thousand cache misses each, for every message.
 struct ViewerSlot {
     /// Sequence number of the next ring message; negative until the loop's ring is seeded.
     var cursor = -1
-    /// Totals of what the pump sent straight from the lane, in whole batches.
+    /// Totals of what the pump sent straight from the slot, in whole batches.
     var bytes: UInt64 = 0
     var messages: UInt64 = 0
     /// The viewer's socket while its ``DirectLine`` is open, negative otherwise.
@@ -13,7 +13,7 @@ struct ViewerSlot {
     var isSteady = false
 }
 
-/// The lanes of one fanout. Not Sendable. A pointer to a lane is valid until the next ``append()`` or ``move(from:to:)``.
+/// The slots of one fanout. Not Sendable. A pointer to a slot is valid until the next ``append()`` or ``move(from:to:)``.
 struct ViewerSlotTable: ~Copyable {
     private(set) var base: UnsafeMutablePointer<ViewerSlot>
     private(set) var count = 0

@@ -60,7 +60,7 @@ extension StoreAccess {
             deliveredAt: row.optional())
     }
 
-    /// Queues the event for a target, at the end of its lane.
+    /// Queues the event for a target, behind those of its ordering key.
     func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
         try self.run(
             """
@@ -128,7 +128,7 @@ extension StoreAccess {
         return true
     }
 
-    /// Makes the lane's oldest pending notice the next to be sent.
+    /// Makes the ordering key's oldest pending notice the next to be sent.
     private func promote(_ id: Int64, _ target: WebhookTarget) throws {
         guard let orderingKey = try self.orderingKey(of: id) else { return }
         try self.run(
@@ -162,7 +162,7 @@ extension StoreAccess {
         ) { row in try Self.notice(&row) }
     }
 
-    /// Queues a copy of the notice at the end of its lane. Nil if there is no such notice.
+    /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
     func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
         guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
         try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)

@@ -383,7 +383,7 @@ import Upstream
         } _: { server in
             let client = Self.client()
             let origin = "http://127.0.0.1:\(server.port)"
-            // More requests than the lane has connections.
+            // More requests than the pool has connections.
             let dead = Task {
                 await withTaskGroup(of: Bool.self) { tasks in
                     for _ in 0..<100 {

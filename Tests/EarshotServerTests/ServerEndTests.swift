@@ -4,6 +4,7 @@ import Testing
 
 /// A stopped server leaves nothing in a process that continues.
 @Suite struct ServerEndTests {
+    // `@unchecked Sendable`: written while the server runs, read only after its run has been awaited.
     private final class Held: @unchecked Sendable {
         weak var core: ServerCore?
     }

@@ -50,8 +50,8 @@ package final class OutboundClient: Service, Sendable {
 
     /// Sends `body` and waits for the whole answer. `timeout` covers all of it: lookup, connection, answer.
     ///
-    /// `headers` are added to Host, Content-Length and User-Agent. Requests of one `lane` share connections (64 per host), so a target that
-    /// does not answer delays only its own lane.
+    /// `headers` are added to Host, Content-Length and User-Agent. Requests of one `pool` share connections (64 per host), so a target that
+    /// does not answer delays only its own pool.
     package func post(
         url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration, pool: String = ""
     ) async -> Result<OutboundAnswer, OutboundError> {

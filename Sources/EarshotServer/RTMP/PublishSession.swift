@@ -3,7 +3,7 @@ import NIOCore
 import Relay
 import Rooms
 
-/// The seat of an admitted publisher: its path, its rules and its observers. Any thread.
+/// An admitted publisher: its path, its rules and its observers. Any thread.
 protocol PublishSession: AnyObject, Sendable {
     var path: StreamPath { get }
     var roomID: RoomID? { get }
@@ -22,10 +22,10 @@ protocol PublishSession: AnyObject, Sendable {
     func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher
     /// The publisher's claim on the stream was accepted.
     func began(_ stream: Relay.Stream)
-    /// A frame was dropped: it is not audio or, if `isMuted`, the seat is not open.
+    /// A frame was dropped: it is not audio or, if `isMuted`, the session is not open.
     func leftOut(_ isMuted: Bool)
     func pauseAnnounced()
-    /// Frees the seat. Called once.
+    /// Ends the session. Called once.
     func ended(_ end: PushEnd)
 }
 
@@ -80,7 +80,7 @@ extension RoomPublisher {
     func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }
 }
 
-/// The seat of a push to a room's stream.
+/// A push to a room's stream.
 final class RoomPublishSession: PublishSession {
     private let grant: PushGrant
     private let core: ServerCore

@@ -39,7 +39,7 @@ final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnec
             self.sinceMs = nowMs
         }
 
-        /// Whether the stream accepts the frame. Reports a dropped one to its seat.
+        /// Whether the stream accepts the frame. Reports a dropped one to its publish session.
         func isWelcome(_ frame: Frame) -> Bool {
             let seat = self.admission.seat
             if frame.kind != .audio, seat.isAudioOnly {

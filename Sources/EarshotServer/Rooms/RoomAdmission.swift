@@ -6,7 +6,7 @@ import Synchronization
 
 /// Admission of publishers and viewers to rooms.
 extension ServerCore {
-    /// An admitted publisher: its pass and its seat.
+    /// An admitted publisher: its pass and its publish session.
     struct PublishAdmission: Sendable {
         let pass: AdmissionPass
         let seat: any PublishSession

@@ -178,7 +178,7 @@ final class TalkChannel: Sendable {
         self.change { state in
             state.coming[seat.session] = nil
             if state.talkers[seat.id] === seat { state.talkers[seat.id] = nil }
-            // After a takeover the successor is the same participant and keeps the floor. If this seat failed to take over, the talker on
+            // After a takeover the successor is the same participant and keeps the floor. If this session failed to take over, the talker on
             // air stays.
             guard state.members.left(session: seat.session) else { return [] }
             state.reports[seat.id] = nil

@@ -42,7 +42,7 @@ final class TalkPublishSession: PublishSession {
         self.connection = connection
     }
 
-    /// The seat is kept for this long for the same identity after its connection broke. Milliseconds.
+    /// The session is kept for this long for the same identity after its connection broke. Milliseconds.
     private static let graceMs: Int64 = 3_000
 
     var path: StreamPath { StreamPath(app: TalkStreamName.app, name: "\(self.channel.roomID)/\(self.id)") }
@@ -62,7 +62,7 @@ final class TalkPublishSession: PublishSession {
     /// Its role on a connection.
     var connected: ConnectedRole? { self.state.withLock { $0.connected } }
 
-    /// Silence never ends a seat: a talker may have nothing to say.
+    /// Silence never ends a session: a talker may have nothing to say.
     var grace: GracePeriods {
         var grace = GracePeriods()
         grace.brokenPipeMs = Self.graceMs
@@ -81,7 +81,7 @@ final class TalkPublishSession: PublishSession {
 
     func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
 
-    /// Whether throwing this participant out ends the seat, by its name or its credential's owner.
+    /// Whether throwing this participant out ends the session, by its name or its credential's owner.
     func isOf(_ participant: ParticipantID) -> Bool { self.id == participant || self.user == participant }
 
     func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher {

@@ -9,7 +9,7 @@ import Synchronization
 /// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
 /// settings allow at most 32 targets. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
 final class WebhookDispatcher: Service, Sendable {
-    /// Same as ``OutboundClient/post(url:headers:body:timeout:lane:)``.
+    /// Same as ``OutboundClient/post(url:headers:body:timeout:pool:)``.
     typealias Post =
         @Sendable (
             _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ pool: String
@@ -101,19 +101,19 @@ final class WebhookDispatcher: Service, Sendable {
     }
 
     private func attempt(_ entry: OutboxEntry) async {
-        let pool = entry.target.id
+        let targetID = entry.target.id
         let begin = ContinuousClock.now
         var status: Int?
         var problem: String?
         var isHopeless = false
-        if self.targets.contains(pool) {
+        if self.targets.contains(targetID) {
             // The server is gone: the attempt does not count.
             guard let sender = self.sender() else { return }
             do throws(WebhookBodyError) {
                 let request = try WebhookRequest(entry, sender: sender, atSeconds: WallClock.seconds)
                 let answer = await self.post(
                     entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
-                    .milliseconds(self.config.timeoutMs), pool)
+                    .milliseconds(self.config.timeoutMs), targetID)
                 switch answer {
                 case .success(let answer):
                     status = answer.status

@@ -29,10 +29,10 @@ struct WebhookSchedule {
         self.isAsking = false
         var begun: [OutboxEntry] = []
         for entry in due where self.inFlight[entry.id] == nil && !self.endedMeanwhile.contains(entry.id) {
-            let pool = entry.target.id
-            guard self.perTarget[pool, default: 0] < Self.perTarget else { continue }
-            self.inFlight[entry.id] = pool
-            self.perTarget[pool, default: 0] += 1
+            let targetID = entry.target.id
+            guard self.perTarget[targetID, default: 0] < Self.perTarget else { continue }
+            self.inFlight[entry.id] = targetID
+            self.perTarget[targetID, default: 0] += 1
             begun.append(entry)
         }
         return begun
@@ -40,9 +40,9 @@ struct WebhookSchedule {
 
     /// Records that an attempt is over and stored.
     mutating func ended(_ id: Int64) {
-        guard let pool = self.inFlight.removeValue(forKey: id) else { return }
-        let left = self.perTarget[pool, default: 1] - 1
-        self.perTarget[pool] = left > 0 ? left : nil
+        guard let targetID = self.inFlight.removeValue(forKey: id) else { return }
+        let left = self.perTarget[targetID, default: 1] - 1
+        self.perTarget[targetID] = left > 0 ? left : nil
         if self.isAsking { self.endedMeanwhile.insert(id) }
     }
 }
