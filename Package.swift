@@ -19,6 +19,10 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let webSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
 let package = Package(
@@ -45,12 +49,13 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
     ],
     targets: [
-        // Floor 0: pure values, no sockets, no clock.
+        // Floor 0: pure values, no sockets, no clock. Support is what every service needs: JSON, times, addresses, secrets, rates.
+        .target(name: "Support", dependencies: ["CFileStatus", nioCore], swiftSettings: settings),
         .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
         .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
         // Floor 1
-        .target(name: "Relay", dependencies: ["Media", nioCore, deque], swiftSettings: settings),
-        .target(name: "Rooms", dependencies: [grdb, crypto], swiftSettings: settings),
+        .target(name: "Relay", dependencies: ["Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
+        .target(name: "Rooms", dependencies: ["Support", grdb, crypto], swiftSettings: settings),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
         .target(name: "FFmpeg", dependencies: ["CFFmpeg", "Media", nioCore], swiftSettings: settings),
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
@@ -58,40 +63,104 @@ let package = Package(
         // Playlists and what they list; no sockets, no clock.
         .target(name: "HLS", dependencies: [nioCore], swiftSettings: settings),
         // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
-        .target(name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "Media", "RTMP", nioCore], swiftSettings: settings),
+        .target(name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "Media", "RTMP", "Support", nioCore], swiftSettings: settings),
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CLibRTMP", pkgConfig: "librtmp", providers: [.apt(["librtmp-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CFileStatus"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-        // Floor 2: composition
+        // Floor 2: services, each fenced
         .target(
-            name: "EarshotServer",
+            name: "ServerConfiguration", dependencies: ["Rooms", "Support", "Talk", logging, .product(name: "Yams", package: "Yams")],
+            swiftSettings: settings),
+        // The server's own HTTP requests, and the addresses that they may go to.
+        .target(
+            name: "Outbound",
             dependencies: [
-                "Media", "RTMP", "Relay", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "CQREncode", "CZlib", nioCore, nioPosix, nioSSL,
-                crypto, logging, lifecycle, httpClient,
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle,
+                nioHTTP1,
+            ],
+            swiftSettings: settings),
+        // Who may push and play: keys, credentials, hooks, rates, signed URLs.
+        .target(
+            name: "Access",
+            dependencies: [
+                "ServerConfiguration", "Outbound", "Rooms", "RTMP", "Support", "Talk", crypto, logging, nioCore,
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
+            swiftSettings: settings),
+        // Ports: who may connect now, TLS certificates, the PROXY protocol, clients' addresses, counts.
+        .target(
+            name: "Listening",
+            dependencies: ["Relay", "Support", logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1],
+            swiftSettings: settings),
+        // HTTP/1, HTTP/2, WebSocket, files and errors; it does not know what is served.
+        .target(
+            name: "HTTPServer",
+            dependencies: [
+                "CZlib", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging, nioCore, nioHTTP1,
+                nioPosix, nioSSL, lifecycle, crypto,
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
-                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
+            swiftSettings: settings),
+        // What back ends are told: the event feed and webhooks.
+        .target(
+            name: "Notifications",
+            dependencies: [
+                "Access", "HTTPServer", "Listening", "Outbound", "Rooms", "ServerConfiguration", "Support", logging, nioCore, lifecycle,
+                crypto,
+            ],
+            swiftSettings: settings),
+        // Streams and their connections: RTMP, placement, limits, remuxing, recording, talk, links, and what rooms decide about them.
+        .target(
+            name: "Delivery",
+            dependencies: [
+                "Access", "FFmpeg", "HLS", "Listening", "Media", "Notifications", "Outbound", "RTMP", "Relay", "Rooms",
+                "ServerConfiguration", "Support", "Talk", "Upstream", crypto, logging, nioCore, nioPosix, nioSSL, lifecycle,
+            ],
+            swiftSettings: settings),
+        // Playing over HTTP: FLV, MP4 and HLS.
+        .target(
+            name: "Playback",
+            dependencies: [
+                "Access", "Delivery", "HLS", "HTTPServer", "Listening", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
+                hummingbird,
+                httpTypes, logging, nioCore, nioHTTP1,
+            ],
+            swiftSettings: settings),
+        // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
+        .target(
+            name: "ControlAPI",
+            dependencies: [
+                "Access", "CQREncode", "Delivery", "FFmpeg", "HTTPServer", "Listening", "Media", "Notifications", "Outbound", "Playback",
+                "RTMP",
+                "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
+                nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+            ],
+            swiftSettings: settings),
+        // Wiring only: makes the services and hands each what it needs.
+        .target(
+            name: "EarshotServer",
+            dependencies: [
+                "Access", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Notifications", "Playback", "Rooms",
+                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: settings),
         // Floor 3: the command line
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotServer", "Rooms", "FFmpeg", "Media", "Upstream", logging, httpClient, webSocket, nioCore, nioPosix, nioSSL,
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                "Access", "EarshotServer", "ServerConfiguration", "Support", "Rooms", "FFmpeg", "Media", "Upstream", logging, httpClient,
+                webSocket, nioCore, nioPosix, nioSSL,
+                nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -100,12 +169,11 @@ let package = Package(
             name: "earshot-load",
             dependencies: [
                 "RTMP", "Rooms", nioCore, httpClient,
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),
-        // What budget.sh counts. Its folder links to the server's own socket writer and encoder, so that these are counted without the
-        // rest of the server.
+        // What budget.sh counts.
         .executableTarget(
             name: "earshot-budget", dependencies: ["RTMP", "Media", "Relay", "FFmpeg", nioCore, nioEmbedded], path: "Benchmarks/Budget",
             swiftSettings: settings),
@@ -120,17 +188,20 @@ let package = Package(
         .target(name: "SignalCheck", path: "Tests/SignalCheck", swiftSettings: settings),
         .testTarget(name: "TalkTests", dependencies: ["Talk", "SignalCheck"], swiftSettings: settings),
         .testTarget(name: "HLSTests", dependencies: ["HLS", "HLSCheck", nioCore], swiftSettings: settings),
-        .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "Media", "RTMP", nioCore, nioPosix], swiftSettings: settings),
-        .testTarget(name: "RoomsTests", dependencies: ["Rooms", grdb], swiftSettings: settings),
+        .testTarget(
+            name: "UpstreamTests", dependencies: ["Upstream", "Media", "RTMP", "Support", nioCore, nioPosix], swiftSettings: settings),
+        .testTarget(name: "RoomsTests", dependencies: ["Rooms", "Support", grdb], swiftSettings: settings),
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck", "SignalCheck",
+                "EarshotServer", "Access", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Notifications", "Outbound", "Playback",
+                "ServerConfiguration", "Support", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck",
+                "SignalCheck",
                 "earshot",
                 httpClient, nioCore, nioPosix, nioEmbedded, nioSSL, crypto, logging, lifecycle,
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                nioHTTP1,
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+                httpTypes,
             ],
             swiftSettings: settings),
     ]

@@ -15,7 +15,7 @@ import urllib.parse
 
 PATH_STARTS = ("Sources/", "Tests/", "docs/", "scripts/", "deploy/", "Benchmarks/")
 MANIFEST = "Makefile"
-ROUTES = "Sources/EarshotServer/API"
+ROUTES = "Sources/ControlAPI"
 # What a shell puts before a command, and what follows it.
 SEPARATORS = {"|", "||", "&&", ";", "&"}
 RUNNERS = {"sudo", "exec", "time"}

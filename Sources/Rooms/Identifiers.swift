@@ -1,22 +1,4 @@
-/// A caller's invalid value. The API and the command line show it.
-package struct FieldError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The field's name as the caller uses it: "title", "policy.grace".
-    package let field: String
-    /// The given value, shortened; empty if there was none.
-    package let value: String
-    /// The expected value in plain language: "at most 200 bytes".
-    package let rule: String
-
-    package init(_ field: String, _ value: String, _ rule: String) {
-        self.field = field
-        self.value = value.utf8.count > 80 ? String(value.prefix(60)) + "…" : value
-        self.rule = rule
-    }
-
-    package var description: String {
-        self.value.isEmpty ? "\(self.field): \(self.rule)" : "\(self.field) is \"\(self.value)\": \(self.rule)"
-    }
-}
+package import Support
 
 /// The id of a room, which never changes: 1–64 of `A–Z a–z 0–9 _ -`. After an ended room's retention it is free again.
 package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {

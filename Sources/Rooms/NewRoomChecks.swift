@@ -1,3 +1,5 @@
+import Support
+
 /// The characters that text for people, such as titles, must not contain. Pure; any thread.
 ///
 /// These are control characters, line separators, bidi controls and invisible characters (Unicode's Default_Ignorable_Code_Point). Those

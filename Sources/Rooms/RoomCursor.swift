@@ -1,3 +1,5 @@
+import Support
+
 /// A position after a room in an ordered list. Opaque text to callers; checked when they return it.
 struct RoomCursor: Equatable {
     /// The room's sort key in the list.

@@ -1,3 +1,5 @@
+import Support
+
 /// Reads, from any thread and concurrent with writes. They see everything answered before.
 extension RoomRegistry {
     /// Room time in milliseconds since 1970. It steps only to follow a leap of the wall clock that has held.

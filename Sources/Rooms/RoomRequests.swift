@@ -1,3 +1,5 @@
+package import Support
+
 /// The settings of a new room. Checked on creation; a ``FieldError`` names an invalid one.
 package struct NewRoom: Sendable, Equatable {
     /// Nil: a random id, or the id of the device's last room.

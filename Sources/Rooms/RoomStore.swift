@@ -1,9 +1,11 @@
+import GRDB
+import Support
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import GRDB
 
 /// An unusable store: which file, what is wrong and what to do.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,3 +1,5 @@
+import Support
+
 /// API calls on rooms.
 extension RoomTransaction {
     /// Converts a refusal by the rules into the caller's error.

@@ -1,3 +1,5 @@
+import Support
+
 /// Pushes to rooms, and bans of their streams.
 extension RoomTransaction {
     /// Admits a push. `mayMakeRoom` is asked before a room is created; it returns the seconds to wait, nil to allow it.

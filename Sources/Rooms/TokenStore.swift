@@ -1,4 +1,5 @@
 import Crypto
+import Support
 
 /// Secrets of API tokens.
 enum TokenSecret {

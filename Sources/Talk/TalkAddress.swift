@@ -39,6 +39,9 @@ package enum TalkAddress: Sendable, Hashable, CustomStringConvertible {
     case mixWithout(ParticipantID)
     case voice(ParticipantID)
 
+    /// Made by the server, not sent by a talker.
+    package var isMix: Bool { if case .voice = self { false } else { true } }
+
     static let mixName = "mix"
     static let mixPrefix = "mix-"
 

@@ -1,3 +1,5 @@
+import Support
+
 /// The settings of a link; a plain value. Times in milliseconds, sizes in bytes.
 package struct UpstreamOptions: Sendable {
     /// Returns why an address (4 or 16 bytes, network order) is forbidden; nil when allowed. Called on the link's thread with the very
@@ -32,7 +34,7 @@ package struct UpstreamOptions: Sendable {
     /// Called on the link's thread.
     package var wayObjection: (property: String, objection: @Sendable (String) -> String?)?
     /// Resolves names; may block, and runs on a thread of its own. Only tests replace the system's resolver.
-    var lookup: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = HostLookup.system
+    var lookup: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = SystemResolver.lookup
 
     package init(objection: @escaping @Sendable ([UInt8]) -> String?) { self.objection = objection }
 }

@@ -1,3 +1,5 @@
+package import Support
+
 /// The address of a link: an `rtmp` or `rtmps` URL in its plainest form. A plain value.
 ///
 /// Accepts only what every reader parses alike. librtmp reads its own options after a space and writes names unchanged, so spaces,

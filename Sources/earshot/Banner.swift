@@ -1,4 +1,6 @@
 import EarshotServer
+import ServerConfiguration
+import Support
 
 #if canImport(Glibc)
 import Glibc
@@ -6,7 +8,7 @@ import Glibc
 
 /// Prints the addresses to try when the server starts.
 enum Banner {
-    static func print(_ addresses: Server.Addresses, _ config: ServerConfig, tokenFile: String?) {
+    static func print(_ addresses: BoundAddresses, _ config: ServerConfig, tokenFile: String?) {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
         let talk = "rtmp://\(Self.reachable(addresses.rtmp))/talk/cam1"
         let http = "http://\(Self.reachable(addresses.http))"

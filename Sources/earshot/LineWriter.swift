@@ -1,6 +1,7 @@
 import Dispatch
 import EarshotServer
 import NIOPosix
+import Support
 import Synchronization
 
 #if canImport(Glibc)

@@ -1,5 +1,7 @@
 import EarshotServer
 import Logging
+import ServerConfiguration
+import Support
 import Synchronization
 
 #if canImport(Glibc)

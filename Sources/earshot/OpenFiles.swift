@@ -1,6 +1,7 @@
 import EarshotServer
 import Logging
 import NIOCore
+import ServerConfiguration
 
 #if canImport(Glibc)
 import Glibc

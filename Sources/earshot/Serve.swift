@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotServer
 import Logging
+import ServerConfiguration
 
 #if canImport(Glibc)
 import Glibc

@@ -1,3 +1,4 @@
+import Listening
 import Logging
 import NIOCore
 import NIOPosix

@@ -3,6 +3,7 @@ import Relay
 import Testing
 
 @testable import EarshotServer
+@testable import Listening
 
 /// Accepting connections while the event loops are late.
 @Suite struct AcceptPaceTests {

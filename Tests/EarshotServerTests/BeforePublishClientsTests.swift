@@ -2,9 +2,12 @@ import Foundation
 import NIOCore
 import RTMP
 import Relay
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Publishers that send before they are admitted, and frames of every size.
 @Suite struct BeforePublishClientsTests {

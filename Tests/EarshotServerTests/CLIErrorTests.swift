@@ -1,6 +1,9 @@
 import EarshotServer
 import Foundation
+import Support
 import Testing
+
+@testable import ServerConfiguration
 
 /// Failing commands: an exit status for scripts, and one or two lines for people.
 @Suite struct CLIErrorTests {

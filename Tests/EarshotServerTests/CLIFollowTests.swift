@@ -1,7 +1,12 @@
 import EarshotServer
 import Foundation
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
+
+@testable import Delivery
+@testable import Notifications
 
 /// `earshot events follow`, against real servers that stop, come back and forget.
 @Suite struct CLIFollowTests {

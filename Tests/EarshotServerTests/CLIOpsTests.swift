@@ -1,7 +1,10 @@
 import EarshotServer
 import Foundation
 import Rooms
+import Support
 import Testing
+
+@testable import ServerConfiguration
 
 /// `earshot streams`, `sessions`, `events`, `callbacks` and `selfcheck`, against real servers with real pushes.
 @Suite struct CLIOpsTests {

@@ -1,7 +1,10 @@
 import EarshotServer
 import Foundation
 import Rooms
+import Support
 import Testing
+
+@testable import ServerConfiguration
 
 /// `earshot relays`, against a real server.
 @Suite struct CLIRelaysTests {

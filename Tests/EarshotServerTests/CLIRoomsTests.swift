@@ -1,6 +1,7 @@
 import EarshotServer
 import Foundation
 import Rooms
+import ServerConfiguration
 import Testing
 
 /// `earshot rooms`, against a real server.

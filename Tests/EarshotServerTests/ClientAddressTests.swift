@@ -1,9 +1,12 @@
 import Foundation
+import Listening
 import Logging
 import NIOCore
+import Support
 import Testing
 
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// The client's address of an HTTP request behind proxies.
 @Suite struct ClientAddressTests {

@@ -4,6 +4,8 @@ import RTMP
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+
 /// A device whose clock jumps while it publishes, as seen by ffmpeg over RTMP and HTTP-FLV.
 @Suite struct ClockJumpClientsTests {
     /// Ten seconds back and an hour ahead, in the middle of pictures and sound: every packet arrives, times stay even, and a copy into a

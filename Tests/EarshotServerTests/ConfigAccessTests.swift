@@ -1,6 +1,8 @@
+import ServerConfiguration
 import Testing
 
 @testable import EarshotServer
+@testable import Support
 
 /// Access settings, as written in a configuration.
 @Suite struct ConfigAccessTests {

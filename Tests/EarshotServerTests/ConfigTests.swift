@@ -1,9 +1,11 @@
-import Rooms
 import Foundation
 import Logging
+import Rooms
+import Support
 import Testing
 
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 @Suite struct ConfigTests {
     @Test func defaults() throws {

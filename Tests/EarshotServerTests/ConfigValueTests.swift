@@ -1,5 +1,6 @@
-import Upstream
 import NIOCore
+import ServerConfiguration
+import Support
 import Testing
 
 @testable import EarshotServer

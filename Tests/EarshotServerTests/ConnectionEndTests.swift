@@ -3,7 +3,9 @@ import NIOPosix
 import RTMP
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import Listening
 
 /// Connections that end during their own writes.
 @Suite struct ConnectionEndTests {

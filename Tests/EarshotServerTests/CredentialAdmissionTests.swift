@@ -1,9 +1,12 @@
 import Foundation
 import NIOCore
 import RTMP
+import Support
 import Testing
 
+@testable import Access
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 @Suite struct CredentialAdmissionTests {
     @Test(arguments: [

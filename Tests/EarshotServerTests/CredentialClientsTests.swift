@@ -1,10 +1,15 @@
+import Access
 import Foundation
 import Media
 import RTMP
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import Listening
 
 /// Credentials over RTMP, on a server where even loopback needs one.
 @Suite struct CredentialClientsTests {

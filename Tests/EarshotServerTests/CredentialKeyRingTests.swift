@@ -1,4 +1,7 @@
+import Access
 import Foundation
+import ServerConfiguration
+import Support
 import Testing
 
 @testable import EarshotServer

@@ -1,8 +1,11 @@
 import Foundation
 import RTMP
+import Support
 import Testing
 
+@testable import Access
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Addresses that repeatedly send wrong credentials.
 @Suite struct CredentialThrottleTests {

@@ -1,7 +1,9 @@
 import Foundation
 import RTMP
+import Support
 import Testing
 
+@testable import Access
 @testable import EarshotServer
 
 @Suite struct CredentialTokenTests {

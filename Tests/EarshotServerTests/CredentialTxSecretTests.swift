@@ -1,7 +1,10 @@
 import Foundation
 import RTMP
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Access
 @testable import EarshotServer
 
 @Suite struct CredentialTxSecretTests {

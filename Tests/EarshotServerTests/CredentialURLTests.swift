@@ -1,14 +1,17 @@
 import RTMP
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Access
 @testable import EarshotServer
 
 @Suite struct CredentialURLTests {
     private static func addresses(
         _ host: String = "127.0.0.1", rtmp: Int = 1935, rtmps: Int? = nil, http: Int = 8080
-    ) -> Server.Addresses {
-        Server.Addresses(
+    ) -> BoundAddresses {
+        BoundAddresses(
             rtmp: HostPort(host: host, port: rtmp), rtmps: rtmps.map { HostPort(host: host, port: $0) },
             http: HostPort(host: host, port: http))
     }

@@ -1,6 +1,9 @@
+import RTMP
+import ServerConfiguration
 import Testing
 
 @testable import EarshotServer
+@testable import Support
 
 /// Division of a limit of open files.
 @Suite struct DescriptorPlanTests {

@@ -1,7 +1,9 @@
-import Rooms
 import EarshotServer
 import Foundation
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
 
 /// Enhanced RTMP with a real client. A new ffmpeg pushes and plays HEVC, AV1, Opus and FLAC.
 @Suite struct EnhancedClientsTests {

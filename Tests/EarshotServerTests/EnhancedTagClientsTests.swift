@@ -1,8 +1,10 @@
-import Rooms
 import EarshotServer
 import Media
 import RTMP
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
 
 /// Enhanced RTMP tag by tag between our own clients. Nothing changes, and late joiners get every track's headers.
 @Suite struct EnhancedTagClientsTests {

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import EarshotServer
+@testable import Notifications
 @testable import Rooms
 
 /// The source of the next event: ring or store, without gap or repetition.

@@ -1,6 +1,11 @@
+import ControlAPI
 import Foundation
+import HTTPServer
+import Listening
 import NIOCore
 import NIOEmbedded
+import Notifications
+import Support
 import Testing
 
 @testable import EarshotServer

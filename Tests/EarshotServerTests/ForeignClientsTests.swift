@@ -1,7 +1,9 @@
-import Rooms
 import EarshotServer
 import Foundation
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
 
 /// Clients that are not ffmpeg: rtmpdump (librtmp) and gstreamer.
 @Suite struct ForeignClientsTests {

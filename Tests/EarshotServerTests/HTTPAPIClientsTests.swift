@@ -1,7 +1,10 @@
 import EarshotServer
 import Foundation
 import RTMP
+import Support
 import Testing
+
+@testable import ServerConfiguration
 
 /// The API's view of a push and its players, whose properties are known.
 @Suite struct HTTPAPIClientsTests {

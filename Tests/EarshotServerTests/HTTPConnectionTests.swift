@@ -2,6 +2,9 @@ import Foundation
 import Testing
 
 @testable import EarshotServer
+@testable import HTTPServer
+@testable import ServerConfiguration
+@testable import Support
 
 /// The HTTP port below the router: timeouts, sizes, bytes before a request, and offered upgrades.
 @Suite struct HTTPConnectionTests {

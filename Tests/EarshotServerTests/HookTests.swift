@@ -1,7 +1,11 @@
 import Foundation
+import Outbound
 import RTMP
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Access
 @testable import EarshotServer
 
 @Suite struct HookTests {

@@ -3,6 +3,10 @@ import NIOCore
 import RTMP
 import Testing
 
+@testable import Delivery
+@testable import Listening
+@testable import Support
+
 extension Hostile {
     /// Malformed chunks and control messages.
     @Suite struct Chunks {

@@ -1,10 +1,15 @@
-import Rooms
 import EarshotServer
 import Foundation
 import NIOCore
 import RTMP
 import Relay
+import Rooms
+import Support
 import Testing
+
+@testable import Delivery
+@testable import Listening
+@testable import ServerConfiguration
 
 extension Hostile {
     /// Ends of connections: half-closed, reset, and by the hundred.

@@ -3,6 +3,9 @@ import NIOCore
 import RTMP
 import Testing
 
+@testable import ServerConfiguration
+@testable import Support
+
 extension Hostile {
     /// Attacks before and during the handshake and connect.
     @Suite struct Opening {

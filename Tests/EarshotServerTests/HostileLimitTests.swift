@@ -1,8 +1,11 @@
-import Rooms
 import EarshotServer
 import NIOCore
 import RTMP
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
+@testable import Support
 
 extension Hostile {
     /// Limits of connections, publishers and viewers; publishers without media; unknown commands.

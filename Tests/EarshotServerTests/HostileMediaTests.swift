@@ -3,6 +3,8 @@ import NIOCore
 import RTMP
 import Testing
 
+@testable import Support
+
 extension Hostile {
     /// Malformed audio and video messages.
     @Suite struct MediaMessages {

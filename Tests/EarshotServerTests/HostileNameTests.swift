@@ -3,6 +3,8 @@ import NIOCore
 import RTMP
 import Testing
 
+@testable import Support
+
 extension Hostile {
     /// Bad names, and media without a publish.
     @Suite struct Names {

@@ -3,6 +3,9 @@ import NIOCore
 import RTMP
 import Testing
 
+@testable import ServerConfiguration
+@testable import Support
+
 extension Hostile {
     /// Viewers that read slowly or not at all.
     @Suite struct SlowViewers {

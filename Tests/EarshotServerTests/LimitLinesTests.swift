@@ -4,6 +4,8 @@ import NIOCore
 import RTMP
 import Testing
 
+@testable import ServerConfiguration
+
 /// A limit that drops something logs it once, with the limit's name.
 @Suite struct LimitLinesTests {
     private static func pictures(_ numbers: Range<Int>, bytes: Int, keyframes: Int) -> [Tag] {

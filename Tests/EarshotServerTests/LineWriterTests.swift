@@ -1,4 +1,6 @@
 import Foundation
+import RTMP
+import Support
 import Synchronization
 import Testing
 

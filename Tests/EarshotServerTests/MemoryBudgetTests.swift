@@ -2,9 +2,12 @@ import Foundation
 import NIOCore
 import RTMP
 import Relay
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// A server that has used up its memory. Mostly in processes of their own: the limit is the process's.
 @Suite(.serialized) struct MemoryBudgetTests {

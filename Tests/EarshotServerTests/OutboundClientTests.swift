@@ -1,10 +1,13 @@
 import Foundation
 import NIOCore
 import NIOSSL
+import ServerConfiguration
+import Support
 import Testing
 import Upstream
 
 @testable import EarshotServer
+@testable import Outbound
 
 @Suite struct OutboundClientTests {
     private static func client(
@@ -271,12 +274,12 @@ import Upstream
     }
 
     @Test func theSystemsResolver() {
-        guard case .success(let addresses) = HostLookup.system("localhost") else {
+        guard case .success(let addresses) = SystemResolver.lookup("localhost") else {
             Issue.record("localhost has no address")
             return
         }
         #expect(addresses.allSatisfy { CIDR.loopback.contains(address: $0) } && !addresses.isEmpty)
-        guard case .failure(let failure) = HostLookup.system("no-such-name.invalid") else {
+        guard case .failure(let failure) = SystemResolver.lookup("no-such-name.invalid") else {
             Issue.record("a name that cannot be")
             return
         }

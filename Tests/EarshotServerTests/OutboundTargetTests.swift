@@ -1,7 +1,8 @@
-import Upstream
+import Support
 import Testing
 
 @testable import EarshotServer
+@testable import Outbound
 
 @Suite struct OutboundTargetTests {
     /// Private and special addresses, to which the server must not connect.

@@ -1,14 +1,17 @@
+import Delivery
 import Foundation
 import NIOCore
 import RTMP
 import Relay
 import Testing
 
-@testable import EarshotServer
-
 #if canImport(Glibc)
 import Glibc
 #endif
+
+@testable import EarshotServer
+@testable import Listening
+@testable import Support
 
 /// An overloaded server refuses viewers with the reason, and still admits publishers.
 @Suite(.timeLimit(.minutes(5))) struct OverloadTests {

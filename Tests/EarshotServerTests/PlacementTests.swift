@@ -1,4 +1,5 @@
 import Foundation
+import Listening
 import NIOCore
 import NIOPosix
 import RTMP
@@ -6,7 +7,9 @@ import Relay
 import Synchronization
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import Support
 
 /// Viewers of one stream are spread over the event loops, and all get the whole stream.
 @Suite struct PlacementTests {

@@ -1,9 +1,12 @@
 import Foundation
 import NIOCore
 import RTMP
+import ServerConfiguration
 import Testing
 
+@testable import Access
 @testable import EarshotServer
+@testable import Support
 
 /// Rates of new pushes, and of the rooms that they make.
 @Suite struct PushRateTests {

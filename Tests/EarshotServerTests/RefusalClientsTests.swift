@@ -1,8 +1,12 @@
 import Foundation
 import RTMP
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Access
+@testable import Delivery
 @testable import EarshotServer
 
 /// A refused client gets the specific reason, as do the log and the counter.

@@ -3,7 +3,9 @@ import Rooms
 import Testing
 import Upstream
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Events of links to other servers, and pulls held back for a while.
 @Suite struct RelayEventTests {

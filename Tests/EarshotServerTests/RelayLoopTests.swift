@@ -2,6 +2,7 @@ import Foundation
 import Rooms
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Servers that feed each other: a stream that would return to its origin is stopped, with the reason.

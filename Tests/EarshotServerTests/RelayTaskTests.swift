@@ -1,6 +1,8 @@
 import EarshotServer
 import Foundation
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
 /// Links between two servers, by the API: viewers of one get the other's streams.

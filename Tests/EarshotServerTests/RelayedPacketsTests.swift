@@ -1,7 +1,9 @@
-import Rooms
 import EarshotServer
 import Foundation
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
 
 /// Players get what ffmpeg pushed: the hash and the times of every packet.
 @Suite struct RelayedPacketsTests {

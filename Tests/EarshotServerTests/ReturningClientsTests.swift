@@ -1,7 +1,10 @@
-import Rooms
 import EarshotServer
 import Foundation
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
+@testable import Support
 
 /// A publisher that leaves and returns: its viewers stay, and see one stream whose time never goes back.
 @Suite struct ReturningClientsTests {

@@ -2,9 +2,13 @@ import Foundation
 import RTMP
 import Relay
 import Rooms
+import Support
 import Testing
 
+@testable import ControlAPI
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Rooms under real pushes: ffmpeg is admitted, killed, back again, dropped, forbidden, and at its end.
 @Suite struct RoomClientsTests {

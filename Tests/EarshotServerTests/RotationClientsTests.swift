@@ -1,10 +1,12 @@
-import Rooms
 import EarshotServer
 import Foundation
 import Media
 import NIOCore
 import RTMP
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
 
 /// Headers and metadata that change while a stream runs.
 @Suite struct RotationClientsTests {

@@ -1,6 +1,8 @@
+import Delivery
 import Testing
 
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// A stopped server leaves nothing in a process that continues.
 @Suite struct ServerEndTests {

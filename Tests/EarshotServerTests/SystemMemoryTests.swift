@@ -1,7 +1,11 @@
 import Foundation
+import RTMP
 import Relay
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 @Suite struct SystemMemoryTests {

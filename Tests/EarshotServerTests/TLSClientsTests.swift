@@ -1,8 +1,11 @@
 import Foundation
 import Rooms
+import Support
 import Testing
 
 @testable import EarshotServer
+@testable import Listening
+@testable import ServerConfiguration
 
 /// RTMP over TLS with foreign clients, and certificates that change.
 @Suite struct TLSClientsTests {

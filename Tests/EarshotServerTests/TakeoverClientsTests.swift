@@ -1,8 +1,10 @@
-import Rooms
 import EarshotServer
 import Foundation
 import RTMP
+import Rooms
 import Testing
+
+@testable import ServerConfiguration
 
 /// Two publishers on one name: the same credential replaces its ghost, another one is refused.
 @Suite struct TakeoverClientsTests {

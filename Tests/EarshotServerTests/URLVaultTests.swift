@@ -1,7 +1,9 @@
+import Access
 import Foundation
 import Rooms
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Addresses of relay tasks are unreadable in the store.

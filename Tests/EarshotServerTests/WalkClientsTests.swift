@@ -3,6 +3,9 @@ import Foundation
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+@testable import Support
+
 /// The steps of a new user: a room by the API, a push with its URL, the list, a ban, and another push.
 /// Everybody needs a credential here, this machine too.
 @Suite struct WalkClientsTests {

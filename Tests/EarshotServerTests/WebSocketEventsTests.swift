@@ -1,7 +1,13 @@
 import EarshotServer
 import Foundation
+import Notifications
 import Rooms
 import Testing
+
+@testable import Delivery
+@testable import Listening
+@testable import ServerConfiguration
+@testable import Support
 
 /// The event feed of a real server, over sockets.
 @Suite struct WebSocketEventsTests {

@@ -1,6 +1,11 @@
 import EarshotServer
 import Foundation
+import Support
 import Testing
+
+@testable import Delivery
+@testable import Notifications
+@testable import ServerConfiguration
 
 /// The event feed, read by another implementation of WebSockets: PyPI's `websockets`.
 @Suite struct WebSocketForeignTests {

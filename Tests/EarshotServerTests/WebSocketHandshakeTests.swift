@@ -1,8 +1,11 @@
+import HTTPServer
 import HTTPTypes
 import NIOHTTP1
 import Rooms
+import Support
 import Testing
 
+@testable import ControlAPI
 @testable import EarshotServer
 
 @Suite struct WebSocketHandshakeTests {

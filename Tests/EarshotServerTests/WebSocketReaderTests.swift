@@ -1,3 +1,5 @@
+import ControlAPI
+import HTTPServer
 import NIOCore
 import Testing
 

@@ -2,7 +2,12 @@ import Crypto
 import EarshotServer
 import Foundation
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
+
+@testable import Delivery
+@testable import Listening
 
 /// Webhooks of real room changes. The receiver is real too, and down, slow or failing at times.
 @Suite struct WebhookDeliveryTests {

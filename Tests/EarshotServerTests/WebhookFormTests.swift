@@ -1,7 +1,9 @@
 import Foundation
+import ServerConfiguration
 import Testing
 
 @testable import EarshotServer
+@testable import Notifications
 @testable import Rooms
 
 /// Content and timing of webhooks: the pure parts.

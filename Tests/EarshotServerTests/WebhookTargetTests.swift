@@ -1,8 +1,13 @@
-@testable import EarshotServer
+import Access
 import Foundation
 import Logging
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Delivery
+@testable import EarshotServer
+@testable import Notifications
 @testable import Rooms
 
 /// Targets of webhooks: what counts as delivered, their names, and log lines about one that does not answer.
@@ -173,7 +178,8 @@ import Testing
     /// Also without urls.http and urls.rtmp.
     @Test func addressesAreWholeOnes() async throws {
         try await TestServer.run { server in
-            let sender = WebhookRequest.Sender(server.server.core)
+            let sender = WebhookRequest.Sender(
+                config: server.server.core.config, addresses: server.server.core.addresses, key: server.server.core.keys.webhookKey)
             #expect(sender.http == server.http && sender.rtmp == server.rtmp)
             func body(_ kind: RoomEvent.Kind, _ data: String) throws -> JSON {
                 let entry = WebhookFormTests.entry(1, kind, target: WebhookFormTests.tencent, data: data)

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Rooms
+@testable import Support
 
 /// Limits of new rooms, and conflicts of their ids, devices and streams.
 @Suite struct RoomRegistryCreateTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Rooms
+@testable import Support
 
 /// Pushes and bans as the relay and the API report them to the registry.
 @Suite struct RoomRegistryStreamTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Rooms
+@testable import Support
 
 /// Notices, stored answers, tokens, and the deletion of old history.
 @Suite struct RoomStoreOutboxTests {

@@ -2,6 +2,7 @@ import GRDB
 import Testing
 
 @testable import Rooms
+@testable import Support
 
 /// Lists of rooms: order, filters, pages, search, and their cost.
 @Suite struct RoomStoreQueryTests {

@@ -1,3 +1,5 @@
+import Support
+
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)

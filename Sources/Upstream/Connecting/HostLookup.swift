@@ -1,3 +1,6 @@
+import Support
+internal import Synchronization
+
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -5,13 +8,6 @@ internal import Musl
 #else
 internal import Darwin
 #endif
-internal import Synchronization
-
-/// The reason why a name has no address. A plain value.
-package struct LookupFailure: Error, Equatable {
-    package let why: String
-    package init(why: String) { self.why = why }
-}
 
 /// Resolves names for links with a time limit. Each lookup runs on a thread of its own, which is abandoned when it hangs.
 package enum HostLookup {
@@ -55,36 +51,5 @@ package enum HostLookup {
             guard System.nowMs() < endMs else { throw .resolve(host: host, why: "the name servers took too long") }
             _ = try control.wait(until: endMs)
         }
-    }
-
-    /// Resolves by `getaddrinfo`. Blocks. Addresses have 4 or 16 bytes in network order, in RFC 6724's order of preference.
-    package static let system: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = { name in
-        var hints = addrinfo()
-        hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = System.streamType
-        hints.ai_flags = AI_ADDRCONFIG
-        var list: UnsafeMutablePointer<addrinfo>?
-        var code = getaddrinfo(name, nil, &hints, &list)
-        // AI_ADDRCONFIG ignores loopback addresses; try without it on a machine that has no others.
-        if code == EAI_NONAME || code == EAI_FAMILY {
-            hints.ai_flags = 0
-            code = getaddrinfo(name, nil, &hints, &list)
-        }
-        guard code == 0 else { return .failure(LookupFailure(why: String(cString: gai_strerror(code)))) }
-        defer { freeaddrinfo(list) }
-        var addresses: [[UInt8]] = []
-        var next = list
-        while let entry = next, addresses.count < 32 {
-            next = entry.pointee.ai_next
-            guard let address = entry.pointee.ai_addr else { continue }
-            let bytes = UnsafeRawBufferPointer(start: address, count: Int(entry.pointee.ai_addrlen))
-            // Family and port take 4 bytes, IPv6's flow label 4 more.
-            switch entry.pointee.ai_family {
-            case AF_INET where bytes.count >= 8: addresses.append(Array(bytes[4..<8]))
-            case AF_INET6 where bytes.count >= 24: addresses.append(Array(bytes[8..<24]))
-            default: break
-            }
-        }
-        return addresses.isEmpty ? .failure(LookupFailure(why: "the name has no address")) : .success(addresses)
     }
 }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+import Support
 
 #if canImport(Glibc)
 internal import Glibc

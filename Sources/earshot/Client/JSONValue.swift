@@ -1,4 +1,5 @@
 import EarshotServer
+import Support
 
 /// An answer's JSON as a plain value. It prints unchanged and reads leniently, since the server may be older or newer than this program.
 enum JSONValue: Equatable, Sendable {

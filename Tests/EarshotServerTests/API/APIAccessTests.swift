@@ -1,8 +1,12 @@
-@testable import EarshotServer
+import Access
 import Foundation
 import HTTPTypes
 import Rooms
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Access by role and token.
 @Suite struct APIAccessTests {

@@ -1,8 +1,12 @@
-@testable import EarshotServer
 import Foundation
 import HTTPTypes
 import Rooms
+import Support
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Each thing has one name, in the API's whole document and in all error messages.
 @Suite struct APIConceptTests {

@@ -1,8 +1,12 @@
-@testable import EarshotServer
+import HTTPServer
 import HTTPTypes
 import NIOCore
 import Rooms
+import Support
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
 
 /// The limits of each kind of input, and the messages when they are exceeded.
 @Suite struct APIFormTests {

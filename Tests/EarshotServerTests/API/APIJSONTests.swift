@@ -1,5 +1,8 @@
-@testable import EarshotServer
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import Support
 
 /// JSON as RFC 8259 defines it, and nothing else.
 @Suite struct APIJSONTests {

@@ -1,8 +1,11 @@
-@testable import EarshotServer
 import Foundation
 import HTTPTypes
 import Rooms
+import Support
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
 
 /// Names, former names and lengths of inputs. Document and server must agree on them.
 @Suite struct APINameTests {

@@ -1,6 +1,8 @@
-@testable import EarshotServer
 import Foundation
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
 
 /// QR codes that a phone's camera can read: zbar reads them here, from PNG and SVG.
 @Suite struct APIQRCodeTests {

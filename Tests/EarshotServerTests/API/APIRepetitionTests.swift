@@ -1,7 +1,11 @@
-@testable import EarshotServer
 import Foundation
 import HTTPTypes
+import Support
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import ServerConfiguration
 
 /// The same request repeated, in sequence or concurrently.
 @Suite struct APIRepetitionTests {

@@ -1,6 +1,8 @@
-@testable import EarshotServer
 import Foundation
 import Testing
+
+@testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Checks the served API against the served document. The tool knows nothing else.
 @Suite struct APISchemathesisTests {

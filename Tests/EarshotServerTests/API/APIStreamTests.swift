@@ -5,7 +5,12 @@ import Relay
 import Rooms
 import Testing
 
+@testable import ControlAPI
+@testable import Delivery
 @testable import EarshotServer
+@testable import Listening
+@testable import Notifications
+@testable import Support
 
 /// Streams through the API, with real publishers.
 @Suite struct APIStreamTests {

@@ -1,6 +1,9 @@
-@testable import EarshotServer
 import HTTPTypes
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import Support
 
 /// Routing of requests, and the document's agreement with the table.
 @Suite struct APITableTests {

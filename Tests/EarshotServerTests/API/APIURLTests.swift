@@ -1,7 +1,10 @@
-@testable import EarshotServer
 import Foundation
 import Rooms
+import ServerConfiguration
 import Testing
+
+@testable import EarshotServer
+@testable import Support
 
 /// URLs from the API, used unchanged by real clients.
 @Suite struct APIURLTests {

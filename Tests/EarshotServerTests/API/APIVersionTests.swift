@@ -1,8 +1,11 @@
-@testable import EarshotServer
 import Foundation
+import HTTPServer
 import HTTPTypes
 import Rooms
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
 
 /// ETag, If-Match and If-None-Match of rooms.
 @Suite struct APIVersionTests {

@@ -1,8 +1,13 @@
-@testable import EarshotServer
 import Foundation
 import HTTPTypes
 import NIOCore
+import Support
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import HTTPServer
+@testable import ServerConfiguration
 
 /// HTTP around the answers: compression, CORS, wrong methods, rate limits.
 @Suite struct APIWireTests {

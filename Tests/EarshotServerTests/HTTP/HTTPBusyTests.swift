@@ -1,9 +1,14 @@
 import Foundation
 import Relay
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import HTTPServer
+@testable import Listening
 
 /// The HTTP port under load, and when idle connections fill it.
 @Suite struct HTTPBusyTests {

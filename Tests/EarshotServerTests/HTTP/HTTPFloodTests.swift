@@ -1,11 +1,15 @@
 import NIOCore
+import ServerConfiguration
+import Support
 import Testing
 
 #if canImport(Glibc)
 import Glibc
 #endif
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import Listening
 
 /// HTTP service while a few addresses flood the port.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct HTTPFloodTests {

@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import EarshotServer
+@testable import HTTPServer
 
 /// The rules by which HTTP connections get places and lose them.
 @Suite struct HTTPPlaceTableTests {

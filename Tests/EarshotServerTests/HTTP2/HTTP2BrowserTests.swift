@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// A browser over HTTPS: its requests share an HTTP/2 connection, its WebSockets have their own.
 @Suite struct HTTP2BrowserTests {

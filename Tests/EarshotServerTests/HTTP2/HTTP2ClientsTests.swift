@@ -7,6 +7,9 @@ import NIOSSL
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+@testable import Support
+
 /// HTTPS with real clients, which choose HTTP/2 if they know it.
 @Suite struct HTTP2ClientsTests {
     private static func curl(_ arguments: String...) -> [String] { ["curl", "-sSk"] + arguments }

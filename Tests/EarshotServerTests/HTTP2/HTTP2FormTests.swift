@@ -3,6 +3,7 @@ import NIOCore
 import Testing
 
 @testable import EarshotServer
+@testable import HTTPServer
 
 /// The parts of HTTP/2 that are plain values.
 @Suite struct HTTP2FormTests {

@@ -1,9 +1,11 @@
 import Foundation
 import Media
 import Rooms
+import ServerConfiguration
 import Testing
 
 @testable import EarshotServer
+@testable import Support
 
 /// A browser's MediaSource plays fragmented MP4 as it arrives over a WebSocket.
 @Suite struct BrowserTests {

@@ -7,6 +7,8 @@ import Rooms
 import Synchronization
 import Testing
 
+@testable import Support
+
 /// Players that read the cached group of pictures at their own pace, through small buffers.
 @Suite struct BurstReadersTests {
     /// About 140 kB a second, with a keyframe every ten seconds.

@@ -5,6 +5,8 @@ import Media
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+
 /// Every output shows a camera that is turned on late, off and on again.
 @Suite struct CameraTests {
     /// Three seconds of sound, four of both, four of sound, two of both.

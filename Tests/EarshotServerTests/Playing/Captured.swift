@@ -3,6 +3,7 @@ import Media
 import NIOCore
 
 @testable import EarshotServer
+@testable import Support
 
 /// The output of a stream in one format: a file for each run of one type.
 struct Captured: Sendable {

@@ -4,6 +4,9 @@ import Media
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+@testable import Support
+
 /// All outputs of a stream at once: each shows the pushed pictures, whatever their codec.
 @Suite struct EveryOutputTests {
     enum Media: String, CaseIterable, CustomTestStringConvertible {

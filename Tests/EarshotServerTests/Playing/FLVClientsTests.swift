@@ -1,7 +1,10 @@
 import EarshotServer
 import Foundation
 import Rooms
+import Support
 import Testing
+
+@testable import ServerConfiguration
 
 /// HTTP-FLV and WebSocket-FLV with real players, which get what ffmpeg pushed.
 @Suite struct FLVClientsTests {

@@ -7,6 +7,7 @@ import NIOCore
 import Relay
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Pieces of streams whose timestamps jump or are uneven.

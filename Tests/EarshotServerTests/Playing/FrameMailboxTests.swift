@@ -5,6 +5,7 @@ import Relay
 import Synchronization
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 @Suite struct FrameMailboxTests {

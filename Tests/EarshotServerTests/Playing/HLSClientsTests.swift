@@ -2,6 +2,7 @@ import EarshotServer
 import Foundation
 import HLSCheck
 import Rooms
+import ServerConfiguration
 import Testing
 
 /// HLS with real players, and with a checker written from the specification.

@@ -3,7 +3,9 @@ import Media
 import Rooms
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// The delay that low latency promises, and its cost.
 @Suite struct HLSLatencyTests {

@@ -2,7 +2,10 @@ import EarshotServer
 import Foundation
 import Media
 import Rooms
+import Support
 import Testing
+
+@testable import ServerConfiguration
 
 /// Hostile publishers and players beside others that play over HTTP.
 @Suite struct HostileOutputTests {

@@ -1,4 +1,5 @@
 import Media
+import Relay
 import Synchronization
 
 /// Publishes tags at the pace of their timestamps, from its own thread. Records when it sent them. Any thread.

@@ -1,7 +1,9 @@
 import Foundation
+import ServerConfiguration
 import Testing
 
 @testable import EarshotServer
+@testable import Support
 
 /// Pages of other origins: the rules for playing, and the answers to players whose access ends.
 @Suite struct PageAccessTests {

@@ -1,9 +1,12 @@
 import Foundation
+import HTTPServer
 import HTTPTypes
 import NIOCore
+import ServerConfiguration
 import Testing
 
 @testable import EarshotServer
+@testable import Playback
 
 /// The rules for requests that play without a credential.
 @Suite struct PageRulesTests {

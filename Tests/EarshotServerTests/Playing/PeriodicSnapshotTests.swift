@@ -1,8 +1,13 @@
 import Foundation
 import Rooms
+import Support
 import Testing
 
+@testable import Access
+@testable import Delivery
 @testable import EarshotServer
+@testable import Notifications
+@testable import ServerConfiguration
 
 /// Snapshots taken at an interval.
 @Suite struct PeriodicSnapshotTests {

@@ -3,6 +3,7 @@ import Media
 import NIOCore
 import Relay
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Collects pieces of 200 ms, as HLS cuts them, and the calls between them.

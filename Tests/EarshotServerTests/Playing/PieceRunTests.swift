@@ -5,6 +5,7 @@ import NIOCore
 import Relay
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// The ends and beginnings of runs of pieces, as players see them.

@@ -4,6 +4,7 @@ import Media
 import Relay
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Pieces of streams whose cameras and microphones are switched on and off.

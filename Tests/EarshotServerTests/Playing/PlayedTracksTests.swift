@@ -6,6 +6,8 @@ import RTMP
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+
 /// The tracks that FFmpeg's FLV reader, and so most players, finds: sound, pictures, and timed data only if the device means it.
 @Suite struct PlayedTracksTests {
     /// Debian's ffmpeg, and a current one.

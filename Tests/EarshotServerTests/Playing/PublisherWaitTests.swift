@@ -3,6 +3,9 @@ import Foundation
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+@testable import Support
+
 /// Players over HTTP that arrive before the publisher.
 @Suite struct PublisherWaitTests {
     /// In a waiting room a player's one request gets pictures once the device is there.

@@ -3,7 +3,9 @@ import NIOCore
 import Rooms
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
 
 /// Snapshots of live streams.
 @Suite struct SnapshotTests {

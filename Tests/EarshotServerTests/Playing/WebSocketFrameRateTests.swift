@@ -3,6 +3,8 @@ import RTMP
 import Testing
 
 @testable import EarshotServer
+@testable import Playback
+@testable import Support
 
 /// WebSocket players that stay long, and those that send too much.
 @Suite struct WebSocketFrameRateTests {

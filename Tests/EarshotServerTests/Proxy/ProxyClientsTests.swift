@@ -2,9 +2,13 @@ import Foundation
 import NIOCore
 import RTMP
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import Listening
 
 /// A live server behind TCP proxies: every port uses the client address from the header.
 @Suite struct ProxyClientsTests {

@@ -2,6 +2,8 @@ import NIOCore
 import Testing
 
 @testable import EarshotServer
+@testable import Listening
+@testable import Support
 
 /// The PROXY protocol's headers, written by hand from its specification.
 @Suite struct ProxyHeaderTests {

@@ -2,6 +2,7 @@ import EarshotServer
 import Foundation
 import Media
 import Rooms
+import ServerConfiguration
 import Testing
 
 /// Recordings of real pushes: their files, and their state in the API.

@@ -3,6 +3,8 @@ import Foundation
 import Rooms
 import Testing
 
+@testable import ServerConfiguration
+
 /// A recording's file over HTTP, whole and in ranges.
 @Suite struct RecordingDownloadTests {
     @Test func rangesAreBytesOfTheFile() async throws {

@@ -3,8 +3,10 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 @testable import Rooms
+@testable import ServerConfiguration
 
 /// Failures end a recording with a clear reason; the stream and its viewers do not notice.
 @Suite struct RecordingFailureTests {

@@ -1,8 +1,13 @@
 import Foundation
+import HTTPServer
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import Notifications
 
 /// The pure parts of recordings: names, ranges and bounds.
 @Suite struct RecordingFormTests {

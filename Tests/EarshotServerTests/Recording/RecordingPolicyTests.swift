@@ -3,6 +3,9 @@ import Foundation
 import Rooms
 import Testing
 
+@testable import Delivery
+@testable import ServerConfiguration
+
 /// Recording by a room's own policy, and recordings by call across server restarts.
 @Suite struct RecordingPolicyTests {
     private static func create(_ server: TestServer, _ room: String, record: String) async throws {

@@ -1,9 +1,11 @@
 import Dispatch
 import Foundation
 import Logging
+import ServerConfiguration
 import Synchronization
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 @testable import Rooms
 

@@ -2,9 +2,11 @@ import Foundation
 import Logging
 import NIOPosix
 import Rooms
+import ServerConfiguration
 import Synchronization
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Recordings and snapshots that are overdue after the server believed a clock leap. Only a share of them is deleted each hour, but a quota

@@ -2,6 +2,8 @@ import EarshotServer
 import Foundation
 import Rooms
 
+@testable import Delivery
+
 /// The command line as a process, with its own server and token. Unsets the `cleared` variables of the test's environment.
 struct CLI: Sendable {
     let server: String

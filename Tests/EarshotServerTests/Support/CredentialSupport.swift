@@ -1,8 +1,12 @@
 import Foundation
 import Logging
 import NIOCore
+import Outbound
 import RTMP
+import ServerConfiguration
+import Support
 
+@testable import Access
 @testable import EarshotServer
 
 /// Admission rules with known keys, and shorthand for requests to them.

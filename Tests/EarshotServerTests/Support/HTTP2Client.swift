@@ -5,6 +5,8 @@ import NIOHPACK
 import NIOPosix
 import NIOSSL
 import Rooms
+import ServerConfiguration
+import Support
 import Synchronization
 
 /// A frame of HTTP/2 (RFC 9113 §4.1), as it is on the wire.

@@ -1,7 +1,12 @@
 import EarshotServer
 import NIOCore
 import RTMP
+import ServerConfiguration
+import Support
 import Testing
+
+@testable import Delivery
+@testable import Listening
 
 /// Suites of hostile clients, serialized: each measures time, and in parallel they would delay each other.
 @Suite(.serialized) enum Hostile {}

@@ -2,6 +2,8 @@ import EarshotServer
 import NIOCore
 import NIOPosix
 
+@testable import Support
+
 /// Sends raw bytes to the HTTP port, as no client would, and returns the answer.
 enum RawHTTP {
     /// Waits for the connection's end, at most `seconds`; returns what arrived until then.

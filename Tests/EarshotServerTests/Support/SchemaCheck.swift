@@ -1,6 +1,9 @@
-@testable import EarshotServer
 import HTTPTypes
+import Support
 import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
 
 /// Validates a JSON value against a schema of the API's document. Supports only the keywords in use there.
 struct SchemaCheck {

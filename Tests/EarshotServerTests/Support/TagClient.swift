@@ -5,6 +5,8 @@ import NIOPosix
 import RTMP
 import Synchronization
 
+@testable import Support
+
 /// Our own client over a socket: publishes or plays one stream, tag by tag, byte by byte. Any thread.
 final class TagClient: Sendable {
     enum Role: Sendable { case publish, play }

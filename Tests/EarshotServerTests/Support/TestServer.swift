@@ -1,11 +1,13 @@
 import EarshotServer
 import Foundation
 import Logging
+import ServerConfiguration
 import ServiceLifecycle
+import Support
 
 /// A real server on system-chosen ports, for one test.
 struct TestServer: Sendable {
-    let addresses: Server.Addresses
+    let addresses: BoundAddresses
     let server: Server
     let lines: LogLines
     /// The token of its first start, with all rights.

@@ -2,6 +2,7 @@ import FFmpeg
 import Media
 import NIOCore
 import RTMP
+import Relay
 
 /// A signal coded in runs of 1,024 samples. Each run has the moment at which a device could send it. The signal maps an index to its
 /// sample. One thread only.

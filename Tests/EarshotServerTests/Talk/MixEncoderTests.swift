@@ -5,6 +5,7 @@ import SignalCheck
 import Talk
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Skipped silence must equal encoded silence, in its timestamps and in the sound after it.

@@ -1,9 +1,11 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import Relay
 import Synchronization
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Waiting for event loops that are late in reading.

@@ -1,9 +1,13 @@
-@testable import EarshotServer
 import Foundation
 import NIOCore
 import RTMP
 import Rooms
+import ServerConfiguration
+import Support
 import Testing
+
+@testable import Access
+@testable import EarshotServer
 
 /// Admission to a talk channel, and the handling of members who misbehave.
 @Suite struct TalkAdmissionTests {

@@ -1,3 +1,4 @@
+import Access
 import Foundation
 import RTMP
 import Relay
@@ -6,7 +7,10 @@ import Synchronization
 import Talk
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
+@testable import Support
 
 /// A channel's decisions when several things happen at once.
 @Suite struct TalkChannelTests {

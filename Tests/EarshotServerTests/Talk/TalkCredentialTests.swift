@@ -1,9 +1,13 @@
 import Foundation
 import RTMP
 import Rooms
+import ServerConfiguration
+import Support
 import Talk
 import Testing
 
+@testable import Access
+@testable import Delivery
 @testable import EarshotServer
 
 /// The voice that each credential opens, and the role that it gives.

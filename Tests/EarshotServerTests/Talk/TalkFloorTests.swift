@@ -3,8 +3,11 @@ import Foundation
 import NIOCore
 import RTMP
 import Rooms
+import ServerConfiguration
 import SignalCheck
 import Testing
+
+@testable import Delivery
 
 /// The floor by publishing and by call, and its audit trail.
 @Suite struct TalkFloorTests {

@@ -7,6 +7,8 @@ import SignalCheck
 import Testing
 
 @testable import EarshotServer
+@testable import ServerConfiguration
+@testable import Support
 
 /// Figures and reports of a talk channel, and the effects of its settings.
 @Suite struct TalkMeasuresTests {

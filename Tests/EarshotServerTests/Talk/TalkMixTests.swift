@@ -3,6 +3,7 @@ import Foundation
 import Media
 import NIOCore
 import RTMP
+import Relay
 import SignalCheck
 import Testing
 

@@ -1,3 +1,4 @@
+import ControlAPI
 import FFmpeg
 import Foundation
 import Media
@@ -8,6 +9,7 @@ import Synchronization
 import Talk
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// The server's whole path of a voice, from incoming to outgoing message. The clock is the test's own. `TalkDelayMeasurement` measures the

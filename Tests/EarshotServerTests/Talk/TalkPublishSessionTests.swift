@@ -3,6 +3,7 @@ import RTMP
 import Rooms
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Places in a talk channel: takeovers and losses, and everything that must go on meanwhile.

@@ -2,7 +2,10 @@ import Foundation
 import SignalCheck
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
+@testable import ServerConfiguration
+@testable import Support
 
 /// A room's talk, in a file beside its recording.
 @Suite struct TalkRecordingTests {

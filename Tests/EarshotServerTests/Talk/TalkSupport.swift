@@ -4,8 +4,11 @@ import Foundation
 import Media
 import NIOCore
 import RTMP
+import ServerConfiguration
 import SignalCheck
 import Testing
+
+@testable import Support
 
 /// A server with a live room, for tests of its talk channel.
 struct TalkRoom: Sendable {

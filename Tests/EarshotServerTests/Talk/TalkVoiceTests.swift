@@ -6,6 +6,7 @@ import Relay
 import Talk
 import Testing
 
+@testable import Delivery
 @testable import EarshotServer
 
 /// Limits on the cost of one talker.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Support
 import Synchronization
 
 @testable import Rooms

@@ -1,0 +1,65 @@
+package import NIOCore
+package import RTMP
+package import Support
+
+/// A request to publish or play, before any check.
+package struct AdmissionRequest: Sendable {
+    package enum Action: String, Sendable { case publish, play }
+    package var action: Action
+    package var address: StreamAddress
+    package var remote: SocketAddress?
+    /// The connection's number, as `GET /sessions` shows it.
+    package var session: UInt64
+    package init(action: Action, address: StreamAddress, remote: SocketAddress?, session: UInt64) {
+        self.action = action
+        self.address = address
+        self.remote = remote
+        self.session = session
+    }
+}
+
+/// The identity of an admitted client, as far as known.
+package struct AdmissionPass: Sendable, Equatable {
+    /// Decides takeovers: the hook's id or user, JWT subject, room or stream, signed stream, query, or address. Never logged.
+    package var identity: String
+    /// A push never takes over one with the same identity and a higher rank: txTime for signed URLs, 0 otherwise.
+    package var rank: Int64 = 0
+    /// The user id, if the credential or hook names one. Without a credential, the query may name it.
+    package var user: String?
+    /// The credential's room; nil when it names none. The stream's name fits the room, but may belong to another room that is named like a
+    /// slot ("cam-2"): the room registry must check that.
+    package var room: String?
+    /// The token's role. Decides precedence in a talk channel.
+    package var role: String?
+    /// Whether a credential or hook admitted the client, not its address alone.
+    package var isVerified: Bool
+    /// The query without credentials.
+    package var parameters: String
+
+    package init(
+        identity: String, rank: Int64 = 0, user: String?, room: String? = nil, role: String? = nil, isVerified: Bool, parameters: String
+    ) {
+        self.identity = identity
+        self.rank = rank
+        self.user = user
+        self.room = room
+        self.role = role
+        self.isVerified = isVerified
+        self.parameters = parameters
+    }
+}
+
+/// The reason why a client is refused.
+package struct AdmissionRefusal: Error, Sendable, Equatable {
+    package var reason: CloseReason
+    /// For the client and the log: what was wrong and what is expected. No secret.
+    package var message: String
+    /// Seconds until the client may try again, if known.
+    package var retrySeconds: Int?
+
+    package init(reason: CloseReason, message: String, retrySeconds: Int? = nil) {
+        self.reason = reason
+        self.message = message
+        self.retrySeconds = retrySeconds
+    }
+}

@@ -1,0 +1,316 @@
+internal import Logging
+internal import NIOCore
+import Outbound
+internal import RTMP
+internal import Rooms
+import ServerConfiguration
+import Support
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Asks another server whether to admit publishers and players, and notifies it when they end. Any thread.
+///
+/// Both are HTTP POSTs with JSON, as in SRS's http_hooks. A question:
+/// ```
+/// {"action":"on_publish","app":"live","stream":"cam1","param":"?a=1","ip":"192.0.2.7","session":"42","client_id":"42",
+///  "user":"alice","room":"cam1","verified":true,"time":"2026-11-21T10:00:00Z"}
+/// ```
+/// It is signed as ``OutboundSignature`` describes. `param` is the query without this server's own credentials, which are already checked;
+/// the application's other parameters are passed on whole.
+///
+/// HTTP 200 with `{"code":0}` or a bare `0` allows; `"id"` beside it is the identity for takeovers, `"user"` the user. Another code, or
+/// HTTP 4xx, denies with the hook's `"message"`. No answer in time, no connection, HTTP 3xx or 5xx and any other form deny, too: both
+/// publish and play fail closed, since a hook is set to keep people out.
+///
+/// on_unpublish and on_stop are sent once, without waiting and in no order with questions; `session` names the connection. At most
+/// ``maxNotices`` are queued; more are dropped and counted.
+final class AuthorizationHooks: Sendable {
+    typealias Action = AdmissionRequest.Action
+
+    /// Most open questions of one kind. They share fewer connections: see ``OutboundClient``.
+    static let maxOpenQuestions = 4_096
+    /// Most notices in the queue.
+    static let maxNotices = 1_000
+    private static let noticesAtATime = 8
+
+    private struct State {
+        var open: [Action: Int] = [:]
+        var notices = CircularBuffer<Notice>()
+        var senders = 0
+        var dropped = 0
+        var failed = 0
+    }
+
+    private struct Notice {
+        let action: String
+        let url: String
+        let request: AdmissionRequest
+        let pass: AdmissionPass
+        let reason: CloseReason
+    }
+
+    private let state = Mutex(State())
+    private let config: ServerConfig.Hooks
+    private let signingKey: String
+    private let outbound: OutboundClient
+    private let log: Logger
+    private let flood = LogRateLimiter()
+
+    init(config: ServerConfig.Hooks, signingKey: String, outbound: OutboundClient, log: Logger) {
+        self.config = config
+        self.signingKey = signingKey
+        self.outbound = outbound
+        self.log = log
+    }
+
+    /// Notices dropped because the queue was full, and those that failed to arrive.
+    var lost: (dropped: Int, failed: Int) { self.state.withLock { ($0.dropped, $0.failed) } }
+
+    func url(_ action: Action) -> String? {
+        switch action {
+        case .publish: self.config.onPublish
+        case .play: self.config.onPlay
+        }
+    }
+
+    // MARK: Questions
+
+    func ask(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
+        guard let url = self.url(request.action) else { return .success(pass) }
+        let mayAsk = self.state.withLock { state in
+            guard state.open[request.action, default: 0] < Self.maxOpenQuestions else { return false }
+            state.open[request.action, default: 0] += 1
+            return true
+        }
+        guard mayAsk else { return .failure(Self.unavailable("The authorisation hook has too many open questions; try again.")) }
+        defer { self.state.withLock { $0.open[request.action, default: 1] -= 1 } }
+        let action = "on_\(request.action.rawValue)"
+        let answer = await self.post(url, HookQuestion(action, request, pass), pool: action)
+        let verdict: Result<AdmissionPass, AdmissionRefusal>
+        var why: String?
+        switch answer {
+        case .failure(let error):
+            why = error.description
+            verdict = .failure(Self.unavailable("The authorisation hook could not be asked; try again later."))
+        case .success(let answer):
+            do throws(HookAnswer.Problem) {
+                verdict = try HookAnswer(answer).verdict(on: pass)
+            } catch {
+                why = error.description
+                verdict = .failure(Self.unavailable("The authorisation hook's answer could not be read; try again later."))
+            }
+        }
+        if let why { self.warn("An authorisation hook failed; the client is kept out", action, why) }
+        return verdict
+    }
+
+    private static func unavailable(_ message: String) -> AdmissionRefusal {
+        AdmissionRefusal(reason: .hookUnavailable, message: message)
+    }
+
+    // MARK: Notices
+
+    func notifyEnded(_ request: AdmissionRequest, _ pass: AdmissionPass, _ reason: CloseReason) {
+        let (action, url) =
+            switch request.action {
+            case .publish: ("on_unpublish", self.config.onUnpublish)
+            case .play: ("on_stop", self.config.onStop)
+            }
+        guard let url else { return }
+        let notice = Notice(action: action, url: url, request: request, pass: pass, reason: reason)
+        enum Step { case send, wait, drop(Int) }
+        let step: Step = self.state.withLock { state in
+            if state.senders < Self.noticesAtATime {
+                state.senders += 1
+                return .send
+            }
+            guard state.notices.count < Self.maxNotices else {
+                state.dropped += 1
+                return .drop(state.dropped)
+            }
+            state.notices.append(notice)
+            return .wait
+        }
+        switch step {
+        case .wait: break
+        case .drop(let all): self.warn("A hook's notice was dropped: too many wait", action, "\(all) since the start")
+        case .send: Task { await self.send(from: notice) }
+        }
+    }
+
+    /// Sends this notice, then those in the queue until it is empty.
+    private func send(from first: Notice) async {
+        var next: Notice? = first
+        while let notice = next {
+            let question = HookQuestion(notice.action, notice.request, notice.pass, reason: notice.reason)
+            let answer = await self.post(notice.url, question, pool: notice.action)
+            let problem: String? =
+                switch answer {
+                case .success(let answer): answer.status / 100 == 2 ? nil : "HTTP \(answer.status)"
+                case .failure(let error): error.description
+                }
+            if let problem { self.warn("A hook could not be told", notice.action, problem) }
+            next = self.state.withLock { state in
+                if problem != nil { state.failed += 1 }
+                if let waiting = state.notices.popFirst() { return waiting }
+                state.senders -= 1
+                return nil
+            }
+        }
+    }
+
+    /// Waits until all notices are sent, `limit` at most. For a server's end, when all its connections have just ended.
+    func finishNotices(within limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        while self.state.withLock({ $0.senders > 0 }), ContinuousClock.now < end {
+            do {
+                try await Task.sleep(for: .milliseconds(10))
+            } catch {
+                return
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    private func post(_ url: String, _ question: HookQuestion, pool: String) async -> Result<OutboundAnswer, OutboundError> {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let body: [UInt8]
+        do {
+            body = [UInt8](try encoder.encode(question))
+        } catch {
+            return .failure(.badURL("got no body: \(error)"))
+        }
+        let signature = OutboundSignature.headers(key: self.signingKey, body: body, atSeconds: Int64(Date().timeIntervalSince1970))
+        return await self.outbound.post(
+            url: url, headers: [("Content-Type", "application/json")] + signature, body: body,
+            timeout: .milliseconds(self.config.timeoutMs), pool: pool)
+    }
+
+    private func warn(_ line: Logger.Message, _ action: String, _ why: String) {
+        guard let held = self.flood.pass(nowMs: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000)) else { return }
+        var metadata: Logger.Metadata = ["hook": "\(action)", "error": "\(why)"]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.warning(line, metadata: metadata)
+    }
+}
+
+/// The body of a hook's question or notice.
+private struct HookQuestion: Encodable {
+    let action: String
+    let app: String
+    let stream: String
+    let param: String
+    let ip: String
+    let session: String
+    let client_id: String
+    let user: String?
+    let room: String?
+    let verified: Bool
+    /// Why the publish or play ended; in notices only.
+    let reason: String?
+    let time: String
+
+    init(_ action: String, _ request: AdmissionRequest, _ pass: AdmissionPass, reason: CloseReason? = nil) {
+        self.action = action
+        self.app = request.address.app
+        self.stream = request.address.name
+        let query = SecretParameters.redactOwn(request.address.query)
+        self.param = query.isEmpty ? "" : "?\(query)"
+        self.ip = request.remote?.ipAddress ?? ""
+        self.session = "\(request.session)"
+        self.client_id = "\(request.session)"
+        self.user = pass.user
+        self.room = pass.room
+        self.verified = pass.isVerified
+        self.reason = reason?.rawValue
+        self.time = Date().formatted(.iso8601)
+    }
+}
+
+/// A hook's answer, in either form.
+private struct HookAnswer {
+    struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct Body: Decodable {
+        var code: Int
+        var id: String?
+        var user: String?
+        var message: String?
+    }
+
+    private let body: Body
+
+    /// Throws when the answer has neither form.
+    init(_ answer: OutboundAnswer) throws(Problem) {
+        if (400..<500).contains(answer.status) {
+            self.body = Body(code: answer.status, message: Self.decode(answer.body)?.message)
+            return
+        }
+        guard answer.status == 200 else { throw Problem(description: "it answered HTTP \(answer.status); expected 200") }
+        if let body = Self.decode(answer.body) {
+            self.body = body
+        } else if let text = String(validating: answer.body, as: UTF8.self), let code = Int(text.filter { !$0.isWhitespace }) {
+            // SRS accepts a bare number as well.
+            self.body = Body(code: code)
+        } else {
+            throw Problem(description: "its answer has \(answer.body.count) bytes and is neither {\"code\":…} nor a number")
+        }
+        if let user = self.body.user, !RoomID.isID(user) {
+            throw Problem(description: "the user in its answer is no id; expected 1 to 64 of A-Z a-z 0-9 _ -")
+        }
+        if let id = self.body.id, !(1...256).contains(id.utf8.count) {
+            throw Problem(description: "the id in its answer has \(id.utf8.count) bytes; expected 1 to 256")
+        }
+    }
+
+    /// Returns nil for another form. The decoder's error would be of no use to a client.
+    private static func decode(_ bytes: [UInt8]) -> Body? {
+        do {
+            return try JSONDecoder().decode(Body.self, from: Data(bytes))
+        } catch {
+            return nil
+        }
+    }
+
+    func verdict(on pass: AdmissionPass) -> Result<AdmissionPass, AdmissionRefusal> {
+        guard self.body.code == 0 else {
+            let said = Self.plain(self.body.message ?? "")
+            return .failure(
+                AdmissionRefusal(reason: .hookDenied, message: "The authorisation hook said no\(said.isEmpty ? "." : ": \(said)")"))
+        }
+        var pass = pass
+        // The hook vouches for the client from here on.
+        pass.isVerified = true
+        if let id = self.body.id {
+            pass.identity = "hook \(id)"
+            pass.rank = 0
+        }
+        if let user = self.body.user {
+            pass.user = user
+            // As with a token's subject: the same user on another connection is the same publisher.
+            if self.body.id == nil { pass.identity = "user \(user)" }
+            pass.rank = 0
+        }
+        return .success(pass)
+    }
+
+    /// Cuts text to one line of at most 200 characters, for the client and the log.
+    private static func plain(_ text: String) -> String {
+        let words = text.unicodeScalars.map { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: " "
+            default: String(scalar)
+            }
+        }.joined().split(separator: " ").joined(separator: " ")
+        return String(words.prefix(200))
+    }
+}

@@ -1,0 +1,104 @@
+internal import NIOCore
+import RTMP
+package import ServerConfiguration
+import Support
+internal import Synchronization
+
+/// Limits how often pushes begin and make rooms, by address and by credential if any. Any thread.
+///
+/// Each push leaves something in the store, and each room more: unlimited, one credential could fill the disk. Two hundred devices behind
+/// one address that reconnect together stay below the limits, and so does one that reconnects each second.
+package final class PushRates: Sendable {
+    /// The burst, as a multiple of the rate per second.
+    private static let attemptBurst = 10
+    private static let roomBurst = 20
+
+    private struct State {
+        var attempts: RateTable
+        var rooms: RateTable
+    }
+
+    private let state: Mutex<State>
+    private let limits: ServerConfig.Limits
+
+    package init(_ limits: ServerConfig.Limits) {
+        self.limits = limits
+        self.state = Mutex(
+            State(
+                attempts: RateTable(limits.publishesPerAddress, limits.publishesPerCredential, burst: Self.attemptBurst),
+                rooms: RateTable(limits.roomsPerAddress, limits.roomsPerCredential, burst: Self.roomBurst)))
+    }
+
+    package static var nowNs: UInt64 { NIODeadline.now().uptimeNanoseconds }
+
+    /// Counts an attempt. Returns nil when it is allowed.
+    package func refusal(of request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> AdmissionRefusal? {
+        let (address, credential) = Self.keys(request, pass)
+        guard let wait = self.state.withLock({ $0.attempts.take(address, credential, nowNs: nowNs) }) else { return nil }
+        let seconds = max(1, Int(wait.rounded(.up)))
+        return AdmissionRefusal(
+            reason: .rateLimited,
+            message:
+                "Too many pushes of this address or credential (limits.publishesPerAddress, limits.publishesPerCredential). Try again in"
+                + " \(seconds) s.",
+            retrySeconds: seconds)
+    }
+
+    /// Counts a new room. Returns nil when it is allowed, otherwise the seconds until it is.
+    package func takeRoom(_ request: AdmissionRequest, _ pass: AdmissionPass, nowNs: UInt64 = PushRates.nowNs) -> Double? {
+        let (address, credential) = Self.keys(request, pass)
+        return self.state.withLock { $0.rooms.take(address, credential, nowNs: nowNs) }
+    }
+
+    /// The keys of the limits. Without a checked credential only the address counts: a client could change its identity each time.
+    private static func keys(_ request: AdmissionRequest, _ pass: AdmissionPass) -> (String, String?) {
+        (HostKey.of(request.remote), pass.isVerified ? pass.identity : nil)
+    }
+}
+
+/// Token buckets in use, by address and by credential. A value; `nowNs` is monotonic.
+///
+/// Buckets are in two generations of a bounded size. One that is unused while a whole generation fills is dropped, and starts full again.
+struct RateTable {
+    private enum Key: Hashable {
+        case address(String)
+        case credential(String)
+    }
+
+    private var buckets: [Key: TokenBucket] = [:]
+    private var older: [Key: TokenBucket] = [:]
+    private let addressRate: Int
+    private let credentialRate: Int
+    private let burst: Int
+    private let most: Int
+
+    /// Rates are per second. `most` limits the buckets of a generation.
+    init(_ addressRate: Int, _ credentialRate: Int, burst: Int, most: Int = 10_000) {
+        self.addressRate = addressRate
+        self.credentialRate = credentialRate
+        self.burst = burst
+        self.most = most
+    }
+
+    var count: Int { self.buckets.count + self.older.count }
+
+    /// Takes a token from both buckets and returns nil; if one is empty, takes none and returns the seconds until neither is.
+    mutating func take(_ address: String, _ credential: String?, nowNs: UInt64) -> Double? {
+        let keys = [(Key.address(address), self.addressRate)] + (credential.map { [(Key.credential($0), self.credentialRate)] } ?? [])
+        var found = keys.map { key, rate in
+            self.buckets[key] ?? self.older[key] ?? TokenBucket(rate: Double(rate), burst: Double(rate * self.burst), nowNs: nowNs)
+        }
+        var wait = 0.0
+        for index in found.indices {
+            let outcome = found[index].look(nowNs: nowNs)
+            if !outcome.isAllowed { wait = max(wait, outcome.waitSeconds) }
+        }
+        if wait == 0 { for index in found.indices { _ = found[index].take(nowNs: nowNs) } }
+        if self.buckets.count + found.count > self.most {
+            self.older = self.buckets
+            self.buckets = [:]
+        }
+        for (index, bucket) in found.enumerated() { self.buckets[keys[index].0] = bucket }
+        return wait > 0 ? wait : nil
+    }
+}

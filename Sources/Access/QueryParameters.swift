@@ -1,0 +1,118 @@
+/// A URL's query in parts: `a=1&b=2`, with names and values percent-decoded. A plain value; accepts any text.
+///
+/// A `+` stays a `+`: these are URLs, not forms. Text that does not decode to UTF-8 stays as sent, so that no credential fits it by
+/// accident.
+package struct QueryParameters {
+    package struct Pair: Equatable {
+        /// As sent.
+        let raw: Substring
+        let rawName: Substring
+        /// Decoded.
+        package let name: String
+        /// Decoded; nil without "=".
+        package let value: String?
+    }
+
+    package let pairs: [Pair]
+
+    package init(_ query: String) {
+        self.pairs = query.split(separator: "&").map { part in
+            let mark = part.firstIndex(of: "=")
+            let name = part[..<(mark ?? part.endIndex)]
+            let value = mark.map { part[part.index(after: $0)...] }
+            return Pair(raw: part, rawName: name, name: Self.decode(name), value: value.map(Self.decode))
+        }
+    }
+
+    /// All values of this name; empty text for a name without "=".
+    package func all(_ name: String) -> [String] {
+        self.pairs.filter { $0.name == name }.map { $0.value ?? "" }
+    }
+
+    /// The query as sent, with `***` for each value that `isSecret` selects.
+    func redacted(where isSecret: (Pair) -> Bool) -> String {
+        self.pairs.map { pair in
+            guard isSecret(pair) else { return String(pair.raw) }
+            return pair.value == nil ? "***" : "\(pair.rawName)=***"
+        }.joined(separator: "&")
+    }
+
+    /// Decodes RFC 3986 §2.1; leaves malformed encoding as it is.
+    package static func decode(_ text: Substring) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2, let high = rest.first.flatMap(self.hexDigit),
+                let low = rest.dropFirst().first.flatMap(self.hexDigit)
+            {
+                bytes.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self) ?? String(text)
+    }
+
+    static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+/// The query parameters that are this server's credentials.
+package enum CredentialParameters {
+    private static let names: Set<String> = ["txSecret", "txTime", "token", "jwt"]
+
+    /// Removes the credential in `other` from the query, as often as it occurs whole. Returns the rest and whether a credential remains.
+    package static func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
+        var rest = QueryParameters(query).pairs
+        let taken = QueryParameters(other).pairs.filter { self.names.contains($0.name) }
+        while !taken.isEmpty, let without = self.remove(taken, from: rest) { rest = without }
+        return (rest.map { String($0.raw) }.joined(separator: "&"), rest.contains { self.names.contains($0.name) })
+    }
+
+    /// Removes the pairs `taken`; nil unless all are there.
+    private static func remove(_ taken: [QueryParameters.Pair], from pairs: [QueryParameters.Pair]) -> [QueryParameters.Pair]? {
+        var rest = pairs
+        for pair in taken {
+            guard let index = rest.firstIndex(of: pair) else { return nil }
+            rest.remove(at: index)
+        }
+        return rest
+    }
+}
+
+/// The query parameters that are secret.
+enum SecretParameters {
+    /// Parameters that this server checks, in lower case.
+    static let checked: Set<String> = ["txsecret", "token", "jwt"]
+    /// The checked ones and likely names of other servers' secrets, in lower case.
+    private static let names: Set<String> = checked.union([
+        "txtime", "password", "passwd", "pass", "pwd", "key", "streamkey", "stream_key", "apikey", "api_key", "secret", "ticket", "auth",
+        "authorization", "access_token", "accesstoken", "bearer", "sign", "signature", "sig", "credential", "credentials",
+    ])
+
+    /// The query for logs, events and lists. Hides values with secret names or the look of a token, and all text without a name.
+    static func redact(_ query: String) -> String {
+        QueryParameters(query).redacted { pair in
+            guard let value = pair.value else { return true }
+            return self.names.contains(pair.name.lowercased()) || self.looksLikeToken(value)
+        }
+    }
+
+    /// The query for an authorisation hook. Hides this server's secrets only, since the hook may have its own to check.
+    static func redactOwn(_ query: String) -> String {
+        QueryParameters(query).redacted { $0.value != nil && self.checked.contains($0.name.lowercased()) }
+    }
+
+    /// A JWT begins with `{"` in base64.
+    private static func looksLikeToken(_ value: String) -> Bool {
+        value.hasPrefix("eyJ") && value.contains(".")
+    }
+}

@@ -1,0 +1,222 @@
+import Access
+package import Delivery
+package import HTTPServer
+import HTTPTypes
+package import Hummingbird
+import Listening
+import Logging
+import NIOCore
+import RTMP
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Serves the calls of the API: authorizes, reads input, runs the handler, answers. Any thread.
+package final class APIService: Sendable {
+    package static let prefix = PublicAddress.apiPrefix
+
+    private let core: ServerCore
+    private let table: APITable
+    private let limits: RateLimits
+    private let authentication: Authentication
+    private let idempotency: Idempotency
+    private let crossOrigin: CrossOrigin
+
+    package init(core: ServerCore) {
+        self.core = core
+        self.table = APITable(APIRoute.all)
+        self.limits = RateLimits(rate: core.config.api.rateLimit)
+        self.authentication = Authentication(registry: core.rooms, limits: self.limits)
+        self.idempotency = Idempotency(registry: core.rooms, log: core.log)
+        self.crossOrigin = CrossOrigin(core.config.api.allowOrigins)
+    }
+
+    /// Always returns a response: errors become answers.
+    package func respond(to request: Request, _ context: APIContext) async -> Response {
+        let body = BodyReader(request, context, self.core.memory.ledger)
+        var headers = self.crossOrigin.headers(request.headers)
+        var answer: APIAnswer
+        do {
+            answer = try await self.answer(request, body, context, &headers)
+        } catch let error as APIError {
+            answer = APIAnswer(error, requestID: context.id)
+        } catch let error as RegistryError {
+            if case .storeFailed(let what) = error { self.log("The store failed", what, context) }
+            answer = APIAnswer(APIError(error), requestID: context.id)
+        } catch {
+            self.log("An API call failed", "\(error)", context)
+            let error = APIError(.internalServerError, .internal, "The server failed; its log says more.")
+            answer = APIAnswer(error, requestID: context.id)
+        }
+        answer.headers.append(contentsOf: headers)
+        let response = answer.response(to: request)
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func log(_ message: Logger.Message, _ error: String, _ context: APIContext) {
+        self.core.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
+    }
+
+    /// Sets `headers` that the answer carries even when this throws.
+    private func answer(
+        _ request: Request, _ body: BodyReader, _ context: APIContext, _ headers: inout HTTPFields
+    ) async throws -> APIAnswer {
+        let path = request.uri.path
+        guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else {
+            guard let methods = OtherPaths.methods(of: path), !methods.contains(request.method) else { throw Self.noSuchCall(request) }
+            throw Self.noSuchMethod(request, methods)
+        }
+        let client = self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers)
+        try Self.checkAddress(client, self.core.config.access)
+        if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
+        let (route, members) = try self.route(request)
+        guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
+        let token = try await self.authentication.token(request.headers, from: client)
+        try self.checkRate(token, &headers)
+        guard token.role >= role else {
+            let message = "This call needs a token of role \(role.rawValue); this one has \(token.role.rawValue)."
+            var error = APIError(.forbidden, .forbidden, message)
+            error.rule = "role \(role.rawValue)"
+            throw error
+        }
+        return try await self.carryOut(route, request, body, context, token, members)
+    }
+
+    private func route(_ request: Request) throws(APIError) -> (APIRoute, [JSONValue.Member]) {
+        let path = request.uri.path
+        switch self.table.match(request.method, path.dropFirst(Self.prefix.count)) {
+        case .route(let route, let members): return (route, members)
+        case .noSuchPath: throw Self.noSuchCall(request)
+        case .badEncoding: throw APIError(FieldError("path", path, "expected percent-encoded UTF-8"))
+        case .noSuchMethod(let known):
+            throw Self.noSuchMethod(request, APITable.withHead(known))
+        }
+    }
+
+    /// 405 with the path's methods in Allow (RFC 9110 §15.5.6).
+    private static func noSuchMethod(_ request: Request, _ methods: [HTTPRequest.Method]) -> APIError {
+        let allowed = methods.map(\.rawValue)
+        let message = "No \(request.method) \(request.uri.path.prefix(200)) here; the path has \(allowed.joined(separator: ", "))."
+        var error = APIError(.methodNotAllowed, .methodNotAllowed, message)
+        error.allowed = allowed
+        error.headers[.allow] = allowed.joined(separator: ", ")
+        return error
+    }
+
+    /// Needs no token: browsers send none with a preflight.
+    private func preflight(_ request: Request) throws(APIError) -> APIAnswer {
+        let methods: [HTTPRequest.Method]
+        switch self.table.match(.options, request.uri.path.dropFirst(Self.prefix.count)) {
+        case .noSuchMethod(let known): methods = APITable.withHead(known)
+        case .route(let route, _): methods = [route.method]
+        case .noSuchPath, .badEncoding: throw Self.noSuchCall(request)
+        }
+        return APIAnswer(.noContent, headers: try self.crossOrigin.preflight(request.headers, methods: methods))
+    }
+
+    private func carryOut(
+        _ route: APIRoute, _ request: Request, _ body: BodyReader, _ context: APIContext, _ token: APIToken?, _ members: [JSONValue.Member]
+    ) async throws -> APIAnswer {
+        var values = try RequestReader.path(members, route.pathForm)
+        values.add(try RequestReader.query(request.uri.query, route.query))
+        let bytes = try await body.collect()
+        if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
+        let conditions = try Conditions(request.headers, of: route)
+        if route.method != .get, !route.isConditional, let header = conditions.headerOfChange {
+            throw APIError(FieldError(header, "", "this call goes by no version; expected no \(header)"))
+        }
+        let call = APICall(core: self.core, token: token, values: values, host: request.head.authority, condition: conditions.room)
+        if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {
+            return try await self.once(key, route, call, context)
+        }
+        switch try await route.handle(call) {
+        case .data(let data):
+            let tag = route.isVersioned ? RoomTag(data) : nil
+            if let tag, route.method == .get, let answer = try Self.unchanged(tag, conditions) { return answer }
+            return Self.answer(route, data, tag, context)
+        case .file(let file): return APIAnswer(try file.response(to: request))
+        case .raw(let type, let bytes): return APIAnswer(route.success.status, type: type, ByteBuffer(bytes: bytes))
+        }
+    }
+
+    /// Runs a call with an Idempotency-Key, or replays its stored answer.
+    private func once(_ key: IdempotencyKey, _ route: APIRoute, _ call: APICall, _ context: APIContext) async throws -> APIAnswer {
+        switch try await self.idempotency.answer(key, route, call, requestID: context.id) {
+        case .fresh(let data): return Self.answer(route, data, route.isVersioned ? RoomTag(data) : nil, context)
+        case .stored(let stored):
+            var answer = APIAnswer(.init(code: stored.status), type: "application/json", ByteBuffer(string: stored.body))
+            // This server wrote the body, so it parses.
+            if let body = try? JSONParser.parse(stored.body.utf8, deepest: JSONParser.deepestAnswer), let data = body["data"] {
+                Self.locate(route, data, &answer)
+                if route.isVersioned { answer.headers[.eTag] = RoomTag(data)?.text }
+            }
+            if let name = Self.replayed { answer.headers[name] = "true" }
+            return answer
+        }
+    }
+
+    private static let replayed = HTTPField.Name("Idempotency-Replayed")
+
+    /// 304 when the caller has the current representation, otherwise nil. Throws 412 when If-Match names another version.
+    private static func unchanged(_ tag: RoomTag, _ conditions: Conditions) throws(APIError) -> APIAnswer? {
+        if let tags = conditions.ifMatch, !tag.isNamed(byVersionIn: tags) {
+            throw APIError.versionMismatch("The room has changed, or was never of this version.", expected: "\"\(tag.version)\"")
+        }
+        guard let tags = conditions.ifNoneMatch, let known = tag.named(in: tags) else { return nil }
+        return APIAnswer(.notModified, headers: [.eTag: known])
+    }
+
+    // MARK: Checks
+
+    /// Throws 403 unless `access.apiFrom` contains the client. `client` is nil when an untrusted proxy forwarded the request.
+    static func checkAddress(_ client: SocketAddress?, _ access: ServerConfig.Access) throws(APIError) {
+        guard let client else {
+            throw APIError(
+                .forbidden, .forbidden,
+                "This request came by a proxy that the server's setting access.trustedProxies does not name; the API does not answer it.")
+        }
+        guard access.apiFrom.contains(address: client) else {
+            throw APIError(
+                .forbidden, .forbidden,
+                "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
+        }
+    }
+
+    /// Sets the RateLimit headers from the token's bucket: its size, the calls left, the seconds until it is full.
+    /// Throws 429 when no call is left.
+    private func checkRate(_ token: APIToken, _ headers: inout HTTPFields) throws(APIError) {
+        let outcome = self.limits.call(token: token.id)
+        let reset = String(Int(outcome.fullSeconds.rounded(.up)))
+        for (name, value) in [
+            ("RateLimit-Limit", String(self.limits.burst)), ("RateLimit-Remaining", String(outcome.remaining)), ("RateLimit-Reset", reset),
+            ("RateLimit-Policy", "\(self.limits.burst);w=\(RateLimits.windowSeconds)"),
+        ] {
+            if let name = HTTPField.Name(name) { headers[name] = value }
+        }
+        guard outcome.isAllowed else {
+            var error = APIError(
+                .tooManyRequests, .rateLimited,
+                "More than \(self.limits.rate) calls a second with this token; the server's setting api.rateLimit says how many.")
+            error.headers[.retryAfter] = reset
+            throw error
+        }
+    }
+
+    private static func noSuchCall(_ request: Request) -> APIError {
+        APIError(.notFound, .notFound, "No \(request.method) \(request.uri.path.prefix(200)) here.")
+    }
+
+    // MARK: Answers
+
+    private static func answer(_ route: APIRoute, _ data: JSONValue, _ tag: RoomTag?, _ context: APIContext) -> APIAnswer {
+        var answer = APIAnswer(route.success.status, APIRoute.envelope(data, requestID: context.id))
+        Self.locate(route, data, &answer)
+        if let tag { answer.headers[.eTag] = tag.text }
+        return answer
+    }
+
+    private static func locate(_ route: APIRoute, _ data: JSONValue, _ answer: inout APIAnswer) {
+        guard let location = route.success.location, let member = data[location.member] else { return }
+        answer.headers[.location] = "\(Self.prefix)\(location.path)\(PercentCoding.encode(member.shown))"
+    }
+}

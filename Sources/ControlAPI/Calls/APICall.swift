@@ -1,0 +1,50 @@
+import Delivery
+import HTTPServer
+import Rooms
+import Support
+
+/// A checked call for its handler: the caller's token and every input value. A value.
+struct APICall: Sendable {
+    let core: ServerCore
+    /// Nil for calls that need no token.
+    let token: APIToken?
+    let values: InputValues
+    /// The client's `Host` header, for the URLs handed out.
+    let host: String?
+    /// The room versions that the call accepts; nil for any.
+    let condition: RoomCondition?
+    /// The call's Idempotency-Key; nil without one, and for calls without an effect.
+    private(set) var keyed: KeyedCall?
+
+    init(core: ServerCore, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil) {
+        self.core = core
+        self.token = token
+        self.values = values
+        self.host = host
+        self.condition = condition
+    }
+
+    /// The same call with its key.
+    func with(_ keyed: KeyedCall) -> APICall {
+        var call = self
+        call.keyed = keyed
+        return call
+    }
+
+    var rooms: RoomRegistry { self.core.rooms }
+
+    /// The registry's time: milliseconds since 1970.
+    var nowMs: Int64 { self.core.rooms.now }
+
+    /// The caller's name in the audit trail.
+    var actor: Actor { Actor(self.token.map { "token:\($0.name)" } ?? "api") }
+
+    /// A value that may be missing, or has a fallback.
+    subscript<Value>(input: Input<Value>) -> Value? { self.values[input] }
+
+    /// A value that the form requires, or that has a fallback.
+    func value<Value>(_ input: Input<Value>) throws -> Value {
+        guard let value = self.values[input] else { throw APIError(FieldError(input.name, "", "is required")) }
+        return value
+    }
+}

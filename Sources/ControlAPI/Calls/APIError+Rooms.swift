@@ -1,0 +1,106 @@
+import HTTPServer
+import HTTPTypes
+package import Rooms
+import Support
+
+// What the room registry refuses, as the API says it: here only.
+
+extension APIError {
+    package init(_ error: RegistryError) {
+        switch error {
+        case .invalid(let field): self.init(field)
+        case .noSuchRoom(let id): self = .notFound("room", id, field: "roomId")
+        case .noSuchMember(let user): self = .notFound("member", user, field: "userId")
+        case .keptOut(let user, let room, let forMs):
+            let seconds = max(1, (forMs + 999) / 1_000)
+            self.init(.conflict, .conflict, "User \(user) was thrown out of room \(room) and may come back in \(seconds) s.")
+            self.field = "userId"
+            self.value = user
+            self.headers[.retryAfter] = "\(seconds)"
+        case .notForbidden(let path):
+            self = .wrongState("The stream \(path) is not forbidden.", state: "not forbidden", allowed: ["forbid"])
+        case .wrongState(let id, let state, let action, let allowed):
+            let words = allowed.map(\.rawValue)
+            self = .wrongState(
+                "Room \(id) is \(state.rawValue); \(action) is possible when it is \(words.joined(separator: ", ")).",
+                state: state.rawValue,
+                allowed: words)
+        case .versionChanged(let id, let version):
+            self = .versionMismatch("Room \(id) has changed, or was never of this version.", expected: "\"\(version)\"")
+        case .versionExcluded(let id, let version):
+            self = .versionMismatch(
+                "Room \(id) is there, of a version that the change is not meant for.",
+                expected: "a room of another version than \"\(version)\"",
+                field: "If-None-Match")
+        case .idTaken(let id, let state, let freeAt):
+            let when = freeAt.map { "; the id is free from \(Instant.text($0))" } ?? ""
+            self.init(.conflict, .conflict, "There is a room \(id) already, \(state.rawValue)\(when).")
+            self.field = "roomId"
+            self.value = id.rawValue
+            self.state = state.rawValue
+        case .deviceTaken(let device, let room):
+            self.init(.conflict, .conflict, "Device \(device) has an open room already: \(room).")
+            self.field = "deviceUid"
+            self.value = device
+        case .keyReused(let key):
+            self.init(.unprocessableContent, .conflict, "This Idempotency-Key was used for another request.")
+            self.field = "Idempotency-Key"
+            self.value = key
+            self.rule = "expected a key of its own for each request"
+        case .keyBusy(let key):
+            self.init(.conflict, .conflict, "A request with this Idempotency-Key is being carried out; its answer can be had soon.")
+            self.field = "Idempotency-Key"
+            self.value = key
+            self.rule = "in_progress"
+            self.headers[.retryAfter] = "1"
+        case .keyOutcomeUnknown(let key):
+            self.init(
+                .conflict, .conflict,
+                "The request with this Idempotency-Key was carried out by an earlier version of the server, which did not keep the answer.")
+            self.field = "Idempotency-Key"
+            self.value = key
+            self.rule = "outcome_unknown"
+        case .diskFull(let free, let least):
+            self.init(
+                .init(code: 507), .unavailable,
+                "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); nothing was made.")
+            self.rule = "disk_full"
+        case .storeFailed:
+            // The store's own message goes to the log only.
+            self = .unavailable("The room registry cannot be written or read now; nothing was changed.")
+        case .storeGone:
+            self = .unavailable("The server's data directory was deleted or replaced while it runs; nothing was changed.")
+        case .tooMany("waiting calls", _):
+            self = .unavailable("The room registry has too much to do now; nothing was changed.")
+        case .tooMany(let what, let limit):
+            self.init(.conflict, .conflict, "Too many \(what): the limit is \(limit).")
+            self.rule = "at most \(limit) \(what)"
+        }
+    }
+}
+
+extension APIError {
+    /// The schema of ``body(requestID:)``.
+    package static let schema = Schema.named(
+        "Error",
+        .object([
+            .init(
+                name: "code", schema: .keywords("integer", ("minimum", 400), ("maximum", 599)), help: "The HTTP status.", isRequired: true),
+            .init(name: "message", schema: .keywords("string"), help: "What was wrong, for people.", isRequired: true),
+            .init(name: "requestId", schema: .keywords("string"), help: "As in the X-Request-Id header.", isRequired: true),
+            .init(
+                name: "error",
+                schema: .object([
+                    .init(
+                        name: "type", schema: .words(Kind.allCases.map(\.rawValue)), help: "What was wrong, for programs.", isRequired: true
+                    ),
+                    .init(name: "field", schema: .keywords("string"), help: "The field, parameter or header.", isRequired: false),
+                    .init(name: "value", schema: .keywords("string"), help: "What it was, shortened.", isRequired: false),
+                    .init(name: "rule", schema: .keywords("string"), help: "What is expected.", isRequired: false),
+                    .init(name: "state", schema: .keywords("string"), help: "The state that does not fit.", isRequired: false),
+                    .init(
+                        name: "allowed", schema: .list(.keywords("string")),
+                        help: "The states in which the call would have been possible, or the methods that the path has.", isRequired: false),
+                ]), help: "", isRequired: true),
+        ]))
+}

@@ -1,0 +1,47 @@
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Relay
+
+/// Reads one request's body for a handler. The connection limits how long a body may take, and deals with one that nobody reads: see
+/// ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
+struct BodyReader {
+    /// Bytes.
+    static let largest = 64 << 10
+
+    private let body: RequestBody
+    private let channel: any Channel
+    /// From the request's head; nil for a chunked body.
+    private let length: Int?
+    private let expectsContinue: Bool
+    private let ledger: MemoryLedger
+
+    init(_ request: Request, _ context: APIContext, _ ledger: MemoryLedger) {
+        self.ledger = ledger
+        self.body = request.body
+        self.channel = context.channel
+        self.expectsContinue = request.headers[.expect] != nil
+        if let length = request.headers[.contentLength] {
+            self.length = Int(length) ?? Int.max
+        } else {
+            self.length = request.headers[.transferEncoding] == nil ? 0 : nil
+        }
+    }
+
+    /// Returns the whole body. Throws 413 as soon as it is too large.
+    func collect() async throws -> ByteBuffer {
+        let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body has more than \(Self.largest) bytes.")
+        if let length, length > Self.largest { throw tooLarge }
+        if self.expectsContinue { self.channel.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }
+        let charge = MemoryCharge(self.ledger)
+        var all = ByteBuffer()
+        for try await var part in self.body {
+            guard all.readableBytes + part.readableBytes <= Self.largest else { throw tooLarge }
+            all.writeBuffer(&part)
+            // The capacity doubles, so the charge changes only a few times for each body.
+            charge.set(all.capacity)
+        }
+        return all
+    }
+}

@@ -1,0 +1,92 @@
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Notifications
+import Rooms
+
+extension APIRoute {
+    private static let after = Input("after", .whole(0...Int64.max), "Events with larger ids only.", fallback: 0)
+    private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+    private static let room = Input("roomId", .id, "Only this room's events.", formerly: "room")
+
+    private static let ticketRoom = Input("roomId", .id, "The only room whose events it is good for; without: all.")
+
+    /// Events, oldest first.
+    package static let events: [APIRoute] = [
+        APIRoute(
+            .get, "/events", "listEvents", .events, .app,
+            "Events of all rooms, oldest first; the WebSocket /events tells them as they happen.",
+            query: [Self.after.erased, Self.room.erased, Self.limit.erased], answers: EventListAnswer.outputType
+        ) { call in
+            try await Self.list(call, room: call[Self.room])
+        },
+        APIRoute(
+            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "A room's events, oldest first.", in: [RoomInputs.room.erased],
+            query: [Self.after.erased, Self.limit.erased], answers: EventListAnswer.outputType
+        ) { call in
+            let id = try call.value(RoomInputs.room)
+            let answer = try await Self.list(call, room: id)
+            // A deleted room is still known by its events for a while.
+            if answer.list.isEmpty { _ = try await call.rooms.room(id) }
+            return answer
+        },
+        APIRoute(
+            .post, "/events/ticket", "makeEventTicket", .events, .app,
+            "Make a ticket that opens the WebSocket /events once, within a minute: for clients that cannot send a token.",
+            body: [Self.ticketRoom.erased], answers: EventTickets.Ticket.outputType, failures: [.notFound], effect: .nothing
+        ) { call in
+            guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket is made for a token.") }
+            // Fails now rather than when the ticket is used.
+            if let room = call[Self.ticketRoom] { _ = try await call.rooms.room(room) }
+            let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
+            guard let ticket = call.core.tickets.issue(to: holder) else {
+                throw APIError(RegistryError.tooMany(what: "unused tickets", limit: EventTickets.limitPerToken))
+            }
+            return ticket
+        },
+    ]
+
+    private static func list(_ call: APICall, room: String?) async throws -> EventListAnswer {
+        let limit = Int(try call.value(Self.limit))
+        let after = try call.value(Self.after)
+        let list = try await call.rooms.events(after: after, room: room, limit: limit)
+        return EventListAnswer(last: list.last?.id ?? after, isComplete: list.count < limit, list: list)
+    }
+}
+
+struct EventListAnswer: Sendable {
+    let last: Int64
+    let isComplete: Bool
+    let list: [RoomEvent]
+
+    static let outputType = OutputType<EventListAnswer>.object(
+        "EventList",
+        [
+            .field("last", .count, "For the next call's `after`.", \.last),
+            .field("isComplete", .flag, "There is no later event yet.", \.isComplete),
+            .field("list", .list(RoomEvent.outputType), "The events.", \.list),
+        ])
+}
+
+extension RoomEvent {
+    static let outputType = OutputType<RoomEvent>.object(
+        "Event",
+        [
+            .field("id", .count, "Grows over all rooms and is never used twice.", \.id),
+            .field("number", .count, "Grows by one per event of the room.", \.number),
+            .field("kind", .choice(), "What happened.", \.kind),
+            .field("roomId", .nullable(.text), "The room; null for streams without one.") { $0.roomID?.rawValue },
+            .field("instance", .count, "The room's life.", \.instance),
+            .field("at", .instant, "When.", \.at),
+            .field("data", .jsonObject, "What there is to know.", \.data),
+        ])
+}
+
+extension EventTickets.Ticket {
+    static let outputType = OutputType<EventTickets.Ticket>.object(
+        "EventTicket",
+        [
+            .field("ticket", .text, "For /events?ticket=…. Good for one connection.", \.text),
+            .field("expiresAt", .instant, "Until when.", \.expiresAt),
+        ])
+}

@@ -1,0 +1,141 @@
+import Access
+package import Delivery
+import HTTPServer
+import HTTPTypes
+import Listening
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Notifications
+import Rooms
+import ServerConfiguration
+package import Support
+
+/// `GET /events?ticket=&after=&roomId=`: opens the event feed, a WebSocket. Every refusal is an ordinary HTTP answer.
+///
+/// The credential is the ticket, or the token in an Authorization header, never a cookie. So a page of any origin may connect, and one
+/// without a ticket learns nothing.
+package struct EventsEndpoint: HTTPTakeover {
+    private let core: ServerCore
+    private let hello: EventsHello
+    private let tokens: TokenWatch
+    private let authentication: Authentication
+    private let sweepers: LoopSweepers
+
+    package init(core: ServerCore, sweepers: LoopSweepers) {
+        self.core = core
+        self.sweepers = sweepers
+        self.hello = EventsHello(core.rooms, core.recordings)
+        self.tokens = TokenWatch(core.rooms)
+        self.authentication = Authentication(registry: core.rooms, limits: RateLimits(rate: core.config.api.rateLimit))
+    }
+
+    func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }
+
+    func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        do {
+            return try await self.open(request)
+        } catch let error as APIError {
+            return .refuse(error)
+        } catch let error as RegistryError {
+            return .refuse(APIError(error))
+        } catch let error as FieldError {
+            return .refuse(APIError(error))
+        } catch {
+            return .refuse(APIError(.internalServerError, .internal, "The server failed."))
+        }
+    }
+
+    private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
+        try APIService.checkAddress(self.core.clients.client(of: request), self.core.config.access)
+        let query = try EventsQuery(request.head.query ?? "")
+        // Check this before the ticket is used up.
+        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
+        let holder = try await self.holder(query, request)
+        let room = query.room ?? holder.room
+        guard holder.room == nil || room == holder.room else {
+            throw APIError(.forbidden, .forbidden, "This ticket is for another room.")
+        }
+        guard let place = self.core.events.takePlace() else {
+            self.core.counters.update { $0.eventFeedsRefused += 1 }
+            throw APIError.unavailable("The event feed has its \(EventHub.subscriberLimit) subscribers already.")
+        }
+        let start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
+        return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
+    }
+
+    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventTickets.Holder {
+        guard let ticket = query.ticket else {
+            let headers = HTTPFields(request.head.headers, splitCookie: false)
+            let token = try await self.authentication.token(headers, from: self.core.clients.client(of: request))
+            return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil)
+        }
+        guard let holder = self.core.tickets.redeem(ticket) else {
+            throw APIError(.unauthorized, .unauthorized, "This ticket is not known, was used, or is older than a minute.")
+        }
+        return holder
+    }
+
+    private func start(_ room: String?, after: Int64?, tokenID: Int64) async throws -> EventsStart {
+        let hello = try await self.hello.message(room: room, atLeast: after ?? 0)
+        var frames = [hello.frame]
+        var position = after ?? hello.lastEventID
+        if let after, let gap = try await self.gap(after: after, last: hello.lastEventID) {
+            frames.append(WebSocketWriter.text(EventMessage.gap(from: gap.lowerBound, to: gap.upperBound)))
+            // This client has seen events of a store that no longer exists, so it starts over.
+            position = min(gap.upperBound, hello.lastEventID)
+        }
+        return EventsStart(
+            frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, tokenID: tokenID)
+    }
+
+    /// The ids after `after` that can no longer be sent.
+    private func gap(after: Int64, last: Int64) async throws(RegistryError) -> ClosedRange<Int64>? {
+        if after > last { return last + 1...after }
+        if after == last { return nil }
+        let oldest = try await self.core.rooms.events(after: 0, room: nil, limit: 1).first?.id ?? last + 1
+        return oldest > after + 1 ? after + 1...oldest - 1 : nil
+    }
+
+    private func handlers(_ start: EventsStart, _ place: EventHub.Place) -> [any ChannelHandler] {
+        [
+            EventsConnection(
+                start, place: place, hub: self.core.events, sweepers: self.sweepers, tokens: self.tokens, clock: self.core.rooms.clock,
+                events: StoredEvents(rooms: self.core.rooms, room: start.room), counters: self.core.counters)
+        ]
+    }
+}
+
+/// The feed's query parameters, validated.
+struct EventsQuery: Equatable {
+    private(set) var ticket: String?
+    private(set) var after: Int64?
+    private(set) var room: String?
+
+    private static let longestTicket = 128
+
+    init(_ text: some StringProtocol) throws(FieldError) {
+        var seen: Set<String> = []
+        for pair in QueryParameters(String(text)).pairs {
+            let value = pair.value ?? ""
+            guard seen.insert(pair.name).inserted else { throw FieldError(pair.name, "", "expected once") }
+            switch pair.name {
+            case "ticket":
+                guard (1...Self.longestTicket).contains(value.utf8.count) else { throw FieldError("ticket", "", "expected a ticket") }
+                self.ticket = value
+            case "after":
+                guard let id = Int64(value), id >= 0, value.utf8.first != UInt8(ascii: "+") else {
+                    throw FieldError("after", value, "expected the id of an event, 0 or more")
+                }
+                self.after = id
+            // `room` is the former name.
+            case "roomId", "room":
+                guard RoomID.isID(value) else { throw FieldError(pair.name, value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
+                guard self.room == nil else { throw FieldError(pair.name, value, "is there under its former name too") }
+                self.room = value
+            default:
+                throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or roomId")
+            }
+        }
+    }
+}

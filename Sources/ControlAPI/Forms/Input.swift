@@ -1,0 +1,140 @@
+import Rooms
+import Support
+
+/// One named value of a request's path, query or body. Handlers use it as a key and get its typed value.
+struct Input<Value: Sendable>: Sendable {
+    let name: String
+    let kind: InputType<Value>
+    let help: String
+    /// The value when the request has none.
+    let fallback: Value?
+    let isRequired: Bool
+    /// Earlier names, still accepted.
+    let formerNames: [String]
+
+    init(_ name: String, _ kind: InputType<Value>, _ help: String, fallback: Value? = nil, formerly formerNames: String...) {
+        self.name = name
+        self.kind = kind
+        self.help = help
+        self.fallback = fallback
+        self.isRequired = false
+        self.formerNames = formerNames
+    }
+
+    private init(required input: Input) {
+        self.name = input.name
+        self.kind = input.kind
+        self.help = input.help
+        self.fallback = nil
+        self.isRequired = true
+        self.formerNames = input.formerNames
+    }
+
+    var required: Input { Input(required: self) }
+
+    /// The same input without its type, for a ``Form``.
+    var erased: AnyInput {
+        AnyInput(
+            name: self.name, formerNames: self.formerNames, schema: self.kind.schema, help: self.help, isRequired: self.isRequired
+        ) {
+            [kind] (json: JSONValue) throws(BrokenRule) in try kind.read(json)
+        }
+    }
+}
+
+/// A type-erased ``Input``.
+struct AnyInput: Sendable {
+    let name: String
+    let formerNames: [String]
+    let schema: Schema
+    let help: String
+    let isRequired: Bool
+    let read: @Sendable (JSONValue) throws(BrokenRule) -> any Sendable
+}
+
+/// The inputs that a part of a request may hold. Any other name is an error.
+struct Form: Sendable {
+    let inputs: [AnyInput]
+    let schema: Schema
+
+    static let empty = Form([])
+
+    init(_ inputs: [AnyInput]) {
+        self.inputs = inputs
+        self.schema = .object(
+            inputs.flatMap { input -> [Schema.Property] in
+                let former = input.formerNames.map {
+                    Schema.Property(
+                        name: $0, schema: input.schema, help: "Former name of \(input.name).", isRequired: false, isDeprecated: true)
+                }
+                return [.init(name: input.name, schema: input.schema, help: input.help, isRequired: input.isRequired)] + former
+            })
+    }
+
+    /// Finds an input by its name or a former one.
+    func input(_ name: String) -> AnyInput? { self.inputs.first { $0.name == name || $0.formerNames.contains(name) } }
+
+    /// True when no input is required.
+    var isOptional: Bool { !self.inputs.contains(where: \.isRequired) }
+
+    /// Reads every member. Throws for one that is unknown, missing, repeated or breaks its rule.
+    /// `what` names members in errors: "field", "query parameter", "part of the path".
+    func read(_ members: [JSONValue.Member], what: String) throws(FieldError) -> InputValues {
+        var values = InputValues()
+        for member in members {
+            guard let input = self.input(member.name) else { throw self.unknown(member, what) }
+            if let other = values.givenName(of: input.name) {
+                throw FieldError(member.name, member.value.shown, "is the same as \(other); expected one of them")
+            }
+            do {
+                values.set(input.name, try input.read(member.value), givenAs: member.name)
+            } catch {
+                throw error.error(member.name, member.value)
+            }
+        }
+        for input in self.inputs where input.isRequired && !values.has(input.name) {
+            throw FieldError(input.name, "", "is required")
+        }
+        return values
+    }
+
+    private func unknown(_ member: JSONValue.Member, _ what: String) -> FieldError {
+        let known = self.inputs.map(\.name)
+        let hint =
+            if let nearest = Suggestion.nearest(member.name, known) {
+                "did you mean \(nearest)?"
+            } else if known.isEmpty {
+                "none is expected here"
+            } else {
+                "known are \(known.joined(separator: ", "))"
+            }
+        return FieldError(String(member.name.prefix(60)), member.value.shown, "is not a known \(what); \(hint)")
+    }
+}
+
+/// The values that a request gave, by name.
+struct InputValues: Sendable {
+    private var values: [String: any Sendable] = [:]
+    private var names: [String: String] = [:]
+
+    mutating func set(_ name: String, _ value: any Sendable, givenAs given: String) {
+        self.values[name] = value
+        self.names[name] = given
+    }
+
+    func has(_ name: String) -> Bool { self.values[name] != nil }
+
+    /// The name under which the request gave this value; nil if it did not.
+    func givenName(of name: String) -> String? { self.names[name] }
+
+    mutating func add(_ others: InputValues) {
+        self.values.merge(others.values) { $1 }
+        self.names.merge(others.names) { $1 }
+    }
+
+    /// The given value, or the input's fallback.
+    subscript<Value>(input: Input<Value>) -> Value? {
+        if let value = self.values[input.name] { return value as? Value }
+        return input.fallback
+    }
+}

@@ -1,0 +1,87 @@
+import Rooms
+package import Support
+
+/// The subset of JSON Schema (2020-12) that the API's document needs. A value; made once.
+package indirect enum Schema: Sendable {
+    /// Keywords, written as they are.
+    case plain([JSONValue.Member])
+    case list(Schema)
+    /// An object with these members and no others.
+    case object([Property])
+    /// An object whose members all have this schema, whatever their names.
+    case map(Schema)
+    case nullable(Schema)
+    /// Written once under this name; every use refers to it.
+    case named(String, Schema)
+
+    package struct Property: Sendable {
+        let name: String
+        let schema: Schema
+        let help: String
+        let isRequired: Bool
+        /// Still read or written, but not for new clients.
+        var isDeprecated = false
+    }
+
+    /// A schema of this type and more keywords.
+    static func keywords(_ type: String, _ more: (String, JSONValue)...) -> Schema {
+        .plain([JSONValue.Member(name: "type", value: .string(type))] + more.map(JSONValue.Member.init))
+    }
+
+    /// Accepts anything.
+    static let any = Schema.plain([])
+
+    /// The "type" keyword, where there is just one.
+    var type: String? {
+        switch self {
+        case .plain(let members): if case .string(let type)? = JSONValue.object(members)["type"] { type } else { nil }
+        case .list: "array"
+        case .object, .map: "object"
+        case .nullable: nil
+        case .named(_, let schema): schema.type
+        }
+    }
+
+    func hasProperty(_ name: String) -> Bool {
+        switch self {
+        case .object(let properties): properties.contains { $0.name == name }
+        case .named(_, let schema): schema.hasProperty(name)
+        case .plain, .list, .map, .nullable: false
+        }
+    }
+
+    /// Renders JSON. Named schemas go to `components`, and the result refers to them.
+    func json(_ components: inout [String: JSONValue]) -> JSONValue {
+        switch self {
+        case .plain(let members): return .object(members)
+        case .list(let element): return ["type": "array", "items": element.json(&components)]
+        case .map(let element): return ["type": "object", "additionalProperties": element.json(&components)]
+        case .nullable(let schema):
+            return ["anyOf": [schema.json(&components), ["type": "null"]]]
+        case .named(let name, let schema):
+            if components[name] == nil {
+                components[name] = .null
+                components[name] = schema.json(&components)
+            }
+            return ["$ref": .string("#/components/schemas/\(name)")]
+        case .object(let properties):
+            var members: [JSONValue.Member] = [.init(name: "type", value: "object")]
+            let required = properties.filter(\.isRequired).map { JSONValue.string($0.name) }
+            if !required.isEmpty { members.append(.init(name: "required", value: .array(required))) }
+            members.append(
+                .init(
+                    name: "properties",
+                    value: .object(
+                        properties.map { .init(name: $0.name, value: $0.schema.described($0.help, $0.isDeprecated, &components)) })))
+            members.append(.init(name: "additionalProperties", value: false))
+            return .object(members)
+        }
+    }
+
+    /// Renders JSON with a description.
+    func described(_ help: String, _ isDeprecated: Bool = false, _ components: inout [String: JSONValue]) -> JSONValue {
+        guard !help.isEmpty, case .object(let members) = self.json(&components) else { return self.json(&components) }
+        let deprecated: [JSONValue.Member] = isDeprecated ? [.init(name: "deprecated", value: true)] : []
+        return .object(members + [.init(name: "description", value: .string(help))] + deprecated)
+    }
+}

@@ -1,0 +1,174 @@
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Logging
+import Rooms
+import Support
+
+/// Inputs of the recording calls.
+enum RecordingInputs {
+    enum Action: String, Sendable, CaseIterable { case start, stop }
+
+    static let action = Input("action", .choice() as InputType<Action>, "What to do.").required
+    static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
+    static let id = Input("recordingId", .recordingID, "The recording's id.").required
+    static let room = Input("roomId", .id, "Only this room's.", formerly: "room")
+    static let app = Input("app", .streamApp, "Only streams of this app.")
+    static let name = Input("name", .streamName, "Only streams of this name; needs app.")
+    static let state = Input("state", .choice() as InputType<RecordingState>, "Only those in this state; without: all but deleted ones.")
+    static let after = Input("after", .whole(1...Int64.max), "The `next` of the page before.")
+    static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+}
+
+extension InputType<String> {
+    static var recordingID: InputType {
+        InputType(.keywords("string", ("pattern", "^[0-9a-f]{16}$"))) { (json: JSONValue) throws(BrokenRule) in
+            guard case .string(let text) = json, text.utf8.count == 16,
+                text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+            else { throw BrokenRule("expected 16 of 0-9 a-f") }
+            return text
+        }
+    }
+}
+
+extension APIRoute {
+    /// Recordings: start and stop, look up, download, delete.
+    package static let recordings: [APIRoute] = [
+        APIRoute(
+            storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
+            "Start or stop recording one of a room's streams. A restart of the server does not end it. Stopped, its last file is closed when this answers.",
+            in: [RoomInputs.room.erased],
+            body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.outputType,
+            failures: [.conflict]
+        ) { call, keep in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let number = Int(try call.value(RecordingInputs.slot))
+            guard let slot = room.slots.first(where: { $0.number == number }) else {
+                throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))
+            }
+            switch try call.value(RecordingInputs.action) {
+            case .start:
+                return try await keep({ RecordingTaskAnswer($0, isRecording: true) }) { try await Self.start(room, slot, call, $0) }
+            case .stop:
+                return try await keep({ RecordingTaskAnswer($0, isRecording: false) }) { keeping in
+                    guard let ended = try await call.core.recordings.stop(slot.path, core: call.core, keeping: keeping) else {
+                        throw APIError.wrongState("\(slot.path) is not being recorded.", state: "not recording", allowed: ["recording"])
+                    }
+                    return ended
+                }
+            }
+        },
+        APIRoute(
+            .get, "/recordings", "listRecordings", .recordings, .ops, "Recordings, the running ones included, newest first.",
+            query: [
+                RecordingInputs.room.erased, RecordingInputs.app.erased, RecordingInputs.name.erased, RecordingInputs.state.erased,
+                RecordingInputs.after.erased, RecordingInputs.limit.erased,
+            ],
+            answers: RecordingListAnswer.outputType
+        ) { call in
+            var query = RecordingQuery()
+            query.room = call[RecordingInputs.room]
+            query.app = call[RecordingInputs.app]
+            query.name = call[RecordingInputs.name]
+            query.state = call[RecordingInputs.state]
+            query.after = call[RecordingInputs.after]
+            query.limit = Int(try call.value(RecordingInputs.limit))
+            guard query.name == nil || query.app != nil else { throw APIError(FieldError("app", "", "is required with name")) }
+            let list = try await call.rooms.recordings(query)
+            return RecordingListAnswer(
+                next: list.count == query.limit ? list.last?.row : nil, usedBytes: call.core.recordings.budget.usedBytes,
+                list: list.map { RecordingAnswer($0, call) })
+        },
+        APIRoute(
+            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, "A recording.", in: [RecordingInputs.id.erased],
+            answers: RecordingAnswer.outputType
+        ) { call in
+            RecordingAnswer(try await Self.recording(call), call)
+        },
+        APIRoute(
+            .delete, "/recordings/{recordingId}", "deleteRecording", .recordings, .ops, "Delete a recording's file.",
+            in: [RecordingInputs.id.erased], answers: .nothing, failures: [.conflict]
+        ) { call in
+            let recording = try await Self.recording(call)
+            let deleted: Recording?
+            do {
+                deleted = try await call.core.recordings.delete(recording)
+            } catch let failure as RecordingFolder.Failure {
+                call.core.log.error("A recording could not be deleted", metadata: ["error": "\(failure)"])
+                throw APIError.unavailable("The file cannot be deleted now; the log says why.")
+            }
+            guard deleted != nil else {
+                throw APIError.wrongState(
+                    "Recording \(recording.id) is \(recording.state.rawValue); it can be deleted when it is finished or failed.",
+                    state: recording.state.rawValue, allowed: [RecordingState.finished, .failed].map(\.rawValue))
+            }
+        },
+        APIRoute(
+            file: "/recordings/{recordingId}/file", "downloadRecording", .recordings, .ops,
+            "A recording's file, whole or a range of it; of one that is being written, what there is by now.",
+            in: [RecordingInputs.id.erased],
+            type: "video/mp4", failures: [.conflict]
+        ) { call in
+            let recording = try await Self.recording(call)
+            guard recording.state != .deleted else {
+                throw APIError.wrongState(
+                    "Recording \(recording.id) is deleted.", state: recording.state.rawValue,
+                    allowed: RecordingState.allCases.filter { $0 != .deleted }.map(\.rawValue))
+            }
+            let recordings = call.core.recordings
+            let limit = recording.state == .recording ? recordings.writtenBytes(of: recording.id) : nil
+            let path = recordings.folder.absolute(recording.file)
+            let name = "\(recording.file.split(separator: "/").dropFirst().joined(separator: "-"))"
+            let (mayOpen, download) = await recordings.onDisk {
+                let mayOpen = OpenDescriptors.mayOpen(1)
+                return (mayOpen, mayOpen ? FileDownload(path: path, limit: limit, id: recording.id, name: name) : nil)
+            }
+            if !mayOpen { throw APIError.unavailable("No file can be opened now: \(OpenDescriptors.advice).") }
+            guard let download else { throw APIError.notFound("file of recording", recording.id, field: "recordingId") }
+            return download
+        },
+    ]
+
+    private static func recording(_ call: APICall) async throws -> Recording {
+        let id = try call.value(RecordingInputs.id)
+        guard let recording = try await call.rooms.recording(id) else { throw APIError.notFound("recording", id, field: "recordingId") }
+        return recording
+    }
+
+    private static func start(
+        _ room: Room, _ slot: Room.Slot, _ call: APICall, _ keeping: KeptAnswer<RecordingOrder>?
+    ) async throws -> RecordingOrder {
+        let recordings = call.core.recordings
+        do throws(Recordings.Refusal) {
+            let recorder = try await recordings.begin(
+                slot.path, roomID: room.id, slot: slot.number, isByCall: true, triesAgain: false, core: call.core, keeping: keeping)
+            return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)
+        } catch {
+            switch error {
+            case .isRecording:
+                throw APIError.wrongState("\(slot.path) is being recorded already.", state: "recording", allowed: ["not recording"])
+            case .notLive:
+                throw APIError.wrongState(
+                    "\(slot.path) has no stream to record; room \(room.id) is \(room.state.rawValue).", state: room.state.rawValue,
+                    allowed: [RoomState.live, .interrupted].map(\.rawValue))
+            case .end(let end):
+                recordings.reportRefused(slot.path, roomID: room.id, slot: slot.number, end)
+                throw APIError.wrongState(end.words, state: end.rawValue, allowed: [])
+            case .notStored(let error): throw error
+            case .stopping: throw APIError.unavailable("The server is stopping.")
+            }
+        }
+    }
+}
+
+extension RecordingEnd {
+    /// The failure's message for the caller who wants to record.
+    var words: String {
+        switch self {
+        case .quotaExceeded: "Recordings take all the room that the server's setting recording.quota gives them; delete some."
+        case .diskFull: "The disk has no room for recordings (the server's setting recording.minFree)."
+        case .noDescriptors: "No file can be opened for a recording: \(OpenDescriptors.advice)."
+        default: "Nothing can be recorded now: \(self.rawValue)."
+        }
+    }
+}

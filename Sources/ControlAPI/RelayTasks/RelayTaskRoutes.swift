@@ -1,0 +1,160 @@
+import Access
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Logging
+import Outbound
+import Rooms
+import ServerConfiguration
+import Support
+import Upstream
+
+extension APIRoute {
+    private static let direction = Input(
+        "direction", .choice() as InputType<RelayTask.Direction>, "push: the stream goes there; pull: it comes from there."
+    )
+    .required
+    private static let app = Input("app", .streamApp, "The stream's app here.").required
+    private static let name = Input("name", .streamName, "The stream's name here.").required
+    private static let url = Input(
+        "url", .text(length: 8...2_048), "The stream's address there, rtmp:// or rtmps://, with its credential. Not shown again."
+    ).required
+    private static let onDemand = Input("onDemand", .flag, "Of a pull: only while somebody plays.", fallback: false)
+    private static let id = Input("taskId", .whole(1...Int64.max), "The task's number.").required
+
+    /// Links to other servers.
+    static let relayTasks: [APIRoute] = [
+        APIRoute(
+            .get, "/relay-tasks", "listRelayTasks", .relays, .ops, "Links to other servers, with their state.",
+            answers: RelayTaskListAnswer.outputType
+        ) { call in
+            RelayTaskListAnswer(list: call.core.relayTasks.all.map(RelayTaskAnswer.init))
+        },
+        APIRoute(
+            storing: "/relay-tasks", "createRelayTask", .relays, .admin,
+            "Forward a stream to another server, or pull one from there. Kept up across restarts until it is deleted.",
+            body: [Self.direction.erased, Self.app.erased, Self.name.erased, Self.url.erased, Self.onDemand.erased],
+            answers: RelayTaskAnswer.outputType, status: .created, location: ("/relay-tasks/", "taskId"), failures: [.conflict]
+        ) { call, keep in
+            let (direction, text) = (try call.value(Self.direction), try call.value(Self.url))
+            let path = StreamPath(app: try call.value(Self.app), name: try call.value(Self.name))
+            let url: UpstreamURL
+            do throws(UpstreamError) {
+                url = try UpstreamURL(parsing: text)
+            } catch {
+                throw APIError(FieldError("url", "", "\(error)"))
+            }
+            if let address = IPText.v4(url.hostText) ?? IPText.v6(url.hostText),
+                let why = TargetRules(allowPrivate: call.core.config.outbound.allowPrivate).objection(to: address)
+            {
+                throw APIError(FieldError("url", "", "\(UpstreamError.forbidden(host: url.hostText, address: url.hostText, why: why))"))
+            }
+            if direction == .pull, path.app == TalkStreamName.app {
+                throw APIError(FieldError("app", path.app, "is for the talk channels of rooms, into which nothing is pulled"))
+            }
+            let links = call.core.relayTasks.all
+            let known = links.map(\.task)
+            // Compares parsed URLs, however they are written.
+            let same = links.filter { $0.url == url && $0.task.path == path }.map(\.task)
+            if same.contains(where: { $0.direction == direction }) {
+                throw APIError(.conflict, .conflict, "There is this task already.")
+            }
+            // A stream that went out and came back would be its own publisher.
+            if same.contains(where: { $0.direction != direction }) {
+                throw APIError(.conflict, .conflict, "A task in the other direction has the same two ends: that would be a loop.")
+            }
+            if direction == .pull, known.contains(where: { $0.direction == .pull && $0.path == path }) {
+                throw APIError(.conflict, .conflict, "\(path) is pulled from another address already.")
+            }
+            do {
+                let onDemand = try call.value(Self.onDemand)
+                return try await keep({ RelayTaskAnswer(new: $0, target: url) }) {
+                    try await call.core.relayTasks.create(direction, path, url: text, onDemand: onDemand, core: call.core, keeping: $0)
+                }
+            } catch let error as UpstreamError {
+                throw APIError(FieldError("url", "", "\(error)"))
+            } catch let error as KeyFileError {
+                call.core.log.error("Relay task", metadata: ["error": "\(error)"])
+                throw APIError.unavailable("The task's address cannot be stored; the log says why.")
+            }
+        },
+        APIRoute(
+            .get, "/relay-tasks/{taskId}", "getRelayTask", .relays, .ops, "How a link stands.", in: [Self.id.erased],
+            answers: RelayTaskAnswer.outputType
+        ) { call in
+            let id = try call.value(Self.id)
+            guard let link = call.core.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
+            return RelayTaskAnswer(link)
+        },
+        APIRoute(
+            .delete, "/relay-tasks/{taskId}", "deleteRelayTask", .relays, .admin, "End a link, for good.", in: [Self.id.erased],
+            answers: .nothing
+        ) { call in
+            let id = try call.value(Self.id)
+            guard try await call.rooms.deleteRelayTask(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
+            call.core.relayTasks.remove(id)
+        },
+    ]
+}
+
+struct RelayTaskListAnswer: Sendable {
+    let list: [RelayTaskAnswer]
+
+    static let outputType = OutputType<RelayTaskListAnswer>.object(
+        "RelayTaskList",
+        [
+            .field("total", .count, "How many there are.", \.list.count),
+            .field("list", .list(RelayTaskAnswer.outputType), "The tasks.", \.list),
+        ])
+}
+
+struct RelayTaskAnswer: Sendable {
+    let task: RelayTask
+    let status: UpstreamStatus?
+    /// Why a pull is held; nil when it is not.
+    let held: String?
+    let target: String
+
+    /// The answer for a link that has not started.
+    init(new task: RelayTask, target: UpstreamURL) {
+        self.task = task
+        self.status = nil
+        self.held = nil
+        self.target = target.redacted
+    }
+
+    init(_ link: ForwardLink) {
+        self.task = link.task
+        self.status = link.status
+        self.held = link.heldFor
+        self.target = link.url.redacted
+    }
+
+    static let outputType = OutputType<RelayTaskAnswer>.object(
+        "RelayTask",
+        [
+            .field("taskId", .count, "Its number.", \.task.id),
+            .field("direction", .choice(), "push: the stream goes there; pull: it comes from there.", \.task.direction),
+            .field("app", .text, "The stream's app here.", \.task.path.app),
+            .field("name", .text, "The stream's name here.", \.task.path.name),
+            .field("target", .text, "The other server, without the credential.", \.target),
+            .field("onDemand", .flag, "Of a pull: only while somebody plays.", \.task.onDemand),
+            .field("createdAt", .instant, "When it was made.", \.task.createdAt),
+            .field(
+                "state", .words(["idle", "connecting", "running", "waiting", "held", "stopped", "failed"]),
+                "waiting: for the next attempt. held: a pull waits until its stream is taken here again. idle and stopped: for a publisher or a viewer."
+            ) { $0.held == nil ? $0.status?.state.word ?? "idle" : "held" },
+            .field("since", .nullable(.instant), "Of the state.") { $0.status?.sinceMs },
+            .field("lastError", .nullable(.text), "What ended the last connection, or speaks against publishing here.") {
+                $0.held ?? $0.status?.lastError.map { "\($0)" }
+            },
+            .field("attempts", .count, "To connect.") { $0.status?.attempts ?? 0 },
+            .field("bytesIn", .count, "Received.") { $0.status?.bytesIn ?? 0 },
+            .field("bytesOut", .count, "Sent.") { $0.status?.bytesOut ?? 0 },
+            .field("framesIn", .count, "Received.") { $0.status?.framesIn ?? 0 },
+            .field("framesOut", .count, "Sent.") { $0.status?.framesOut ?? 0 },
+            .field("framesDropped", .count, "Left out because the other server was slow.") {
+                UInt64(($0.status?.droppedVideo ?? 0) + ($0.status?.droppedAudio ?? 0))
+            },
+        ])
+}

@@ -1,0 +1,27 @@
+import Delivery
+import FFmpeg
+package import HTTPServer
+import HTTPTypes
+import Media
+package import NIOCore
+import Relay
+package import Rooms
+import Support
+
+extension ServerCore {
+    /// The stream's present picture. Throws the API's error when there is none.
+    package func snapshot(of path: StreamPath, width: Int?) async throws(APIError) -> ByteBuffer {
+        let found = await self.onHome(of: path.description) { home, stream in
+            home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
+        }
+        guard let found, let source = found else {
+            throw APIError(
+                .notFound, .notFound, "\(path) shows no picture now: it is not live, has no video, or has not sent a keyframe yet.")
+        }
+        do throws(FFmpegError) {
+            return try await self.snapshots.jpeg(of: path.description, source, width: width, nowMs: LoopSweeper.nowMs)
+        } catch {
+            throw APIError.unavailable("No picture can be made of \(path): \(error).")
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Rooms
+import ServerConfiguration
+import Support
+
+extension APIRoute {
+    /// Rooms: create, look up, change, end.
+    package static let rooms: [APIRoute] = [
+        APIRoute(
+            storing: "/rooms", "createRoom", .rooms, .app, "Create a room; it becomes live when media arrives.",
+            body: [
+                RoomInputs.id.erased, RoomInputs.app.erased, RoomInputs.slots.erased, RoomInputs.owner.erased, RoomInputs.title.erased,
+                RoomInputs.custom.erased, RoomInputs.isPublic.erased, RoomInputs.device.erased, RoomInputs.policy.erased,
+            ],
+            answers: RoomAnswer.outputType, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict, .diskFull]
+        ) { call, keep in
+            var new = NewRoom(policy: call.core.config.rooms.policy)
+            new.id = call[RoomInputs.id]
+            new.app = try call.value(RoomInputs.app)
+            new.slots = Int(try call.value(RoomInputs.slots))
+            new.owner = call[RoomInputs.owner]
+            new.title = call[RoomInputs.title] ?? ""
+            new.custom = call[RoomInputs.custom] ?? "{}"
+            new.isPublic = call[RoomInputs.isPublic] ?? true
+            new.deviceUid = call[RoomInputs.device]
+            for (name, value) in call[RoomInputs.policy] ?? [:] {
+                RoomPolicy.fields.first { $0.name == name }?.set(&new.policy, value)
+            }
+            let room = new
+            return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.create(room, by: call.actor, keeping: $0) }
+        },
+        APIRoute(
+            .get, "/rooms", "listRooms", .rooms, .app, "List rooms, page by page.",
+            query: [
+                RoomInputs.states.erased, RoomInputs.text.erased, RoomInputs.ownerFilter.erased, RoomInputs.listed.erased,
+                RoomInputs.sort.erased, RoomInputs.page.erased, RoomInputs.pageSize.erased, RoomInputs.after.erased,
+            ],
+            answers: RoomListAnswer.outputType
+        ) { call in
+            let page = try await call.rooms.rooms(try Self.query(call))
+            let urls = try call.urls()
+            return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls) })
+        },
+        APIRoute(
+            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, "Look a room up.", in: [RoomInputs.room.erased],
+            answers: RoomAnswer.outputType
+        ) { call in
+            try RoomAnswer(try await call.rooms.room(try call.value(RoomInputs.room)), call)
+        },
+        APIRoute(
+            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, "Change a room; what is not given stays.", in: [RoomInputs.room.erased],
+            body: [
+                RoomInputs.newOwner.erased, RoomInputs.title.erased, RoomInputs.custom.erased, RoomInputs.isPublic.erased,
+                RoomInputs.newDevice.erased, RoomInputs.policy.erased,
+            ],
+            answers: RoomAnswer.outputType, failures: [.conflict], isConditional: true
+        ) { call in
+            var patch = RoomPatch()
+            patch.owner = call[RoomInputs.newOwner]
+            patch.title = call[RoomInputs.title]
+            patch.custom = call[RoomInputs.custom]
+            patch.isPublic = call[RoomInputs.isPublic]
+            patch.deviceUid = call[RoomInputs.newDevice]
+            patch.policy = call[RoomInputs.policy] ?? [:]
+            let id = try call.value(RoomInputs.room)
+            return try RoomAnswer(try await call.rooms.update(id, patch, if: call.condition, by: call.actor), call)
+        },
+        APIRoute(
+            .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Close a room if it is open, and forget it.",
+            in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict], isConditional: true
+        ) { call in
+            try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
+        },
+        .room("close", "closeRoom", .app, "End a room for good, an expired one too: its push is cut, its viewers' streams end.") { _ in
+            .close
+        },
+        .room("expire", "expireRoom", .ops, "End a room as if its time were over: the next valid push opens it again.") { _ in .expire },
+        .room(
+            "renew", "renewRoom", .app,
+            "Give a room more time; the answer says whether another deadline, as of heartbeats, still comes first.",
+            body: [RoomInputs.seconds.erased], answers: RoomAnswer.renewed
+        ) { call in
+            .renew(byMs: call[RoomInputs.seconds])
+        },
+        .room("heartbeat", "sendHeartbeat", .app, "Say that a room is still wanted, or its owner there.", body: [RoomInputs.sender.erased])
+        {
+            .heartbeat(sender: $0[RoomInputs.sender])
+        },
+        .room(
+            "pause", "pauseRoom", .app, "Announce that media will stop for a while: the room waits longer.", body: [RoomInputs.slot.erased]
+        ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
+        .room(
+            "forbid", "forbidRoom", .ops, "Cut a room's push and let nobody push there until a time; an expired room, too.",
+            body: Ban.inputs
+        ) { call in
+            .forbid(untilMs: try Ban.end(call), reason: try call.value(Ban.reason))
+        },
+        .room("resume", "resumeRoom", .ops, "Let a forbidden room be pushed to again.") { _ in .resume },
+        APIRoute(
+            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Count likes.", in: [RoomInputs.room.erased],
+            body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType
+        ) { call, keep in
+            let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
+            return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.like(id, count: count, keeping: $0) }
+        },
+    ]
+
+    /// A call that applies one ``RoomInput`` to the room.
+    private static func room(
+        _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [],
+        answers outputType: OutputType<RoomAnswer> = RoomAnswer.outputType, _ input: @escaping @Sendable (APICall) throws -> RoomInput
+    ) -> APIRoute {
+        APIRoute(
+            storing: "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
+            answers: outputType, failures: [.conflict], isConditional: true
+        ) { call, keep in
+            let (id, input) = (try call.value(RoomInputs.room), try input(call))
+            return try await keep({ try RoomAnswer($0, call) }) {
+                try await call.rooms.apply(input, to: id, action: action, if: call.condition, by: call.actor, keeping: $0)
+            }
+        }
+    }
+
+    private static func query(_ call: APICall) throws -> RoomQuery {
+        var query = RoomQuery()
+        query.states = call[RoomInputs.states] ?? []
+        query.owner = call[RoomInputs.ownerFilter]
+        query.isPublic = call[RoomInputs.listed]
+        query.text = call[RoomInputs.text]
+        query.order = try call.value(RoomInputs.sort)
+        query.after = call[RoomInputs.after]
+        query.size = Int(try call.value(RoomInputs.pageSize))
+        if let page = call[RoomInputs.page].map(Int.init) {
+            guard query.after == nil else { throw APIError(FieldError("page", "\(page)", "expected page or after, not both")) }
+            guard (page - 1) * query.size < RoomQuery.deepest else {
+                throw APIError(FieldError("page", "\(page)", "pages reach the first \(RoomQuery.deepest) rooms; go on with after"))
+            }
+            query.page = page
+        }
+        return query
+    }
+}

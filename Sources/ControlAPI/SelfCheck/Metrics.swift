@@ -1,0 +1,87 @@
+import Delivery
+import Listening
+import Relay
+import Rooms
+import Support
+import Synchronization
+
+/// Counters and gauges in Prometheus' text format 0.0.4.
+struct Metrics {
+    static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
+    /// Members of ``Counters/Values/shape`` that may also fall.
+    private static let gauges: Set<String> = ["talkMixes", "memoryUsedBytes", "memoryLimitBytes", "memoryTrimLongestMs"]
+
+    private(set) var text = ""
+
+    static func read(_ core: ServerCore) async throws -> Metrics {
+        let streams = try await core.collect { $0.relay.streamSnapshots() }
+        var metrics = Metrics()
+        metrics.add("earshot_connections", "RTMP and RTMPS connections now.", Double(core.admission.current.connections))
+        metrics.add("earshot_publishers", "Streams that connections publish now.", Double(core.admission.current.publishers))
+        let live = streams.count { if case .live = $0.phase { true } else { false } }
+        metrics.add("earshot_streams_live", "Streams with a publisher now, mixes of talk among them.", Double(live))
+        metrics.add("earshot_viewers", "Plays of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
+        metrics.add("earshot_ring_bytes", "Media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
+        let lag = core.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
+        metrics.add("earshot_loop_lag_seconds", "How late the latest event loop is now.", Double(lag) / 1_000)
+        metrics.add(core.rooms.storeStatus)
+        metrics.addCounters(core.totals)
+        return metrics
+    }
+
+    private mutating func addCounters(_ values: ServerTotals) {
+        guard case .object(let members) = ServerTotals.outputType.write(values) else { return }
+        let help = Dictionary(ServerTotals.fields.map { ($0.property.name, $0.property.help) }) { first, _ in first }
+        for member in members {
+            let isGauge = Self.gauges.contains(member.name)
+            let name = "earshot_\(Self.snake(member.name))\(isGauge ? "" : "_total")"
+            self.head(name, help[member.name] ?? "", isGauge)
+            switch member.value {
+            case .object(let parts):
+                // The names are cases of an enumeration: no label needs escaping.
+                for part in parts { self.line("\(name){reason=\"\(part.name)\"}", part.value) }
+            default: self.line(name, member.value)
+            }
+        }
+    }
+
+    private mutating func add(_ store: StoreStatus) {
+        self.add("earshot_store_failing", "1 while the store cannot be written.", store.isFailing ? 1 : 0)
+        if let free = store.freeBytes { self.add("earshot_store_free_bytes", "Left on the store's disk.", Double(free)) }
+        self.add("earshot_store_waiting_facts", "Facts that wait to be written.", Double(store.waitingFacts))
+        self.add("earshot_store_waiting_bytes", "Their bytes, roughly.", Double(store.waitingBytes))
+        self.head("earshot_store_dropped_facts_total", "Facts that found no place to wait.", false)
+        self.line("earshot_store_dropped_facts_total", .integer(Int64(store.droppedFacts)))
+    }
+
+    private mutating func add(_ name: String, _ help: String, _ value: Double) {
+        self.head(name, help, true)
+        self.line(name, .number(value))
+    }
+
+    private mutating func head(_ name: String, _ help: String, _ isGauge: Bool) {
+        self.text += "# HELP \(name) \(help)\n# TYPE \(name) \(isGauge ? "gauge" : "counter")\n"
+    }
+
+    private mutating func line(_ name: String, _ value: JSONValue) {
+        switch value {
+        case .integer(let value): self.text += "\(name) \(value)\n"
+        case .number(let value): self.text += "\(name) \(value)\n"
+        default: break
+        }
+    }
+
+    /// Turns "talkDroppedMs" into "talk_dropped_ms".
+    private static func snake(_ name: String) -> String {
+        name.reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : String($1) }
+    }
+}
+
+extension ServerCore {
+    /// Everything that is counted, now.
+    package var totals: ServerTotals {
+        ServerTotals(
+            counters: self.counters.current, logLinesDropped: LogLoss.lines.load(ordering: .relaxed), talk: self.talk.totals,
+            memory: (self.memory.ledger.used, self.memory.ledger.limit, self.memory.current))
+    }
+}

@@ -1,0 +1,115 @@
+import Access
+import Delivery
+import Listening
+import Relay
+import Rooms
+import Support
+
+/// Compares each counter with what it counts.
+struct SelfCheck: Sendable {
+    struct Verdict: Sendable, Equatable {
+        let name: String
+        let help: String
+        /// The number counted from the things themselves.
+        let expected: Int64
+        /// The counter's value.
+        let actual: Int64
+        var isOK: Bool { self.expected == self.actual }
+    }
+
+    let verdicts: [Verdict]
+    var isOK: Bool { self.verdicts.allSatisfy(\.isOK) }
+
+    /// Counts again a few times while anything differs, since things move while they are counted.
+    /// A counter is wrong only if it differs each time.
+    static func run(_ core: ServerCore) async throws -> SelfCheck {
+        var check = try await Self.count(core)
+        for _ in 0..<Self.repeats where !check.isOK {
+            try await Task.sleep(for: Self.pause)
+            let again = try await Self.count(core)
+            let right = Dictionary(check.verdicts.filter(\.isOK).map { ($0.name, $0) }) { first, _ in first }
+            check = SelfCheck(verdicts: again.verdicts.map { right[$0.name] ?? $0 })
+        }
+        return check
+    }
+
+    private static let repeats = 5
+    private static let pause = Duration.milliseconds(100)
+
+    private static func count(_ core: ServerCore) async throws -> SelfCheck {
+        let counters = core.counters.current
+        let admitted = core.admission.current
+        let sessions = try await core.collect { $0.sessionSnapshots() }
+        let streams = try await core.collect { $0.relay.streamSnapshots() }
+        let rooms = try await core.rooms.counts()
+        // Talk voices and mixes are not pushes of a room.
+        let live = streams.filter { if case .live = $0.phase { !TalkStreamName.isTalk(path: $0.path) } else { false } }
+        let pushes = sessions.reduce(0) { $0 + $1.publishing.count { !TalkStreamName.isTalk(path: $0) } }
+        let closed = counters.closed.values.reduce(UInt64(0)) { $0 &+ $1 }
+        return SelfCheck(
+            verdicts: [
+                .init(
+                    name: "connections", help: "Connections that live; counted when accepted and when closed.",
+                    expected: Int64(sessions.count),
+                    actual: Int64(clamping: counters.connectionsAccepted) - Int64(clamping: closed)),
+                .init(
+                    name: "connectionsAdmitted", help: "Connections that live; counted against the limit.", expected: Int64(sessions.count),
+                    actual: Int64(admitted.connections)),
+                .init(
+                    name: "publishers", help: "Streams that connections publish; counted against the limit.",
+                    expected: Int64(sessions.reduce(0) { $0 + $1.publishing.count }), actual: Int64(admitted.publishers)),
+                .init(
+                    name: "viewers", help: "Plays of all connections; counted per stream.",
+                    expected: Int64(sessions.reduce(0) { $0 + $1.viewers.count }), actual: Int64(streams.reduce(0) { $0 + $1.viewers })),
+                .init(
+                    name: "viewersOfStreams", help: "Streams whose own count of viewers is what connections play.",
+                    expected: Int64(streams.count), actual: Int64(Self.streamsWithRightCount(streams, sessions))),
+                .init(
+                    name: "streams", help: "Streams on the event loops; counted in the registry.", expected: Int64(streams.count),
+                    actual: Int64(core.registry.count)),
+                .init(
+                    name: "openPushes", help: "Streams that connections and links publish; pushes that the store holds as running.",
+                    expected: Int64(pushes + core.relayTasks.publishing),
+                    actual: rooms.openPushes),
+                .init(
+                    name: "liveStreams", help: "Live streams; those of them whose room knows of a push there.", expected: Int64(live.count),
+                    actual: Int64(try await Self.streamsWithRoom(live, core))),
+                .init(
+                    name: "rooms", help: "Rooms in the store; the sum of the counters per state.", expected: rooms.rooms,
+                    actual: rooms.counters),
+                .init(
+                    name: "liveRooms", help: "Live rooms in the store; the counter of that state.", expected: rooms.liveRooms,
+                    actual: rooms.liveCounter),
+            ])
+    }
+
+    private static func streamsWithRightCount(_ streams: [StreamSnapshot], _ sessions: [SessionSnapshot]) -> Int {
+        var plays: [String: Int] = [:]
+        for viewer in sessions.flatMap(\.viewers) { plays[viewer.path, default: 0] += 1 }
+        return streams.count { $0.viewers == plays[$0.path, default: 0] }
+    }
+
+    private static func streamsWithRoom(_ streams: [StreamSnapshot], _ core: ServerCore) async throws -> Int {
+        var count = 0
+        for path in streams.compactMap({ StreamPath($0.path) }) {
+            if try await core.rooms.room(ofStream: path)?.slot(path)?.sequence != nil { count += 1 }
+        }
+        return count
+    }
+
+    static let outputType = OutputType<SelfCheck>.object(
+        "SelfCheck",
+        [.field("ok", .flag, "All are right.", \.isOK), .field("list", .list(Verdict.outputType), "The verdicts.", \.verdicts)])
+}
+
+extension SelfCheck.Verdict {
+    static let outputType = OutputType<SelfCheck.Verdict>.object(
+        "Verdict",
+        [
+            .field("name", .text, "What was counted.", \.name),
+            .field("help", .text, "In words: the things; the counter.", \.help),
+            .field("expected", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "Counted from the things themselves.", \.expected),
+            .field("actual", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "What the counter says.", \.actual),
+            .field("ok", .flag, "They agree.", \.isOK),
+        ])
+}

@@ -1,0 +1,94 @@
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Relay
+import Rooms
+
+extension APIRoute {
+    private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
+    private static let stream = Input(
+        "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
+    private static let after = Input("after", .whole(0...Int64.max), "The `next` of the page before.", fallback: 0)
+    private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+    private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required
+
+    enum SessionRole: String, Sendable, CaseIterable { case publisher, player }
+
+    /// Sessions: connections of publishers and players.
+    static let sessions: [APIRoute] = [
+        APIRoute(
+            .get, "/sessions", "listSessions", .sessions, .ops, "Connections, by number.",
+            query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.outputType
+        ) { call in
+            var all = try await call.core.collect { $0.sessionSnapshots() }.sorted { $0.id < $1.id }
+            if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
+            if let stream = call[Self.stream] {
+                all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
+            }
+            let after = UInt64(clamping: try call.value(Self.after))
+            let page = all.filter { $0.id > after }.prefix(Int(try call.value(Self.limit)))
+            let isLast = page.last?.id == all.last?.id || page.isEmpty
+            return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, list: Array(page))
+        },
+        APIRoute(
+            .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, "Look a connection up.", in: [Self.id.erased],
+            answers: SessionSnapshot.outputType
+        ) { call in
+            let id = UInt64(clamping: try call.value(Self.id))
+            guard let session = try await call.core.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
+                throw APIError.notFound("session", "\(id)", field: "sessionId")
+            }
+            return session
+        },
+        APIRoute(
+            .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, "End a connection; its client may come back.",
+            in: [Self.id.erased], answers: .nothing
+        ) { call in
+            let id = try call.value(Self.id)
+            guard await call.core.endSession(UInt64(clamping: id)) else { throw APIError.notFound("session", "\(id)", field: "sessionId") }
+        },
+    ]
+}
+
+struct SessionListAnswer: Sendable {
+    let total: Int
+    let next: UInt64?
+    let list: [SessionSnapshot]
+
+    static let outputType = OutputType<SessionListAnswer>.object(
+        "SessionList",
+        [
+            .field("total", .count, "How many there are on all pages.", \.total),
+            .field("next", .nullable(.count), "For `after`; null on the last page.", \.next),
+            .field("list", .list(SessionSnapshot.outputType), "The page.", \.list),
+        ])
+}
+
+extension SessionSnapshot {
+    static let outputType = OutputType<SessionSnapshot>.object(
+        "Session",
+        [
+            .field("sessionId", .count, "The connection's number.", \.id),
+            .former("id", of: "sessionId", .count, \.id),
+            .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "How it is connected.", \.transport.rawValue),
+            .field("address", .text, "Where it comes from.", \.remote),
+            .field("app", .nullable(.text), "The app that it connected to.", \.app),
+            .field("client", .nullable(.text), "What it calls itself.", \.client),
+            .field("seconds", .count, "Since it connected.", \.seconds),
+            .field("bytesIn", .count, "Received.", \.bytesIn),
+            .field("bytesOut", .count, "Sent.", \.bytesOut),
+            .field("publishing", .list(.text), "Streams that it publishes, app/name.", \.publishing),
+            .field("playing", .list(Self.play), "Streams that it plays.", \.viewers),
+        ])
+
+    private static let play = OutputType<ViewerSnapshot>.object(
+        "SessionPlay",
+        [
+            .field("stream", .text, "app/name.", \.path),
+            .field("behindMs", .count, "How far behind live it is, in milliseconds.") { max(0, $0.behindMs) },
+            .field("framesSkipped", .count, "Frames left out because it was slow.", \.skippedFrames),
+            .field("bytesSent", .count, "Sent to it.", \.bytesSent),
+            .field("messagesSent", .count, "Sent to it.", \.messagesSent),
+            .field("paused", .flag, "It asked for a pause.", \.isPaused),
+        ])
+}

@@ -1,0 +1,177 @@
+import Delivery
+import Media
+import NIOCore
+import Relay
+import Rooms
+
+/// A stream with a publisher or viewers, as lists show it.
+struct StreamAnswer: Sendable {
+    let snapshot: StreamSnapshot
+    let path: StreamPath
+    let publisher: SessionSnapshot?
+    let bytesOut: UInt64
+    let roomID: RoomID?
+
+    enum State: String, Sendable, CaseIterable {
+        case live
+        /// Its publisher is away, within the grace period.
+        case interrupted
+        /// Viewers only.
+        case waiting
+    }
+
+    var state: State {
+        switch self.snapshot.phase {
+        case .idle: .waiting
+        case .live: .live
+        case .grace: .interrupted
+        }
+    }
+}
+
+extension ServerCore {
+    /// All streams, sorted by path, without their rooms.
+    func streamAnswers() async throws -> [StreamAnswer] {
+        let streams = try await self.collect { $0.relay.streamSnapshots() }
+        let sessions = try await self.collect { $0.sessionSnapshots() }
+        var publishers: [String: SessionSnapshot] = [:]
+        var bytesOut: [String: UInt64] = [:]
+        for session in sessions {
+            for path in session.publishing { publishers[path] = session }
+            for viewer in session.viewers { bytesOut[viewer.path, default: 0] += viewer.bytesSent }
+        }
+        return streams.sorted { $0.path < $1.path }.compactMap { stream in
+            StreamPath(stream.path).map {
+                StreamAnswer(
+                    snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0, roomID: nil)
+            }
+        }
+    }
+
+    /// One stream, without its room; nil when nobody uses it. Queries only the event loops that the stream lives on.
+    func streamAnswer(_ path: StreamPath) async -> StreamAnswer? {
+        guard let stream = self.registry.find(path.description) else { return nil }
+        let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: ConnectedPublisher?)? = await withCheckedContinuation {
+            done in
+            stream.home.run { home in
+                done.resume(
+                    returning: home.snapshot(of: stream).map { ($0, (home.publisher(of: stream) as? any EndablePublisher)?.publisher) })
+            }
+        }
+        guard let found else { return nil }
+        var bytesOut: UInt64 = 0
+        for loop in found.at.loops {
+            bytesOut += await withCheckedContinuation { done in loop.run { done.resume(returning: $0.bytesSent(of: stream)) } }
+        }
+        var publisher: SessionSnapshot?
+        if let connection = found.publisher?.connection {
+            publisher = await withCheckedContinuation { done in
+                connection.eventLoop.execute { done.resume(returning: connection.value.snapshot()) }
+            }
+        }
+        return StreamAnswer(snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, roomID: nil)
+    }
+}
+
+extension StreamAnswer {
+    func with(roomID: RoomID?) -> StreamAnswer {
+        StreamAnswer(snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, roomID: roomID)
+    }
+
+    static let outputType = OutputType<StreamAnswer>.object(
+        "Stream",
+        [
+            .field("app", .text, "The app.", \.path.app),
+            .field("name", .text, "The stream's name under the app.", \.path.name),
+            .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.roomID?.rawValue },
+            .field("state", .choice(), "Interrupted: its publisher is away for a moment. Waiting: viewers only.", \.state),
+            .field("publisher", .nullable(Self.publisher), "Who pushes.", \.publisher),
+            .field("video", .nullable(Self.video), "Null without video.") { stream in
+                stream.snapshot.meter.video.map { VideoPart(format: $0, meter: stream.snapshot.meter) }
+            },
+            .field("audio", .nullable(Self.audio), "Null without audio.") { stream in
+                stream.snapshot.meter.audio.map { AudioPart(format: $0, meter: stream.snapshot.meter) }
+            },
+            .field("viewers", .count, "Connected players.", \.snapshot.viewers),
+            .field("uptimeSeconds", .nullable(.seconds), "Since its first push, interruptions included.", \.snapshot.liveForMs),
+            .field("bytesIn", .count, "Received of the present push.", \.snapshot.meter.bytesIn),
+            .field("bytesOut", .count, "Sent to the present viewers.", \.bytesOut),
+        ])
+
+    private struct VideoPart: Sendable {
+        let format: VideoFormat
+        let meter: StreamMeter
+    }
+
+    private struct AudioPart: Sendable {
+        let format: AudioFormat
+        let meter: StreamMeter
+    }
+
+    private static let publisher = OutputType<SessionSnapshot>.object(
+        "StreamPublisher",
+        [
+            .field("sessionId", .count, "Its connection, as sessions are numbered.", \.id),
+            .former("session", of: "sessionId", .count, \.id),
+            .field("address", .text, "Where it comes from.", \.remote),
+            .field("client", .nullable(.text), "What it calls itself.", \.client),
+        ])
+
+    private static let video = OutputType<VideoPart>.object(
+        "StreamVideo",
+        [
+            .field("codec", .text, "Its name.", \.format.codec.name),
+            .field("profile", .nullable(.text), "Its profile, if known.", \.format.profile),
+            .field("level", .nullable(.text), "Its level, if known.", \.format.level),
+            .field("width", .nullable(.count), "Pixels.", \.format.width),
+            .field("height", .nullable(.count), "Pixels.", \.format.height),
+            .field("fps", .number, "Frames per second, measured.", \.meter.framesPerSecond),
+            .field("bitsPerSecond", .count, "Measured.", \.meter.videoBitsPerSecond),
+            .field(
+                "keyframeIntervalMs", .nullable(.count), "Between the newest two keyframes, in milliseconds.", \.meter.keyframeIntervalMs),
+        ])
+
+    private static let audio = OutputType<AudioPart>.object(
+        "StreamAudio",
+        [
+            .field("codec", .text, "Its name.", \.format.codec.name),
+            .field("profile", .nullable(.text), "Its profile, if known.", \.format.profile),
+            .field("sampleRate", .nullable(.count), "Hertz.", \.format.sampleRate),
+            .field("channels", .nullable(.count), "How many.", \.format.channels),
+            .field("bitsPerSecond", .count, "Measured.", \.meter.audioBitsPerSecond),
+        ])
+}
+
+/// A stream's state by name, whether somebody uses it or not.
+struct StreamStateAnswer: Sendable {
+    enum State: String, Sendable, CaseIterable { case active, inactive, forbid }
+
+    let path: StreamPath
+    let state: State
+    let room: Room?
+    let ban: StreamBan?
+    let stream: StreamAnswer?
+
+    static let outputType = OutputType<StreamStateAnswer>.object(
+        "StreamState",
+        [
+            .field("app", .text, "The app.", \.path.app),
+            .field("name", .text, "The stream's name under the app.", \.path.name),
+            .field("state", .choice(), "Active: its media arrives. Forbid: nobody may push there.", \.state),
+            .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.room?.id.rawValue },
+            .field("forbid", .nullable(StreamBan.outputType), "Until when and why it is forbidden.", \.ban),
+            .field("stream", .nullable(StreamAnswer.outputType), "What is known of it while somebody publishes or plays it.", \.stream),
+        ])
+}
+
+extension StreamBan {
+    static let outputType = OutputType<StreamBan>.object(
+        "StreamBan",
+        [
+            .field("app", .text, "The app.", \.path.app),
+            .field("name", .text, "The stream's name under the app.", \.path.name),
+            .field("createdAt", .instant, "Since when.", \.createdAt),
+            .field("forbiddenUntil", .instant, "Until when.", \.resumeAt),
+            .field("reason", .text, "Why.", \.reason),
+        ])
+}

@@ -1,0 +1,126 @@
+import Access
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Relay
+import Rooms
+import Support
+
+extension APIRoute {
+    /// Streams: current, forbidden and past ones.
+    static let streams: [APIRoute] = [
+        APIRoute(
+            .get, "/streams", "listStreams", .streams, .ops, "Streams that somebody publishes or plays, by app and name.",
+            query: [StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.after.erased, StreamInputs.limit.erased],
+            answers: StreamListAnswer.outputType
+        ) { call in
+            var all = try await call.core.streamAnswers()
+            if let state = call[StreamInputs.state] { all.removeAll { $0.state != state } }
+            if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app != app } }
+            let limit = Int(try call.value(StreamInputs.limit))
+            let after = call[StreamInputs.after] ?? ""
+            var page: [StreamAnswer] = []
+            for stream in all.filter({ $0.snapshot.path > after }).prefix(limit) {
+                page.append(stream.with(roomID: try await call.rooms.room(ofStream: stream.path)?.id))
+            }
+            let isLast = page.last?.snapshot.path == all.last?.snapshot.path || page.isEmpty
+            return StreamListAnswer(total: all.count, next: isLast ? nil : page.last?.snapshot.path, list: page)
+        },
+        APIRoute(
+            .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, "Streams that nobody may push to.",
+            query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.outputType
+        ) { call in
+            let bans = try await call.rooms.bans(after: call[StreamInputs.after], limit: Int(try call.value(StreamInputs.limit)))
+            return StreamBanListAnswer(total: bans.total, next: bans.next, list: bans.list)
+        },
+        APIRoute(
+            .get, "/streams/published", "listPushes", .streams, .ops, "Pushes, the running ones included, newest first.",
+            query: [
+                StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.from.erased, StreamInputs.to.erased,
+                StreamInputs.before.erased, StreamInputs.limit.erased,
+            ],
+            answers: PushListAnswer.outputType
+        ) { call in
+            let limit = Int(try call.value(StreamInputs.limit))
+            let list = try await call.rooms.published(
+                path: try Self.filter(call), fromMs: call[StreamInputs.from], toMs: call[StreamInputs.to],
+                before: call[StreamInputs.before], limit: limit)
+            return PushListAnswer(next: list.count == limit ? list.last?.sequence : nil, list: list)
+        },
+        APIRoute(
+            .get, "/streams/{app}/{name}", "getStream", .streams, .ops, "How a stream stands, whether there is one or not.",
+            in: StreamInputs.path, answers: StreamStateAnswer.outputType
+        ) { call in
+            try await Self.standing(of: try call.streamPath(), call)
+        },
+        APIRoute(
+            .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, "A stream's last minutes, second by second.",
+            in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType
+        ) { call in
+            let path = try call.streamPath()
+            guard let seconds = await call.core.history(of: path) else { throw APIError.notFound("stream", "\(path)", field: "name") }
+            return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
+        },
+        APIRoute(
+            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "Cut a push; the device may push again at once.",
+            in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict]
+        ) { call in
+            DropAnswer(wasDropped: await call.core.cut(try Self.pushed(call), .dropped, endsViewers: false))
+        },
+        APIRoute(
+            storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
+            "Cut a push and let nobody push there until a time; again: with another time.", in: StreamInputs.path,
+            body: Ban.inputs, answers: StreamBan.outputType, failures: [.conflict]
+        ) { call, keep in
+            let (path, until, reason) = (try Self.pushed(call), try Ban.end(call), try call.value(Ban.reason))
+            return try await keep({ $0 }) {
+                try await call.rooms.forbid(path, untilMs: until, reason: reason, by: call.actor, keeping: $0)
+            }
+        },
+        APIRoute(
+            storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, "Let a forbidden stream be pushed to again.",
+            in: StreamInputs.path, answers: StreamStateAnswer.outputType, failures: [.conflict]
+        ) { call, keep in
+            let path = try call.streamPath()
+            let stream = await call.core.streamAnswer(path)
+            do {
+                return try await keep({ (room: Room?) in
+                    Self.standing(of: path, room: room, ban: nil, stream: stream)
+                }) { try await call.rooms.resume(path, by: call.actor, keeping: $0) }
+            } catch RegistryError.notForbidden {
+                let state = try await Self.standing(of: path, call).state.rawValue
+                throw APIError.wrongState("The stream \(path) is not forbidden.", state: state, allowed: ["forbid"])
+            }
+        },
+    ]
+
+    /// The path's stream. Throws for a talk mix: the server makes it, nobody pushes it.
+    private static func pushed(_ call: APICall) throws -> StreamPath {
+        let path = try call.streamPath()
+        guard TalkStreamName.isMix(path) else { return path }
+        throw APIError.wrongState(
+            "\(path) is made by the server of what its talkers say; to silence somebody, mute or kick the participant.", state: "mix",
+            allowed: [])
+    }
+
+    private static func filter(_ call: APICall) throws -> StreamPath? {
+        switch (call[StreamInputs.appFilter], call[StreamInputs.nameFilter]) {
+        case (let app?, let name?): return StreamPath(app: app, name: name)
+        case (nil, nil): return nil
+        case (_?, nil): throw APIError(FieldError("name", "", "is required with app"))
+        case (nil, _?): throw APIError(FieldError("app", "", "is required with name"))
+        }
+    }
+
+    private static func standing(of path: StreamPath, _ call: APICall) async throws -> StreamStateAnswer {
+        let room = try await call.rooms.room(ofStream: path)
+        let ban = try await call.rooms.ban(of: path)
+        return Self.standing(of: path, room: room, ban: ban, stream: await call.core.streamAnswer(path))
+    }
+
+    private static func standing(of path: StreamPath, room: Room?, ban: StreamBan?, stream: StreamAnswer?) -> StreamStateAnswer {
+        StreamStateAnswer(
+            path: path, state: ban != nil ? .forbid : stream?.state == .live ? .active : .inactive, room: room, ban: ban,
+            stream: stream?.with(roomID: room?.id))
+    }
+}

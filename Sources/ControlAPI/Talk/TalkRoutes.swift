@@ -1,0 +1,255 @@
+import Access
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Rooms
+import ServerConfiguration
+import Support
+import Talk
+
+/// Inputs of the talk channel calls.
+private enum TalkInputs {
+    enum Action: String, Sendable, CaseIterable { case request, release, revoke, handOver }
+    /// Roles as tokens and calls name them.
+    enum Role: String, Sendable, CaseIterable {
+        case host, cohost, guest, listener
+
+        var talk: TalkRole {
+            switch self {
+            case .host: .host
+            case .cohost: .coHost
+            case .guest, .listener: .guest
+            }
+        }
+    }
+
+    static let mode = Input("mode", .choice() as InputType<TalkSettings.Mode>, "open: all who talk are heard; ptt: one at a time.")
+    static let talkers = Input("talkers", Self.count(TalkSettings.talkerRange), "Talkers at a time.")
+    static let listeners = Input("listeners", Self.count(TalkSettings.listenerRange), "Listeners at a time.")
+    static let maxOpen = Input("maxOpen", Self.count(TalkSettings.talkerRange), "Open microphones at a time, in mode open.")
+    static let maxHold = Input("maxHold", .seconds(TalkSettings.holdRange), "Seconds that the floor may be held, in mode ptt.")
+    static let preempts = Input("preempts", .flag, "Whether a higher role takes the floor at once, in mode ptt.")
+    static let ducks = Input("ducks", .flag, "Whether who speaks hears the others less loud.")
+    static let settings = [
+        Self.mode.erased, Self.talkers.erased, Self.listeners.erased, Self.maxOpen.erased, Self.maxHold.erased, Self.preempts.erased,
+        Self.ducks.erased,
+    ]
+
+    static let action = Input(
+        "action", .choice() as InputType<Action>,
+        "request and release: as the participant; revoke: take the floor away; handOver: give the holder's to somebody else."
+    ).required
+    static let user = Input("userId", .id, "The participant.").required
+    static let to = Input("to", .id, "Of handOver: who gets it.")
+    static let role = Input("role", .choice() as InputType<Role>, "Who goes first when several wait; without: as the participant came.")
+    static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes; without: as before.")
+    static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB; without: as before.")
+    static let ban = Input(
+        "seconds", .seconds(0...Kick.longestMs), "For how long the participant may not come back; without: 10. 0: it may at once.")
+    static let tokenRole = Input("role", .choice() as InputType<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
+    static let lifetime = Input(
+        "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which talk may begin with it; without: the room's policy.")
+
+    private static func count(_ range: ClosedRange<Int>) -> InputType<Int64> { .whole(Int64(range.lowerBound)...Int64(range.upperBound)) }
+}
+
+extension APIRoute {
+    /// Calls about the talk channels of rooms.
+    package static let talk: [APIRoute] = [
+        APIRoute(
+            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "A room's talk channel: its rules, and who is in it.",
+            in: [RoomInputs.room.erased], answers: TalkAnswer.outputType
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, "Change a talk channel's rules; who is in it stays.",
+            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.outputType
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
+            let (maxOpen, maxHold) = (call[TalkInputs.maxOpen], call[TalkInputs.maxHold])
+            let (preempts, ducks) = (call[TalkInputs.preempts], call[TalkInputs.ducks])
+            let (core, actor) = (call.core, call.actor)
+            try await call.rooms.changeTalkSettings(of: room.id, from: call.core.config.talk.settings) { settings in
+                if let mode { settings.mode = mode }
+                if let talkers { settings.talkers = Int(talkers) }
+                if let listeners { settings.listeners = Int(listeners) }
+                if let maxOpen { settings.maxOpen = Int(maxOpen) }
+                if let maxHold { settings.maxHoldMs = maxHold }
+                if let preempts { settings.preempts = preempts }
+                if let ducks { settings.ducks = ducks }
+            } stored: { settings in
+                core.talk.find(room.id)?.set(settings, by: actor)
+            }
+            return try await Self.answer(room.id, call)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app,
+            "Ask for the right to speak, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
+            body: [TalkInputs.action.erased, TalkInputs.user.erased, TalkInputs.to.erased, TalkInputs.role.erased],
+            answers: FloorAnswer.outputType, failures: [.conflict]
+        ) { call in
+            let (channel, room) = try await Self.channel(call)
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            let role = call[TalkInputs.role]?.talk
+            switch try call.value(TalkInputs.action) {
+            case .request:
+                let asked = try Self.floor(channel, .requested(id, role ?? channel.role(of: id, owner: room.owner)), of: id, call)
+                if let denied = asked.events.first(where: { $0.kind == .denied && $0.participant == id }) {
+                    throw APIError.wrongState(
+                        "\(id) does not get the floor: \(denied.reason.rawValue).", state: denied.reason.rawValue, allowed: [])
+                }
+                return FloorAnswer(id, asked.standing)
+            case .release: return FloorAnswer(id, try Self.floor(channel, .released(id), of: id, call).standing)
+            case .revoke: return FloorAnswer(id, try Self.floor(channel, .revoked(id, by: nil), of: id, call).standing)
+            case .handOver:
+                guard let text = call[TalkInputs.to] else { throw APIError(FieldError("to", "", "is required with handOver")) }
+                let to = try ParticipantID(checking: text, "to")
+                let change = try Self.floor(
+                    channel, .handedOver(from: id, to: to, role ?? channel.role(of: to, owner: room.owner)), of: to, call)
+                guard change.events.contains(where: { $0.kind == .granted && $0.participant == to }) else {
+                    throw Self.notHandedOver(id, to, change.events.first { $0.kind == .denied }?.reason)
+                }
+                return FloorAnswer(to, change.standing)
+            }
+        },
+        APIRoute(
+            storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
+            "Leave a participant out of all mixes, or let it be heard again; make it louder or less loud.",
+            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
+            answers: TalkAnswer.outputType, failures: [.conflict]
+        ) { call, keep in
+            let (_, room) = try await Self.channel(call)
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            guard call[TalkInputs.muted] != nil || call[TalkInputs.gain] != nil else {
+                throw APIError(FieldError("muted", "", "or gainDb is required"))
+            }
+            let (muted, gain) = (call[TalkInputs.muted], call[TalkInputs.gain])
+            return try await Self.change(id, room, call, keep) { setting in
+                if let muted { setting.isMuted = muted }
+                if let gain { setting.gainDB = Double(gain) }
+            }
+        },
+        APIRoute(
+            storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
+            "End what a participant says and hears in the channel; its connection's other streams go on.",
+            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.outputType,
+            failures: [.conflict]
+        ) { call, keep in
+            let (channel, room) = try await Self.channel(call)
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            let asked = call[TalkInputs.ban]
+            // Without a time, kicking an absent participant is a mistake; with one, it bans somebody who may come later.
+            guard asked ?? 0 > 0 || channel.has(id) else { throw APIError.notFound("participant", id.rawValue, field: "userId") }
+            let ban = asked ?? Kick.defaultMs
+            guard ban > 0 else {
+                // Only ends connections. They end with the process anyway, so the answer need not outlive it.
+                _ = channel.kick(id, by: call.actor)
+                return try await Self.answer(room.id, call)
+            }
+            let until = call.nowMs + ban
+            return try await Self.change(id, room, call, keep) { setting in
+                // The default length never shortens an earlier ban.
+                setting.bannedUntilMs = asked == nil ? max(setting.bannedUntilMs ?? 0, until) : until
+            } then: {
+                _ = channel.kick(id, by: call.actor)
+            }
+        },
+        APIRoute(
+            storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
+            "Let a participant come back before its time is over.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
+            answers: TalkAnswer.outputType
+        ) { call, keep in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            return try await Self.change(id, room, call, keep) { $0.bannedUntilMs = nil }
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app,
+            "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room.erased],
+            body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.outputType,
+            effect: .nothing
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
+            let role = try call.value(TalkInputs.tokenRole)
+            let lifetime = call[TalkInputs.lifetime] ?? max(1, room.policy.urlLifetimeMs / 1_000)
+            let urls = try call.urls().talk(
+                room.id, id, role: role == .listener ? "viewer" : role.rawValue, lifetimeSeconds: lifetime, nowMs: WallClock.ms)
+            return TalkURLsAnswer(room: room.id, user: id.rawValue, canSpeak: role != .listener, urls: urls)
+        },
+    ]
+
+    private static func answer(_ id: RoomID, _ call: APICall) async throws -> TalkAnswer {
+        var snapshot: TalkSnapshot
+        if let channel = call.core.talk.find(id) {
+            snapshot = channel.snapshot
+        } else {
+            snapshot = TalkSnapshot(settings: try await call.rooms.talkSettings(id) ?? call.core.config.talk.settings)
+        }
+        snapshot.set = try await call.rooms.talkMembers(id)
+        return TalkAnswer(room: id, snapshot: snapshot, nowMs: call.nowMs)
+    }
+
+    /// Stores a participant's setting and applies it to the channel in the order of storing. `then` runs after that.
+    private static func change(
+        _ id: ParticipantID, _ room: Room, _ call: APICall, _ keep: AnswerKeeper<TalkAnswer>,
+        _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, then: @escaping @Sendable () -> Void = {}
+    ) async throws -> TalkAnswer {
+        let (core, actor, nowMs) = (call.core, call.actor, call.nowMs)
+        @Sendable func carryOut(_ keeping: KeptAnswer<TalkMemberChange>?) async throws -> TalkMemberChange {
+            try await core.rooms.changeTalkMember(id.rawValue, of: room.id, keeping: keeping, change) { setting in
+                core.talk.find(room.id)?.set(setting, of: id, by: actor)
+                then()
+            }
+        }
+        guard call.keyed != nil else {
+            _ = try await carryOut(nil)
+            return try await Self.answer(room.id, call)
+        }
+        let before = try await Self.answer(room.id, call).snapshot
+        return try await keep({ (change: TalkMemberChange) in
+            // Runs inside the transaction; the channel gets the change after the commit.
+            TalkAnswer(room: room.id, snapshot: before.after(change, nowMs: nowMs), nowMs: nowMs)
+        }) { try await carryOut($0) }
+    }
+
+    private static func floor(
+        _ channel: TalkChannel, _ input: FloorInput, of id: ParticipantID, _ call: APICall
+    ) throws -> (events: [FloorEvent], standing: FloorStanding) {
+        guard let change = channel.floor(input, of: id, by: call.actor) else {
+            throw APIError.wrongState(
+                "The talk channel of room \(channel.roomID) is over.", state: "closed",
+                allowed: [RoomState.live, .interrupted].map(\.rawValue))
+        }
+        return change
+    }
+
+    private static func notHandedOver(_ from: ParticipantID, _ to: ParticipantID, _ reason: FloorReason?) -> APIError {
+        switch reason {
+        case .muted: .wrongState("\(to) is muted and cannot get the floor.", state: "muted", allowed: [])
+        case .banned: .wrongState("\(to) is thrown out and cannot get the floor.", state: "banned", allowed: [])
+        case .notHolding: .wrongState("\(from) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
+        default: .wrongState("\(to) has the floor already.", state: "holding", allowed: [])
+        }
+    }
+
+    /// The call's room and its talk channel. Throws when the room's state allows no talk.
+    private static func channel(_ call: APICall) async throws -> (TalkChannel, Room) {
+        let room = try await call.rooms.room(try call.value(RoomInputs.room))
+        guard room.allowsTalk(always: call.core.config.talk.always) else {
+            throw APIError.wrongState(
+                "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.", state: room.state.rawValue,
+                allowed: [RoomState.live, .interrupted].map(\.rawValue))
+        }
+        return (try await call.core.talkChannel(of: room), room)
+    }
+}
+
+extension ParticipantID {
+    fileprivate init(checking text: String, _ field: String) throws(APIError) {
+        do throws(TalkAddressError) { try self.init(text) } catch { throw APIError(FieldError(field, text, "\(error)")) }
+    }
+}

@@ -1,0 +1,39 @@
+import Access
+import Delivery
+import HTTPServer
+import Rooms
+import ServerConfiguration
+
+/// A stream's play URLs, one per protocol.
+struct PlayURLs: Sendable {
+    let rtmp: String
+    let rtmps: String?
+    let flv: String
+    let hls: String
+    let mp4: String
+
+    static let outputType = OutputType<PlayURLs>.object("PlayUrls", Self.fields)
+
+    static let fields: [Field<PlayURLs>] = [
+        .field("rtmp", .uri, "Over RTMP.", \.rtmp),
+        .field("rtmps", .nullable(.uri), "Over RTMPS, if the server offers it.", \.rtmps),
+        .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.flv),
+        .field("hls", .uri, "HLS.", \.hls),
+        .field("mp4", .uri, "Fragmented MP4 without an end, for a page's MediaSource; with ws:// over a WebSocket.", \.mp4),
+    ]
+
+    /// URLs without a signature: they hold no secret, so lists may show them.
+    static func bare(_ path: StreamPath, _ urls: StreamURLs) throws -> PlayURLs {
+        let play = try urls.play(path, nowMs: 0)
+        return PlayURLs(rtmp: play.rtmp, rtmps: play.rtmps, flv: play.flv, hls: play.hls, mp4: play.mp4)
+    }
+}
+
+extension APICall {
+    /// The URL maker for this caller's host name. Throws 503 while the server starts.
+    func urls() throws -> StreamURLs {
+        guard let addresses = self.core.addresses else { throw APIError.unavailable("The server is starting.") }
+        let address = PublicAddress(config: self.core.config, addresses: addresses, requestHost: self.host)
+        return StreamURLs(address: address, keys: self.core.keys, hash: self.core.config.credentials.hash)
+    }
+}

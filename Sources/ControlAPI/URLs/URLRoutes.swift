@@ -1,0 +1,145 @@
+import Access
+import HTTPServer
+import HTTPTypes
+import Relay
+import Rooms
+import Support
+
+extension APIRoute {
+    private static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
+    private enum Name: String, Sendable, CaseIterable { case stream, device }
+    private static let by = Input(
+        "by", .choice() as InputType<Name>, "What the URL names: the stream, or the device, whose UID then stands for slot 1.",
+        fallback: .stream)
+    private static let lifetime = Input(
+        "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which a push or play may begin with it; without: the room's policy.")
+    private static let scheme = Input(
+        "scheme", .choice() as InputType<StreamURLs.Scheme>, "Tencent's signature, or a token that can name a user.", fallback: .txSecret)
+    private static let user = Input("userId", .id, "Whose it is; makes a jwt.")
+    private static let size = Input("size", .whole(1...32), "Pixels per module.", fallback: 8)
+    private static let signing = [Self.lifetime.erased, Self.scheme.erased, Self.user.erased]
+
+    /// Push and play URLs, made and signed by the server.
+    static let urls: [APIRoute] = [
+        APIRoute(
+            .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
+            "Make a signed push URL. It is checked when a push begins, never while it runs.", in: [RoomInputs.room.erased],
+            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
+            effect: .nothing
+        ) { call in
+            try await Self.push(call)
+        },
+        APIRoute(
+            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, "Make signed play URLs of all of a room's streams.",
+            in: [RoomInputs.room.erased], query: Self.signing, answers: PlayURLsAnswer.outputType
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let (urls, signing, now) = (try call.urls(), try Self.signing(call, room), WallClock.ms)
+            let list = try room.slots.map { slot in PlayURLsAnswer.Stream(slot: slot, play: try urls.play(slot.path, signing, nowMs: now)) }
+            return PlayURLsAnswer(room: room, streams: list)
+        },
+        APIRoute(
+            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app, "A signed push URL as a QR code, for a device's camera.",
+            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/svg+xml",
+            failures: [.conflict]
+        ) { call in
+            let code = try QRCode(try await Self.push(call).push.rtmp)
+            return Array(code.svg(moduleSize: Int(try call.value(Self.size))).utf8)
+        },
+        APIRoute(
+            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app, "The same as a PNG picture.",
+            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/png",
+            failures: [.conflict]
+        ) { call in
+            try QRCode(try await Self.push(call).push.rtmp).png(moduleSize: Int(try call.value(Self.size)))
+        },
+    ]
+
+    private static func push(_ call: APICall) async throws -> PushURLAnswer {
+        let room = try await call.rooms.room(try call.value(RoomInputs.room))
+        // Only a closed room can never be pushed to again: a push reopens an expired one, and a ban ends.
+        guard room.state != .closed else {
+            let open = RoomState.allCases.filter { $0 != .closed }
+            throw APIError(RegistryError.wrongState(room.id, state: room.state, action: "push-url", allowed: open))
+        }
+        let number = Int(try call.value(Self.slot))
+        guard let slot = room.slots.first(where: { $0.number == number }) else {
+            throw APIError(FieldError("slot", "\(number)", "the room has \(room.slots.count) streams"))
+        }
+        let path = try call.value(Self.by) == .device ? try await Self.devicePath(of: room, slot, call) : slot.path
+        let push = try call.urls().push(path, try Self.signing(call, room), nowMs: WallClock.ms)
+        return PushURLAnswer(room: room, slot: slot, path: path, push: push)
+    }
+
+    /// The device's path, which leads to slot 1 of the room that has the device.
+    private static func devicePath(of room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> StreamPath {
+        guard let device = room.deviceUid else { throw APIError(FieldError("by", "device", "the room has no deviceUid")) }
+        guard slot.number == 1 else { throw APIError(FieldError("slot", "\(slot.number)", "a device pushes to slot 1")) }
+        let path = StreamPath(app: slot.app, name: device)
+        // A stream of that name takes precedence over the device.
+        if let other = try await call.rooms.room(ofStream: path), other.id != room.id {
+            throw APIError(FieldError("by", "device", "\(path) is a stream of room \(other.id)"))
+        }
+        return path
+    }
+
+    private static func signing(_ call: APICall, _ room: Room) throws -> StreamURLs.Signing {
+        let lifetime = call[Self.lifetime] ?? max(1, room.policy.urlLifetimeMs / 1_000)
+        // Only a token can name a user.
+        let scheme = call[Self.user] == nil ? try call.value(Self.scheme) : .jwt
+        return StreamURLs.Signing(scheme: scheme, lifetimeSeconds: lifetime, user: call[Self.user], room: room.id)
+    }
+}
+
+struct PushURLAnswer: Sendable {
+    let room: Room
+    let slot: Room.Slot
+    /// The path in the URL: the stream's or the device's.
+    let path: StreamPath
+    let push: StreamURLs.Push
+
+    static let outputType = OutputType<PushURLAnswer>.object(
+        "PushUrl",
+        [
+            .field("roomId", .text, "The room.") { $0.room.id.rawValue },
+            .field("slot", .whole(1...8), "Which of its streams.", \.slot.number),
+            .field("app", .text, "The app in the URL.", \.path.app),
+            .field("name", .text, "The name in the URL: the stream's or the device's.", \.path.name),
+            .field("rtmp", .uri, "Where to push, over RTMP. Holds a credential.", \.push.rtmp),
+            .field("rtmps", .nullable(.uri), "The same over RTMPS, if the server offers it.", \.push.rtmps),
+            .field("server", .text, "`rtmp` in two parts, as encoders ask for it: the server …", \.push.server),
+            .field("streamKey", .text, "… and the stream key.", \.push.streamKey),
+            .field("expiresAt", .instant, "Until when a push may begin with it.", \.push.expiresAt),
+        ])
+}
+
+struct PlayURLsAnswer: Sendable {
+    struct Stream: Sendable {
+        let slot: Room.Slot
+        let play: StreamURLs.Play
+    }
+
+    let room: Room
+    let streams: [Stream]
+
+    static let outputType = OutputType<PlayURLsAnswer>.object(
+        "SignedPlayUrls",
+        [
+            .field("roomId", .text, "The room.") { $0.room.id.rawValue },
+            .field("streams", .list(Self.stream), "Its streams, by slot.", \.streams),
+        ])
+
+    private static let stream = OutputType<Stream>.object(
+        "SignedPlayUrl",
+        [
+            .field("slot", .whole(1...8), "Its number in the room.", \.slot.number),
+            .field("app", .text, "The stream's app.", \.slot.app),
+            .field("name", .text, "The stream's name.", \.slot.name),
+            .field("rtmp", .uri, "Over RTMP. Holds a credential.", \.play.rtmp),
+            .field("rtmps", .nullable(.uri), "Over RTMPS, if the server offers it.", \.play.rtmps),
+            .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.play.flv),
+            .field("hls", .uri, "HLS.", \.play.hls),
+            .field("mp4", .uri, "Fragmented MP4 without an end; with ws:// over a WebSocket.", \.play.mp4),
+            .field("expiresAt", .nullable(.instant), "Until when a play may begin with it.", \.play.expiresAt),
+        ])
+}

@@ -1,0 +1,57 @@
+import RTMP
+package import Relay
+
+/// A connection as the API shows it.
+package struct SessionSnapshot: Sendable {
+    package let id: UInt64
+    package let remote: String
+    package let transport: Transport
+    package let app: String?
+    package let client: String?
+    package let bytesIn: UInt64
+    package let bytesOut: UInt64
+    package let seconds: Int64
+    package let publishing: [String]
+    package let viewers: [ViewerSnapshot]
+
+    package init(
+        id: UInt64, remote: String, transport: Transport, app: String?, client: String?, bytesIn: UInt64, bytesOut: UInt64, seconds: Int64,
+        publishing: [String], viewers: [ViewerSnapshot]
+    ) {
+        self.id = id
+        self.remote = remote
+        self.transport = transport
+        self.app = app
+        self.client = client
+        self.bytesIn = bytesIn
+        self.bytesOut = bytesOut
+        self.seconds = seconds
+        self.publishing = publishing
+        self.viewers = viewers
+    }
+
+    /// The protocol of a connection.
+    package enum Transport: String, Sendable, CaseIterable {
+        case rtmp, rtmps
+        case httpFLV = "http-flv"
+        case httpsFLV = "https-flv"
+        case wsFLV = "ws-flv"
+        case wssFLV = "wss-flv"
+        case httpMP4 = "http-fmp4"
+        case httpsMP4 = "https-fmp4"
+        case wsMP4 = "ws-fmp4"
+        case wssMP4 = "wss-fmp4"
+        case hls
+    }
+}
+
+extension RTMPConnection {
+    package func snapshot() -> SessionSnapshot {
+        SessionSnapshot(
+            id: self.id, remote: self.remote, transport: self.isTLS ? .rtmps : .rtmp,
+            app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
+            client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
+            seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
+            viewers: self.plays.map { self.loop.relay.snapshot(of: $0.viewer) })
+    }
+}

@@ -1,0 +1,147 @@
+import NIOCore
+import Relay
+package import Rooms
+package import Support
+import Synchronization
+import Talk
+
+/// Operations on live streams and connections.
+extension ServerCore {
+    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` it ends only that
+    /// push, not a later one. Returns false if nobody was publishing.
+    @discardableResult
+    package func cut(_ path: StreamPath, sequence: PushSequence? = nil, _ end: PushEnd, endsViewers: Bool) async -> Bool {
+        await withCheckedContinuation { done in
+            self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers) { done.resume(returning: $0) }
+        }
+    }
+
+    /// The same without waiting; calls take effect in order.
+    func cutNow(
+        _ path: StreamPath, sequence: PushSequence?, _ end: PushEnd, endsViewers: Bool, done: @escaping @Sendable (Bool) -> Void = { _ in }
+    ) {
+        guard let stream = self.registry.find(path.description) else { return done(false) }
+        stream.home.run { home in
+            if let sequence, let publisher = home.publisher(of: stream) as? any RoomPublisher, publisher.sequence != sequence {
+                return done(false)
+            }
+            let evicted = home.evict(stream, endsViewers: endsViewers)
+            // When a stream merely ends, HLS players read that in the playlist.
+            let reason = self.endOfPlay(path.description)
+            if endsViewers, reason != .streamEnded { self.hlsSessions.end(path.description, reason) }
+            if let evicted { (evicted.delegate as? any EndablePublisher)?.end(evicted.token, end) }
+            done(evicted != nil)
+        }
+    }
+
+    /// The close reason for a stream's viewers: the refusal to play it, or else its end.
+    package func endOfPlay(_ path: String) -> CloseReason {
+        switch self.rooms.playRefusal(path) {
+        case .forbidden: .forbidden
+        case .none: .streamEnded
+        default: .roomEnded
+        }
+    }
+
+    func announcePause(of stream: Relay.Stream) { RelayLoop.announcePause(stream) }
+
+    /// Ends a connection; returns false when none has this id.
+    package func endSession(_ id: UInt64) async -> Bool {
+        await self.closeWhere(.kicked, "ended by the API") { $0.id == id } > 0
+    }
+
+    /// Ends the user's connections that play or publish the room's streams; returns their number. `actor` is the caller, for the audit
+    /// trail.
+    @discardableResult
+    package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
+        let paths = Set(room.slots.map(\.path.description))
+        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, by: actor) }
+        return await self.closeWhere(.kicked, "the user was thrown out of the room") {
+            $0.plays(as: user, paths) || $0.publishes(as: user, paths)
+        }
+    }
+
+    private func closeWhere(
+        _ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (any LiveConnection) -> Bool
+    ) async -> Int {
+        var count = 0
+        for loop in self.allLoops {
+            do {
+                count += try await loop.relay.eventLoop.submit { loop.close(reason, detail, where: matches) }.get()
+            } catch {
+                // A loop that is gone has no connections.
+            }
+        }
+        return count
+    }
+
+    /// The last minutes, oldest first; nil when the stream does not exist.
+    package func history(of path: StreamPath) async -> [StreamSecond]? {
+        guard let stream = self.registry.find(path.description) else { return nil }
+        return await withCheckedContinuation { done in
+            stream.home.run { home in
+                let nowMs = home.nowMs
+                let wallMs = self.rooms.now
+                done.resume(returning: home.history(of: stream).map { StreamSecond($0, at: wallMs - (nowMs - $0.atMs)) })
+            }
+        }
+    }
+
+    /// The present number of viewers, from memory.
+    package func viewers(of path: StreamPath) -> Int { self.registry.find(path.description)?.viewerCount ?? 0 }
+
+    /// Reports each room's viewers to the registry, for the peak.
+    package func reportViewers() {
+        var byPath: [String: Int] = [:]
+        for (path, viewers) in self.registry.viewerCounts() { byPath[path] = viewers }
+        var peaks: [RoomID: Int] = [:]
+        for grant in self.activePushes.all {
+            // A ghost and its successor have a grant each, but the same viewers.
+            if let viewers = byPath.removeValue(forKey: grant.path.description) { peaks[grant.roomID, default: 0] += viewers }
+        }
+        peaks.merge(self.shownPeaks.all) { max($0, $1) }
+        if self.rooms.reportViewers(peaks) { self.shownPeaks.forget(peaks) }
+    }
+}
+
+/// Peaks that responses have shown before the registry knew them: a shown peak never falls. Any thread.
+package final class ShownPeaks: Sendable {
+    private let rows = Mutex<[RoomID: Int]>([:])
+
+    /// Raises and returns the shown peak.
+    package func raise(_ room: RoomID, to online: Int) -> Int {
+        self.rows.withLock { rows in
+            let peak = max(rows[room] ?? 0, online)
+            rows[room] = peak
+            return peak
+        }
+    }
+
+    package subscript(room: RoomID) -> Int { self.rows.withLock { $0[room] ?? 0 } }
+    var all: [RoomID: Int] { self.rows.withLock { $0 } }
+    func forget(_ told: [RoomID: Int]) { self.rows.withLock { rows in rows = rows.filter { $1 > told[$0] ?? 0 } } }
+}
+
+/// One second of a stream, for its history.
+package struct StreamSecond: Sendable, Equatable {
+    /// Milliseconds since 1970.
+    package let at: Int64
+    package let videoBitsPerSecond: Int
+    package let audioBitsPerSecond: Int
+    package let framesPerSecond: Double
+    /// Jitter of message arrival: mean deviation of arrival from timestamp, in ms (as RFC 3550 §6.4.1).
+    package let arrivalJitterMs: Double
+    /// Between the newest two keyframes.
+    package let keyframeIntervalMs: Int64?
+    package let viewers: Int
+
+    init(_ second: StreamHistory.Second, at: Int64) {
+        self.at = at
+        self.videoBitsPerSecond = second.videoBitsPerSecond
+        self.audioBitsPerSecond = second.audioBitsPerSecond
+        self.framesPerSecond = second.framesPerSecond
+        self.arrivalJitterMs = second.arrivalJitterMs
+        self.keyframeIntervalMs = second.keyframeIntervalMs
+        self.viewers = second.viewers
+    }
+}

@@ -1,0 +1,131 @@
+package import Access
+import NIOCore
+import RTMP
+import Relay
+package import Rooms
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// Admission of publishers and viewers to rooms.
+extension ServerCore {
+    /// An admitted publisher: its pass and its publish session.
+    struct PublishAdmission: Sendable {
+        let pass: AdmissionPass
+        let seat: any PublishSession
+    }
+
+    /// Asks the hook, if there is one, and then the room registry.
+    func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
+        if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
+        var pass = checked
+        if self.admissions.hasHook(.publish) {
+            switch await self.admissions.ask(request, pass: checked) {
+            case .success(let answered): pass = answered
+            case .failure(let refusal): return .failure(refusal)
+            }
+        }
+        let path = StreamPath(app: request.address.app, name: request.address.name)
+        let push = PushRequest(
+            path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
+            mayCreateRoom: self.mayCreateRoom(request),
+            // The credential fits the stream's name, but only the registry knows its room. "cam-2" may be a room of its own.
+            room: pass.room, user: pass.user)
+        let (rates, admitted) = (self.pushRates, pass)
+        switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
+        case .success(let grant):
+            return .success(PublishAdmission(pass: pass, seat: RoomPublishSession(grant, self)))
+        case .failure(let refusal):
+            return .failure(AdmissionRefusal(refusal, path, room: pass.room))
+        }
+    }
+
+    /// Whether admitting this viewer needs more than data in memory.
+    package func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
+        self.memory.ledger.isOver || self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
+    }
+
+    /// Asks for the stream's room, if the credential names one, and then any hook.
+    package func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
+        if let refusal = await self.memoryRefusal(request.address.path, isPublish: false) { return .failure(refusal) }
+        let path = StreamPath(app: request.address.app, name: request.address.name)
+        if let room = pass.room, room != path.name {
+            do {
+                if let owner = try await self.rooms.room(ofStream: path), owner.id.rawValue != room {
+                    return .failure(.otherRoom(of: path, than: room))
+                }
+            } catch {
+                return .failure(AdmissionRefusal(.unavailable("\(error)"), path))
+            }
+        }
+        return self.admissions.hasHook(.play) ? await self.admissions.ask(request, pass: pass) : .success(pass)
+    }
+
+    private func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
+        switch self.config.rooms.autoCreate {
+        case .always: true
+        case .never: false
+        case .loopback: request.remote.map { CIDR.loopback.contains(address: $0) } ?? false
+        }
+    }
+}
+
+extension ServerCore {
+    /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.
+    package func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
+        guard let user = pass.user, let until = self.rooms.keptOut(user, of: path) else { return nil }
+        return .keptOut(user, of: path, forMs: until - self.rooms.now)
+    }
+}
+
+extension AdmissionRefusal {
+    package static func keptOut(_ user: String, of what: String, forMs: Int64) -> Self {
+        AdmissionRefusal(
+            reason: .kicked,
+            message: "\(user) was thrown out of the room of \(what) and may come back in \(max(1, (forMs + 999) / 1_000)) s.")
+    }
+
+    fileprivate static func otherRoom(of path: StreamPath, than room: String) -> Self {
+        AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's.")
+    }
+
+    fileprivate init(_ refusal: PushRefusal, _ path: StreamPath, room: String? = nil) {
+        switch refusal {
+        case .otherRoom: self = .otherRoom(of: path, than: room ?? "another")
+        case .noRoom:
+            self.init(
+                reason: .noRoom,
+                message: "\(path) has no room; create one by the API first (the server's setting rooms.autoCreate says who may do without)."
+            )
+        case .forbidden(let untilMs, let reason):
+            let why = reason.isEmpty ? "" : ": \(reason)"
+            self.init(reason: .forbidden, message: "\(path) is forbidden until \(WallClock.text(untilMs))\(why).")
+        case .keptOut(let user, let forMs): self = .keptOut(user, of: path.description, forMs: forMs)
+        case .roomClosed:
+            self.init(reason: .roomClosed, message: "The room of \(path) is closed.")
+        case .tooManyRooms(let wait):
+            let seconds = max(1, Int(wait.rounded(.up)))
+            self.init(
+                reason: .rateLimited,
+                message:
+                    "Pushes of this address or credential have made too many rooms (limits.roomsPerAddress, limits.roomsPerCredential)."
+                    + " Try again in \(seconds) s.",
+                retrySeconds: seconds)
+        case .diskFull(let free, let least):
+            self.init(
+                reason: .diskFull,
+                message: "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); no push begins.")
+        case .unavailable:
+            self.init(reason: .registryUnavailable, message: "The room registry cannot be written at the moment; try again.")
+        }
+    }
+}
+
+/// The grants of all running pushes. Any thread.
+package final class ActivePushes: Sendable {
+    private let rows = Mutex<[PushSequence: PushGrant]>([:])
+
+    func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
+    func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }
+    package var all: [PushGrant] { self.rows.withLock { Array($0.values) } }
+}

@@ -1,0 +1,69 @@
+import Logging
+import Relay
+package import Rooms
+import Support
+import Synchronization
+
+/// Execution of the room registry's decisions.
+extension ServerCore {
+    /// Makes this server carry out the registry's outcomes. Call before the registry starts.
+    package func handleRoomOutcomes() {
+        // Weak, so that registry and core, which live equally long, do not retain each other.
+        self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
+    }
+
+    /// Adds an observer of all events, called in order on the registry's queue; it must not block.
+    package func observeEvents(_ body: @escaping @Sendable ([RoomEvent]) -> Void) {
+        self.eventObservers.withLock { $0.append(body) }
+    }
+
+    /// On the registry's queue.
+    private func perform(_ outcomes: [RoomRegistry.Outcome]) {
+        var events: [RoomEvent] = []
+        for outcome in outcomes {
+            switch outcome {
+            case .event(let event):
+                events.append(event)
+                self.logEvent(event)
+            case .cut(let path, let sequence, let end, let endsViewers):
+                self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
+            case .waits(let path, let untilMs):
+                guard let stream = self.registry.find(path.description) else { continue }
+                let now = self.rooms.now
+                RelayLoop.wait(for: stream, ms: untilMs > now ? untilMs - now : 0)
+            case .policyChanged(let paths, let policy):
+                let grace = GracePeriods(policy)
+                for path in paths { if let stream = self.registry.find(path.description) { RelayLoop.change(stream, to: grace) } }
+            case .pauseAnnounced(let path):
+                if let stream = self.registry.find(path.description) { self.announcePause(of: stream) }
+            case .kick(let roomID, let user, let actor):
+                Task { await self.endSessions(of: user, inRoom: roomID, by: actor) }
+            case .clockAdopted(let byMs, let rooms):
+                self.log.debug("Rooms follow the leap of the machine's clock", metadata: ["ms": "\(byMs)", "rooms": "\(rooms)"])
+            }
+        }
+        guard !events.isEmpty else { return }
+        for observer in self.eventObservers.withLock({ $0 }) { observer(events) }
+    }
+
+    private func endSessions(of user: String, inRoom roomID: RoomID, by actor: Actor) async {
+        do {
+            await self.endSessions(of: user, in: try await self.rooms.room(roomID.rawValue), by: actor)
+        } catch {
+            self.log.error("A member's sessions could not be ended", metadata: ["room": "\(roomID)", "error": "\(error)"])
+        }
+    }
+
+    private func logEvent(_ event: RoomEvent) {
+        if event.kind == .clockLeapt {
+            return self.log.warning(
+                "The machine's clock has leapt: rooms and recordings keep their time until that has held",
+                metadata: ["leap": "\(event.data)", "number": "\(event.id)"])
+        }
+        guard event.kind.isTransition, let held = self.roomFlood.pass(nowMs: LoopSweeper.nowMs) else { return }
+        var metadata: Logger.Metadata = ["event": "\(event.kind.rawValue)", "number": "\(event.number)"]
+        if let roomID = event.roomID { metadata["room"] = "\(roomID)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info("Room changed", metadata: metadata)
+    }
+}

@@ -1,0 +1,186 @@
+package import Access
+import Dispatch
+import Listening
+import Logging
+import RTMP
+package import Relay
+import Rooms
+package import ServerConfiguration
+import ServiceLifecycle
+package import Support
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Keeps the process within `limits.memory`. Any thread.
+///
+/// ```
+/// charged > limit:  cached pictures of streams without viewers, HLS windows that nobody asks for → dropped
+///       and still:  new publishes and plays → refused, memory_limit; unknown peers with much unfinished → closed
+///         running:  never touched
+/// ```
+package final class MemoryBudget: Sendable {
+    package let ledger: MemoryLedger
+    private let state = Mutex(State())
+
+    package struct State {
+        package var refusals: UInt64 = 0
+        package var trims: UInt64 = 0
+        package var longestTrimMicros: Int64 = 0
+        fileprivate var reclaimedMs: Int64 = .min / 2
+    }
+
+    /// Shortest interval between searches for unwatched caches. A flood of refusals must not cause a flood of sweeps. Milliseconds.
+    private static let reclaimMs: Int64 = 100
+
+    package init(_ limits: ServerConfig.Limits, system: SystemMemory = SystemMemory()) {
+        self.ledger = MemoryLedger(limit: limits.memoryBytes ?? system.usualLimit)
+    }
+
+    package var current: State { self.state.withLock { $0 } }
+
+    /// The refusal for the client and the log.
+    package var refusal: AdmissionRefusal {
+        let limit = ConfigUnits.size(bytes: self.ledger.limit)
+        return AdmissionRefusal(
+            reason: .memoryLimit, message: "The server's memory is used up (limits.memory, \(limit)); try again later.", retrySeconds: 5)
+    }
+
+    func countRefusal() { self.state.withLock { $0.refusals += 1 } }
+
+    func trimmed(micros: Int64) {
+        self.state.withLock { state in
+            state.trims += 1
+            state.longestTrimMicros = max(state.longestTrimMicros, micros)
+        }
+    }
+
+    /// Returns whether another search is due, and counts it.
+    func mayReclaim(nowMs: Int64) -> Bool {
+        self.state.withLock { state in
+            guard nowMs - state.reclaimedMs >= Self.reclaimMs else { return false }
+            state.reclaimedMs = nowMs
+            return true
+        }
+    }
+}
+
+extension ServerCore {
+    /// Why nothing new may begin now; nil when it may. First drops what nobody watches.
+    ///
+    /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for
+    /// it, and its memory is already charged.
+    func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
+        guard self.memory.ledger.isOver else { return nil }
+        await self.dropUnwatched(nowMs: LoopSweeper.nowMs)
+        guard self.memory.ledger.isOver else { return nil }
+        if isPublish, await self.onHome(of: path, { home, stream in home.snapshot(of: stream)?.stream.phase != .idle }) == true {
+            return nil
+        }
+        self.memory.countRefusal()
+        return self.memory.refusal
+    }
+
+    /// Drops caches that nobody watches, on every loop and in every remuxer.
+    func dropUnwatched(nowMs: Int64) async {
+        guard self.memory.mayReclaim(nowMs: nowMs) else { return }
+        for remuxer in self.remuxers.all { await remuxer.dropIfUnwatched() }
+        for loop in self.allLoops {
+            await withCheckedContinuation { done in
+                loop.relay.run { relay in
+                    relay.sweep()
+                    done.resume()
+                }
+            }
+        }
+    }
+}
+
+/// Logs when the budget is used up, and frees memory. Drops what nobody watches, and returns free memory to the system.
+package struct MemoryService: Service {
+    package let core: ServerCore
+
+    package init(core: ServerCore) {
+        self.core = core
+    }
+
+    private static let tick = Duration.seconds(1)
+    /// The budget counts as used up until use falls below this share.
+    private static let relief = 0.9
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var wasOver = false
+            var schedule = TrimSchedule()
+            while !Task.isCancelled {
+                wasOver = await self.look(wasOver: wasOver)
+                schedule = await self.trim(schedule)
+                // Cancelled: the server shuts down.
+                do { try await Task.sleep(for: Self.tick) } catch { return }
+            }
+        }
+    }
+
+    private func look(wasOver: Bool) async -> Bool {
+        let ledger = self.core.memory.ledger
+        if ledger.isOver { await self.core.dropUnwatched(nowMs: LoopSweeper.nowMs) }
+        let isOver = ledger.isOver || wasOver && Double(ledger.used) > Self.relief * Double(ledger.limit)
+        guard isOver != wasOver else { return isOver }
+        let metadata: Logger.Metadata = ["used": "\(ledger.used)", "limit": "\(ledger.limit)", "setting": "limits.memory"]
+        if isOver {
+            self.core.log.warning("The memory limit is reached: new publishes and plays are refused", metadata: metadata)
+        } else {
+            self.core.log.info("Memory is free again: new publishes and plays are let in", metadata: metadata)
+        }
+        return isOver
+    }
+
+    // MARK: Trimming
+
+    private static let system = SystemMemory()
+    /// A trim locks the C library's heap part by part. A separate thread waits for that, not the cooperative pool.
+    private static let queue = DispatchQueue(label: "memory", qos: .utility)
+
+    private func load() -> TrimSchedule.Load? {
+        guard let resident = Self.system.resident else { return nil }
+        let connections = self.core.admission.current.connections
+        return TrimSchedule.Load(resident: resident, charged: self.core.memory.ledger.used, connections: connections)
+    }
+
+    private func trim(_ schedule: TrimSchedule) async -> TrimSchedule {
+        var schedule = schedule
+        guard let trim = Self.mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
+            return schedule
+        }
+        let micros = await withCheckedContinuation { done in
+            Self.queue.async {
+                let start = ContinuousClock.now
+                _ = trim(0)
+                done.resume(returning: Int64((ContinuousClock.now - start) / .microseconds(1)))
+            }
+        }
+        self.core.memory.trimmed(micros: micros)
+        let after = self.load() ?? before
+        schedule.trimmed(from: before.resident, to: after, nowMs: LoopSweeper.nowMs)
+        self.core.log.debug(
+            "Free memory given back to the system",
+            metadata: ["before": "\(before.resident)", "after": "\(after.resident)", "microseconds": "\(micros)"])
+        return schedule
+    }
+
+    /// malloc_trim(3) of glibc; nil with other C libraries. Swift's overlay omits its header.
+    private static let mallocTrim: (@convention(c) (Int) -> CInt)? = {
+        #if canImport(Glibc)
+        // Null is RTLD_DEFAULT. The symbol's type is from the manual.
+        dlsym(nil, "malloc_trim").map { unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self) }
+        #else
+        nil
+        #endif
+    }()
+}

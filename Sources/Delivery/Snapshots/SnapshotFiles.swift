@@ -1,0 +1,96 @@
+import NIOCore
+package import ServerConfiguration
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Snapshot files, laid out like recordings. A value; its calls block.
+package struct SnapshotFiles: Sendable {
+    package let folder: RecordingFolder
+    /// Free space to keep on the disk, the same as for recordings.
+    private let minFreeBytes: Int64
+
+    /// More bytes than a picture of the largest width ever has.
+    private static let largest = 32 << 20
+
+    package init(_ config: ServerConfig) {
+        self.folder = RecordingFolder(path: config.snapshots.directory ?? "\(config.data.directory)/snapshots")
+        self.minFreeBytes = Int64(config.recording.minFreeBytes)
+    }
+
+    /// Writes the whole file or none. Returns nil on success.
+    func save(_ bytes: ByteBuffer, as file: String) -> RecordingFolder.Failure? {
+        let path = self.folder.absolute(file)
+        if self.minFreeBytes > 0, let free = self.folder.freeBytes, free - Int64(bytes.readableBytes) < self.minFreeBytes {
+            return RecordingFolder.Failure(operation: "write", path: path, code: ENOSPC)
+        }
+        do throws(RecordingFolder.Failure) {
+            try self.folder.prepare(for: file)
+        } catch {
+            return error
+        }
+        let temporary = path + ".tmp"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return RecordingFolder.Failure(operation: "make", path: temporary, code: errno) }
+        var code: Int32 = 0
+        bytes.withUnsafeReadableBytes { bytes in
+            var rest = bytes[...]
+            while code == 0, !rest.isEmpty {
+                let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { code = errno }
+            }
+        }
+        if close(descriptor) != 0, code == 0 { code = errno }
+        if code == 0, rename(temporary, path) != 0 { code = errno }
+        guard code != 0 else { return nil }
+        unlink(temporary)
+        return RecordingFolder.Failure(operation: "write", path: path, code: code)
+    }
+
+    /// Nil when the file does not exist or cannot be read.
+    package func load(_ file: String) -> [UInt8]? {
+        let descriptor = open(self.folder.absolute(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= Self.largest {
+            let count = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+            if count == 0 { return bytes }
+            if count > 0 { bytes += buffer[..<count] } else if errno != EINTR { return nil }
+        }
+        return nil
+    }
+}
+
+/// The size of a JPEG picture, from its frame header (ITU-T T.81 §B.2.2). A value.
+struct JPEGSize: Equatable {
+    /// Pixels.
+    let width: Int
+    let height: Int
+
+    /// Nil when there is no frame header.
+    init?(_ jpeg: ByteBuffer) {
+        var at = jpeg.readerIndex + 2
+        while let mark = jpeg.getInteger(at: at, as: UInt8.self), mark == 0xFF, let kind = jpeg.getInteger(at: at + 1, as: UInt8.self),
+            let length = jpeg.getInteger(at: at + 2, as: UInt16.self), length >= 2
+        {
+            // Frame headers are C0 to CF, except DHT, JPG and DAC.
+            if (0xC0...0xCF).contains(kind), ![0xC4, 0xC8, 0xCC].contains(kind) {
+                guard let height = jpeg.getInteger(at: at + 5, as: UInt16.self), let width = jpeg.getInteger(at: at + 7, as: UInt16.self),
+                    width > 0, height > 0
+                else { return nil }
+                self.width = Int(width)
+                self.height = Int(height)
+                return
+            }
+            at += 2 + Int(length)
+        }
+        return nil
+    }
+}

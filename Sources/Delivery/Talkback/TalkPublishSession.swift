@@ -1,0 +1,171 @@
+import Access
+import NIOCore
+import Relay
+import Rooms
+import Support
+import Synchronization
+import Talk
+
+/// A talker's place in a channel, from its admission to its end. Any thread.
+package final class TalkPublishSession: PublishSession {
+    let id: ParticipantID
+    /// The owner of its credential.
+    let user: ParticipantID?
+    let role: TalkRole
+    let session: Int64
+    let inbox = TalkInbox()
+    private let channel: TalkChannel
+    private let connection: UInt64
+    private let hasFloor = Atomic<Bool>(false)
+    private let isThrownOut = Atomic<Bool>(false)
+    private let state = Mutex(State())
+
+    /// Frames that were dropped.
+    package struct Counts: Sendable, Equatable {
+        /// Because the talker did not have the floor.
+        package var muted: UInt64 = 0
+        /// Because they were not audio.
+        package var notAudio: UInt64 = 0
+    }
+
+    private struct State {
+        var counts = Counts()
+        var stream: Relay.Stream?
+        var connected: ConnectedRole?
+        var wasLeftOut = false
+    }
+
+    init(_ channel: TalkChannel, _ id: ParticipantID, user: ParticipantID?, role: TalkRole, session: Int64, connection: UInt64) {
+        self.channel = channel
+        self.id = id
+        self.user = user
+        self.role = role
+        self.session = session
+        self.connection = connection
+    }
+
+    /// The session is kept for this long for the same identity after its connection broke. Milliseconds.
+    private static let graceMs: Int64 = 3_000
+
+    var path: StreamPath { StreamPath(app: TalkStreamName.app, name: "\(self.channel.roomID)/\(self.id)") }
+    var roomID: RoomID? { self.channel.roomID }
+    var takeover: TakeoverRule { .sameIdentity }
+    var isAudioOnly: Bool { true }
+    var endsAlone: Bool { true }
+    var mayBeSilent: Bool { true }
+    var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
+    var counts: Counts { self.state.withLock { $0.counts } }
+    /// The loops that read its connection and that are its stream's home.
+    var loops: [any EventLoop] {
+        self.state.withLock { state in
+            [state.connected?.connection.eventLoop, state.stream?.home.eventLoop].compactMap { $0 }
+        }
+    }
+    /// Its role on a connection.
+    var connected: ConnectedRole? { self.state.withLock { $0.connected } }
+
+    /// Silence never ends a session: a talker may have nothing to say.
+    var grace: GracePeriods {
+        var grace = GracePeriods()
+        grace.brokenPipeMs = Self.graceMs
+        grace.cleanStopMs = 0
+        grace.mediaIdleMs = .max / 2
+        grace.pausedMs = .max / 2
+        grace.quietMs = .max / 2
+        grace.dryMs = .max / 2
+        return grace
+    }
+
+    func setOpen(_ isOpen: Bool) { self.hasFloor.store(isOpen, ordering: .relaxed) }
+
+    /// False once it was thrown out, which may precede its publish.
+    var mayBegin: Bool { !self.isThrownOut.load(ordering: .acquiring) }
+
+    func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
+
+    /// Whether throwing this participant out ends the session, by its name or its credential's owner.
+    func isOf(_ participant: ParticipantID) -> Bool { self.id == participant || self.user == participant }
+
+    func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher {
+        self.state.withLock { $0.connected = ConnectedRole(connection: publisher.connection, streamID: publisher.streamID) }
+        return Delegate(publisher)
+    }
+
+    func began(_ stream: Relay.Stream) {
+        self.state.withLock { $0.stream = stream }
+        RelayLoop.add(self.inbox, to: stream)
+        self.channel.began(self)
+    }
+
+    func leftOut(_ isMuted: Bool) {
+        self.state.withLock { state in
+            if isMuted { state.counts.muted += 1 } else { state.counts.notAudio += 1 }
+            state.wasLeftOut = state.wasLeftOut || isMuted
+        }
+    }
+
+    /// Whether audio was dropped for lack of the floor since the last call.
+    func wasLeftOut() -> Bool {
+        self.state.withLock { state in
+            defer { state.wasLeftOut = false }
+            return state.wasLeftOut
+        }
+    }
+
+    func pauseAnnounced() {}
+
+    func ended(_ end: PushEnd) {
+        let stream = self.state.withLock { state in
+            defer { state.stream = nil }
+            return state.stream
+        }
+        if let stream { RelayLoop.remove(self.inbox, from: stream) }
+        self.channel.ended(self)
+    }
+
+    private final class Delegate: EndablePublisher {
+        let publisher: ConnectedPublisher?
+        init(_ publisher: ConnectedPublisher) { self.publisher = publisher }
+        func end(_ token: StreamState.Token, _ end: PushEnd) { self.publisher?.ended(token, end) }
+    }
+}
+
+/// A listener's place in a channel. Any thread.
+package final class TalkListening: Sendable {
+    let target: TalkAddress
+    let codec: TalkCodec
+    let session: Int64
+    let role: ConnectedRole?
+    private let channel: TalkChannel
+    private let isThrownOut = Atomic<Bool>(false)
+
+    init(_ channel: TalkChannel, _ target: TalkAddress, codec: TalkCodec, session: Int64, role: ConnectedRole?) {
+        self.channel = channel
+        self.target = target
+        self.codec = codec
+        self.session = session
+        self.role = role
+    }
+
+    var output: TalkOutputs.Key { TalkOutputs.Key(target: self.target, codec: self.codec) }
+
+    /// Whether its channel has ended.
+    var isOver: Bool { self.channel.isOver }
+    /// False once it was thrown out, which may precede its play.
+    var mayPlay: Bool { !self.isThrownOut.load(ordering: .acquiring) }
+
+    func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
+
+    /// Call once.
+    func end() { self.channel.ended(self) }
+}
+
+/// One message stream of a connection, which can be ended without the rest.
+struct ConnectedRole: Sendable {
+    let connection: NIOLoopBound<RTMPConnection>
+    let streamID: UInt32
+
+    func end(_ reason: CloseReason, _ what: String) {
+        self.connection.eventLoop.execute { self.connection.value.endRole(self.streamID, reason, what) }
+    }
+}

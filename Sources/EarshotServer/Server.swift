@@ -1,0 +1,221 @@
+import Access
+import ControlAPI
+package import Delivery
+import HTTPServer
+import Hummingbird
+import Listening
+package import Logging
+import NIOCore
+import NIOPosix
+import Notifications
+import Playback
+import Rooms
+package import ServerConfiguration
+package import ServiceLifecycle
+package import Support
+import Synchronization
+import UnixSignals
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A whole server: RTMP listeners, HTTP, and all services. Call `bind`, then `run` (or run `services` in your own group).
+package final class Server: Sendable {
+    package let core: ServerCore
+    private let config: ServerConfig
+    private let log: Logger
+    private let certificate: CertificateStore?
+    private let listeners: [RTMPListener]
+    /// HTTP, and HTTPS when there is a certificate.
+    private let http: [HTTPService]
+    private let webhooks: WebhookDispatcher
+    private let firstToken = Mutex<String?>(nil)
+
+    /// The file with the first token, once bound; nil when there is none (any more).
+    package var tokenFile: String? { self.firstToken.withLock { $0 } }
+
+    /// Throws when a certificate, the store or the keys cannot be read. Blocks.
+    package init(config: ServerConfig, log: Logger) throws {
+        let group = MultiThreadedEventLoopGroup.singleton
+        self.config = config
+        self.log = log
+        var settings = RoomRegistry.Settings()
+        settings.policy = config.rooms.policy
+        settings.historyMs = config.rooms.historyMs
+        settings.webhooks = config.webhooks.targets
+        try DataDirectory.prepare(config.data.directory)
+        settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
+        let rooms = try RoomRegistry(
+            directory: config.data.directory, settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
+        for notice in rooms.notices { log.warning("\(notice)") }
+        let keys = try KeyRing.load(config: config)
+        self.core = ServerCore(config: config, rooms: rooms, keys: keys, group: group, log: log)
+        var listeners = [RTMPListener(core: self.core, address: config.rtmp.listen, certificate: nil, group: group)]
+        if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
+            let store = try CertificateStore(certificatePath: path, keyPath: key)
+            store.warn(log)
+            listeners.append(RTMPListener(core: self.core, address: address, certificate: store, group: group))
+            self.certificate = store
+        } else {
+            self.certificate = nil
+        }
+        self.listeners = listeners
+        let core = self.core
+        let sweepers = LoopSweepers(group)
+        let shared = HTTPServerChannel.Shared(
+            limits: HTTPLimits(config.limits), takeovers: [EventsEndpoint(core: core, sweepers: sweepers), LiveEndpoint(core: core)],
+            sweepers: sweepers, access: config.access, clients: core.clients, proxies: core.proxies, counters: core.counters)
+        // One for all ports, so that a token's rate limit counts across them.
+        let responder = APIRouter(core: core, service: APIService(core: core)).router().buildResponder()
+        var http = [
+            HTTPService(
+                responder: responder, address: config.http.listen, shared: shared, placement: core.placement, gate: core.httpGate,
+                group: group,
+                log: log)
+        ]
+        if let address = config.httpsAddress, let certificate = self.certificate {
+            http.append(
+                HTTPService(
+                    responder: responder, address: address, certificate: certificate, shared: shared, placement: core.placement,
+                    gate: core.httpGate, group: group, log: log))
+        }
+        self.http = http
+        // Weak, since the core's events wake the dispatcher.
+        self.webhooks = WebhookDispatcher(
+            config: config, rooms: rooms,
+            sender: { [weak core] in
+                core.map { WebhookRequest.Sender(config: $0.config, addresses: $0.addresses, key: $0.keys.webhookKey) }
+            }, outbound: core.outbound, counters: core.counters, log: core.webhookLog, eventLoop: group.any())
+    }
+
+    /// Opens the ports. Throws ``ListenError``.
+    package func bind() async throws -> BoundAddresses {
+        // An early SIGHUP must not end the process before the reload service listens.
+        signal(SIGHUP, SIG_IGN)
+        // A recording that reaches the file size limit gets an error; the signal would end the process.
+        signal(SIGXFSZ, SIG_IGN)
+        self.core.handleRoomOutcomes()
+        self.core.observeEvents { [events = self.core.events, webhooks = self.webhooks] new in
+            events.publish(new)
+            webhooks.wake()
+        }
+        self.core.observeEvents { [weak core = self.core] new in
+            if let core { core.recordings.handle(new, core: core) }
+            core?.talk.handle(new)
+        }
+        try await self.core.rooms.start()
+        try await self.core.recordings.start()
+        let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory, log: self.log)
+        self.firstToken.withLock { $0 = tokenFile }
+        self.core.start()
+        var http: [HostPort] = []
+        for service in self.http { http.append(try await service.bind()) }
+        var bound: [HostPort] = []
+        for listener in self.listeners { bound.append(try await listener.bind()) }
+        let addresses = BoundAddresses(
+            rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
+        self.core.isBound(to: addresses)
+        return addresses
+    }
+
+    /// All services, for a service group.
+    package var services: [any Service] {
+        // The first in the list ends last.
+        [
+            self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), SnapshotService(core: self.core),
+            RelayTaskService(core: self.core), MemoryService(core: self.core),
+            self.webhooks,
+        ] + self.listeners + self.http
+            + [
+                ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
+            ]
+    }
+
+    /// Runs until SIGTERM or SIGINT, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
+    /// trapped: a reader of its output may send them at once.
+    package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
+        let services: [any Service] = [AnnounceService(announce: announce)] + self.services + [WatchdogService()]
+        var configuration = ServiceGroupConfiguration(
+            // Shutdown begins with the last service.
+            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
+        configuration.maximumGracefulShutdownDuration = .seconds(4)
+        try await ServiceGroup(configuration: configuration).run()
+    }
+
+    /// The group's own lines (services started, signal received) are useful to developers only.
+    private static func quiet(_ log: Logger) -> Logger {
+        var quiet = log
+        if log.logLevel > .debug { quiet.logLevel = .warning }
+        return quiet
+    }
+}
+
+/// Announces that the server runs: a group starts its services once its signals are trapped.
+private struct AnnounceService: Service {
+    let announce: @Sendable () -> Void
+
+    func run() async throws {
+        self.announce()
+        try await gracefulShutdown()
+    }
+}
+
+/// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
+private struct WatchdogService: Service {
+    private static let hardLimit = Duration.milliseconds(4_800)
+
+    func run() async throws {
+        try await gracefulShutdown()
+        WatchdogThread.endProcess(after: Self.hardLimit)
+    }
+}
+
+/// Notifies the clients when the server shuts down.
+private struct DrainService: Service {
+    let core: ServerCore
+    private static let lastWords = Duration.milliseconds(300)
+
+    func run() async throws {
+        try await gracefulShutdown()
+        self.core.log.info("Shutting down: telling the clients")
+        await self.core.drain()
+        // Gives the last bytes time to leave; idle sockets close by themselves before.
+        try await Task.sleep(for: Self.lastWords)
+        self.core.stop()
+        await self.core.admissions.finishNotices(within: .seconds(1))
+    }
+}
+
+extension CertificateStore {
+    /// Logs a certificate that has expired or soon will.
+    fileprivate func warn(_ log: Logger) {
+        for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
+    }
+}
+
+/// Reloads certificates on SIGHUP.
+private struct ReloadService: Service {
+    let certificate: CertificateStore?
+    let log: Logger
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            guard let certificate = self.certificate else {
+                self.log.info("SIGHUP: no certificate is set, nothing to reload")
+                continue
+            }
+            do {
+                try certificate.reload()
+                self.log.info("SIGHUP: certificate reloaded")
+                certificate.warn(self.log)
+            } catch {
+                self.log.error("SIGHUP: the certificate could not be read; the old one stays", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOHTTPTypesHTTP2
+import Support
+
+/// Handles one request on its HTTP/2 stream, below the router. The counterpart of ``HTTPConnectionHandler`` for HTTP/1.1.
+///
+/// ```
+/// http --a takeover's request--> claimed --its end--> deciding --take--> taken
+///                                                     deciding --refuse--> answered
+/// ```
+/// Loop-bound.
+final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private enum Mode {
+        case http
+        /// Waits for the request's end.
+        case claimed(any HTTPTakeover, HTTPRequestHead)
+        case deciding
+        /// The takeover's handlers write the body.
+        case taken
+        /// This handler wrote the whole answer; further input is dropped.
+        case answered
+    }
+
+    private let sweeper: LoopSweeper
+    private let limits: HTTPLimits
+    private let takeovers: [any HTTPTakeover]
+    private let place: HTTPPlace
+    private var mode = Mode.http
+    private var context: ChannelHandlerContext?
+    private var hasHead = false
+    private var hasEnd = false
+    private var isQuiescing = false
+    private var hasBegunAnswer = false
+    private var hasAnswered = false
+    private var deadlineMs: Int64
+    /// Pace of the request's body until its end.
+    private var body: BodyPace?
+    private var expectsContinue = false
+    private var forwarded: HTTPForwarded?
+
+    /// `place`: the connection's place.
+    init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], place: HTTPPlace) {
+        self.sweeper = sweeper
+        self.place = place
+        self.limits = limits
+        self.takeovers = takeovers
+        self.deadlineMs = LoopSweeper.nowMs + limits.requestMs
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.sweeper.add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.sweeper.remove(self)
+        self.context = nil
+        self.forwarded = nil
+    }
+
+    func sweep(nowMs: Int64) {
+        if let context = self.context, !self.hasBegunAnswer, self.body?.isOverdue(nowMs: nowMs) == true {
+            return self.answer(BodyPace.error, context)
+        }
+        guard nowMs >= self.deadlineMs, let context = self.context else { return }
+        if case .taken = self.mode { return }
+        guard self.hasAnswered, !self.hasEnd else { return context.close(promise: nil) }
+        // RFC 9113 §8.1: the answer is complete, so reset the stream without an error to stop the rest of the request.
+        self.deadlineMs = .max
+        context.triggerUserOutboundEvent(NIOHTTP2FramePayloadToHTTPEvent.reset(code: .noError), promise: nil)
+    }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let part = self.unwrapInboundIn(data)
+        switch part {
+        case .head: if !self.hasHead { self.body = BodyPace(limits: self.limits, nowMs: LoopSweeper.nowMs) }
+        case .body(let bytes): self.body?.arrived(bytes.readableBytes)
+        case .end:
+            self.hasEnd = true
+            self.body = nil
+        }
+        switch self.mode {
+        case .http:
+            guard case .head(let head) = part else {
+                // Drop a body that has no valid head.
+                if self.hasHead { context.fireChannelRead(data) }
+                return
+            }
+            self.hasHead = true
+            self.headArrived(head, context)
+        case .claimed(let takeover, let head):
+            // Takeovers ignore the body.
+            if self.hasEnd { self.decide(takeover, head, context) }
+        case .deciding, .taken, .answered:
+            break
+        }
+    }
+
+    private func headArrived(_ head: HTTPRequest, _ context: ChannelHandlerContext) {
+        var head = head
+        if self.isTooLarge(head) {
+            return self.answer(APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large."), context)
+        }
+        guard head.method != .connect else {
+            // RFC 9113 §8.5, and RFC 8441, which our settings do not offer.
+            return self.answer(APIError(.notImplemented, .invalid, "CONNECT is not served; open WebSockets over HTTP/1.1."), context)
+        }
+        guard HTTPConnectionHandler.isHost(head.authority ?? "") else {
+            return self.answer(HTTPConnectionHandler.badHost("The :authority is no host, with or without a port."), context)
+        }
+        if let refusal = self.place.refusal, !HTTPConnectionHandler.isHealthCheck(head.path ?? "") {
+            return self.answer(refusal.error, context)
+        }
+        do throws(APIError) {
+            self.forwarded = try self.place.forwarded(Self.forwardedFor.map { head.headerFields[values: $0] } ?? [], on: context.channel)
+        } catch {
+            return self.answer(error, context)
+        }
+        // Ignore the scheme that the client sent.
+        head.scheme = "https"
+        let old: HTTPRequestHead
+        do {
+            var request = try HTTPRequestHead(head)
+            request.version = .http2
+            old = request
+        } catch {
+            return self.answer(Self.noRequest, context)
+        }
+        if let takeover = self.takeovers.first(where: { $0.claims(old) }) {
+            self.mode = .claimed(takeover, old)
+            return
+        }
+        self.expectsContinue = old.list("expect", contains: "100-continue")
+        context.fireChannelRead(self.wrapInboundOut(.head(head)))
+    }
+
+    /// Whether the head exceeds the limits of HTTP/1.1 heads.
+    private func isTooLarge(_ head: HTTPRequest) -> Bool {
+        let lines = head.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 4 }
+        let first = (head.path?.utf8.count ?? 0) + (head.authority?.utf8.count ?? 0)
+        return lines + first > self.limits.headBytes || head.headerFields.count > self.limits.headerFields
+    }
+
+    private static let forwardedFor = HTTPField.Name("X-Forwarded-For")
+    private static let noRequest = APIError(.badRequest, .invalid, "This is not an HTTP request.")
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent { self.isQuiescing = true }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch (self.mode, error) {
+        case (.http, is any NIOHTTP2Error),
+            (.http, _) where self.hasHead:
+            context.fireErrorCaught(error)
+        case (.taken, is NIOHTTP2Errors.StreamClosed):
+            // The client reset the stream; the channel closes next.
+            break
+        case (.taken, _):
+            context.fireErrorCaught(error)
+        case (.http, _) where !self.hasAnswered:
+            // The header fields are invalid.
+            self.answer(Self.noRequest, context)
+        case (.http, _), (.claimed, _), (.deciding, _), (.answered, _):
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: Out
+
+    /// RFC 9110 §10.1.1: sends 100 (Continue) when the responder, having checked the head, wants the body.
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is HTTPBodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        promise?.succeed()
+        guard case .http = self.mode, self.expectsContinue, !self.hasBegunAnswer, !self.hasEnd else { return }
+        self.expectsContinue = false
+        context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch self.mode {
+        case .http, .taken:
+            switch self.unwrapOutboundIn(data) {
+            case .head(let head):
+                self.hasBegunAnswer = true
+                context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: promise)
+            case .body:
+                self.deadlineMs = LoopSweeper.nowMs + self.limits.requestMs
+                context.write(data, promise: promise)
+            case .end:
+                context.write(data, promise: promise)
+                self.answerEnded()
+            }
+        case .claimed, .deciding, .answered:
+            promise?.fail(ChannelError.ioOnClosedChannel)
+        }
+    }
+
+    /// Starts the deadline for draining the buffers, or for the rest of the request.
+    private func answerEnded() {
+        self.hasAnswered = true
+        self.deadlineMs = LoopSweeper.nowMs + (self.hasEnd ? self.limits.idleMs : HTTP2Limits.bodyMs)
+    }
+
+    private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
+        let answer = HTTPPlainAnswer(error)
+        self.mode = .answered
+        self.hasBegunAnswer = true
+        guard let head = try? HTTPResponse(answer.head) else { return context.close(promise: nil) }
+        context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(ByteBuffer(string: answer.body))), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        self.answerEnded()
+    }
+
+    // MARK: Taking over
+
+    private func decide(_ takeover: any HTTPTakeover, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        self.mode = .deciding
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: true)
+        Task {
+            let decision = await takeover.decide(request)
+            bound.eventLoop.execute { bound.value.decided(decision) }
+        }
+    }
+
+    private func decided(_ decision: HTTPTakeoverDecision) {
+        // The client or the deadline may have closed the stream meanwhile.
+        guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
+        switch decision {
+        case .refuse(let error):
+            self.answer(error, context)
+        case .take where self.isQuiescing:
+            self.answer(.unavailable("The server is shutting down."), context)
+        case .take(let head, let handlers):
+            self.take(head, handlers(), context)
+        }
+    }
+
+    private func take(_ head: HTTPResponseHead, _ handlers: [any ChannelHandler], _ context: ChannelHandlerContext) {
+        do {
+            let isChunked = head.list("transfer-encoding", contains: "chunked")
+            let answer = try HTTPResponse(head)
+            self.mode = .taken
+            context.writeAndFlush(self.wrapOutboundOut(.head(answer.withoutConnectionFields)), promise: nil)
+            // Add them one after the other: handlers write as soon as they are added.
+            let writer = HTTP2BodyWriter(isChunked: isChunked)
+            try context.pipeline.syncOperations.addHandler(writer, position: .after(self))
+            try context.pipeline.syncOperations.addHandlers(handlers, position: .after(writer))
+        } catch {
+            context.close(promise: nil)
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// The head without connection-specific fields, which HTTP/2 forbids (RFC 9113 §8.2.2).
+    fileprivate var withoutConnectionFields: HTTPResponse {
+        var head = self
+        for name in Self.connectionFields where head.headerFields.contains(name) { head.headerFields[name] = nil }
+        return head
+    }
+
+    private static let connectionFields: [HTTPField.Name] =
+        [.connection, .transferEncoding, .upgrade] + ["Keep-Alive", "Proxy-Connection"].compactMap { HTTPField.Name($0) }
+}

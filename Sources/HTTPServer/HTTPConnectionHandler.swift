@@ -1,0 +1,379 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import Support
+
+/// Handles an HTTP/1.1 connection below the router: time limits, errors outside requests, and takeovers.
+///
+/// Sits between NIO's HTTP codec and Hummingbird's handlers. NIO's own upgrade handler looks only at a connection's first request, which
+/// fails behind proxies that reuse connections, and it cannot answer a refused request.
+///
+/// ```
+/// http --a takeover's request--> claimed --earlier answers written--> deciding --take--> switching --HTTP's handlers gone--> taken
+///                                                                     deciding --refuse--> closing
+/// ```
+/// Loop-bound.
+final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler, Sweepable {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private enum Mode {
+        case http
+        /// Waits for the request's end, and for the answers to earlier requests.
+        case claimed(any HTTPTakeover, HTTPRequestHead, isComplete: Bool)
+        case deciding
+        case switching
+        /// A takeover owns the connection; the handlers behind this one are cut off from it.
+        case taken
+        /// The last answer was written. Waits for the peer to close, because a reset could destroy the answer.
+        case closing(untilMs: Int64)
+    }
+
+    private let sweeper: LoopSweeper
+    private let takeovers: [any HTTPTakeover]
+    private let place: HTTPPlace
+    private let isSecure: Bool
+    /// NIO's codec, which leaves the pipeline when the connection is taken.
+    private let codec: [any RemovableChannelHandler]
+    private var state: HTTPConnectionState
+    private var mode = Mode.http
+    private var context: ChannelHandlerContext?
+    /// The connection closes after this answer. NIO's decoder stops for good at a request for an upgrade, granted or not.
+    private var closesAfterAnswer = false
+    private var isReadHeld = false
+    /// The head of the answer to the oldest request is written.
+    private var hasBegunAnswer = false
+    /// The newest request's client waits for 100 (Continue).
+    private var expectsContinue = false
+    /// The newest request is HTTP/1.0, whose clients know neither chunks nor pipelining.
+    private var isOld = false
+    /// Answer to a request refused by its head, sent after all earlier answers.
+    private var refusal: APIError?
+    private var forwarded: HTTPForwarded?
+
+    private static let lingerMs: Int64 = 1_000
+    /// Time limit for the request of a refused connection; a health check is still answered.
+    static let refusedMs: Int64 = 1_000
+    /// Time limit for an answer that may still be in our buffers.
+    private static let drainMs: Int64 = 10_000
+
+    /// `openedMs`: when the connection began. Without a place, it is answered with the refusal unless it asks for the server's health.
+    init(
+        sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
+        openedMs: Int64, place: HTTPPlace, isSecure: Bool
+    ) {
+        self.sweeper = sweeper
+        self.takeovers = takeovers
+        self.codec = codec
+        self.place = place
+        self.isSecure = isSecure
+        var limits = limits
+        if place.refusal != nil { limits.headMs = min(limits.headMs, Self.refusedMs) }
+        self.state = HTTPConnectionState(limits: limits, nowMs: openedMs)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.sweeper.add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.sweeper.remove(self)
+        self.context = nil
+        self.forwarded = nil
+    }
+
+    func sweep(nowMs: Int64) {
+        switch self.mode {
+        case .http, .claimed, .deciding, .switching:
+            if self.state.isBodyOverdue(nowMs: nowMs) {
+                guard self.state.inProgress == 1, !self.hasBegunAnswer, let context = self.context else { break }
+                return self.answer(BodyPace.error, context)
+            }
+            guard self.state.isOverdue(nowMs: nowMs) else { return }
+            if let refusal = self.place.refusal, case .http = self.mode, self.state.inProgress == 0, let context = self.context {
+                return self.answer(refusal.error, context)
+            }
+        case .closing(let untilMs):
+            guard nowMs >= untilMs else { return }
+        case .taken: return
+        }
+        self.context?.close(promise: nil)
+    }
+
+    // MARK: - In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.mode {
+        case .http where self.refusal != nil:
+            // Ignore everything after a request that ends the connection.
+            break
+        case .http:
+            switch self.unwrapInboundIn(data) {
+            case .head(let head):
+                self.headArrived(head, context)
+            case .body(let bytes):
+                self.state.bodyArrived(bytes.readableBytes)
+                context.fireChannelRead(data)
+            case .end:
+                self.state.requestEnded()
+                context.fireChannelRead(data)
+            }
+        case .claimed(let takeover, let head, isComplete: false):
+            // Takeovers ignore the body.
+            guard case .end = self.unwrapInboundIn(data) else { return }
+            self.state.requestEnded()
+            self.mode = .claimed(takeover, head, isComplete: true)
+            self.decideIfDue(context)
+        case .claimed, .deciding, .switching, .taken, .closing:
+            // Drop without unwrapping: a codec that is being removed may pass on raw bytes. RFC 6455 §4.1: a client sends nothing before it
+            // has our answer.
+            break
+        }
+    }
+
+    private func headArrived(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        if self.state.inProgress == 0 { self.place.work() }
+        do throws(APIError) {
+            if let refusal = Self.refusal(of: head, self.place.refusal) { throw refusal }
+            self.forwarded = try self.place.forwarded(head.headers["x-forwarded-for"], on: context.channel)
+        } catch {
+            guard self.state.inProgress > 0 else { return self.answer(error, context) }
+            self.refusal = error
+            return
+        }
+        self.closesAfterAnswer = self.closesAfterAnswer || self.place.refusal != nil
+        self.state.headArrived(nowMs: LoopSweeper.nowMs)
+        if let takeover = self.takeovers.first(where: { $0.claims(head) }) {
+            self.mode = .claimed(takeover, head, isComplete: false)
+            return
+        }
+        var head = head
+        self.isOld = head.isOld
+        if self.isOld || head.headers.contains(name: "upgrade") || head.method == .CONNECT {
+            // An ordinary request whose upgrade offer is ignored (RFC 9110 §7.8), as from curl --http2; or HTTP/1.0 (ab, curl -0).
+            self.closesAfterAnswer = true
+            head.headers.remove(name: "upgrade")
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+        }
+        // RFC 9110 §10.1.1: ignored in HTTP/1.0.
+        self.expectsContinue = !self.isOld && head.list("expect", contains: "100-continue")
+        context.fireChannelRead(self.wrapInboundOut(.head(head)))
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        switch self.mode {
+        case .taken, .closing:
+            // Automatic reads start at the pipeline's end, which has finished or applies back-pressure, so none would reach the socket.
+            context.read()
+        default:
+            context.fireChannelReadComplete()
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch (event, self.mode) {
+        case (is ChannelShouldQuiesceEvent, .taken):
+            break
+        case (is ChannelShouldQuiesceEvent, .closing), (is ChannelShouldQuiesceEvent, .switching):
+            context.close(promise: nil)
+        case (is ChannelShouldQuiesceEvent, _):
+            if self.state.quiesce() { context.close(promise: nil) }
+        case (ChannelEvent.inputClosed as ChannelEvent, .http):
+            context.fireUserInboundEventTriggered(event)
+        case (ChannelEvent.inputClosed as ChannelEvent, .taken):
+            break
+        case (ChannelEvent.inputClosed as ChannelEvent, _):
+            context.close(promise: nil)
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch self.mode {
+        case .http:
+            // During a request, Hummingbird answers.
+            guard self.state.inProgress == 0, error is HTTPParserError || error is ByteToMessageDecoderError.PayloadTooLargeError else {
+                context.fireErrorCaught(error)
+                return
+            }
+            let isTooLarge = !(error is HTTPParserError) || (error as? HTTPParserError) == .headerOverflow
+            self.answer(
+                isTooLarge
+                    ? APIError(.requestHeaderFieldsTooLarge, .tooLarge, "The request's head is too large.")
+                    : APIError(.badRequest, .invalid, "This is not an HTTP/1.1 request."), context)
+        case .claimed, .deciding, .switching, .taken, .closing:
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: - Out
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch self.mode {
+        case .http, .claimed:
+            switch self.unwrapOutboundIn(data) {
+            case .head(var head) where self.state.inProgress == 1:
+                self.hasBegunAnswer = true
+                // HTTP/1.0 knows no chunks.
+                if self.isOld { head.version = .http1_0 }
+                // Do not wait for the rest of the request.
+                if self.closesAfterAnswer || self.state.isReading { head.headers.replaceOrAdd(name: "connection", value: "close") }
+                if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
+                context.write(self.wrapOutboundOut(.head(head)), promise: promise)
+            case .head:
+                self.hasBegunAnswer = true
+                context.write(data, promise: promise)
+            case .body:
+                self.state.answerProgressed(nowMs: LoopSweeper.nowMs)
+                context.write(data, promise: promise)
+            case .end:
+                context.write(data, promise: promise)
+                self.answerEnded(context)
+            }
+        case .deciding, .switching, .taken, .closing:
+            promise?.fail(ChannelError.ioOnClosedChannel)
+        }
+    }
+
+    private func answerEnded(_ context: ChannelHandlerContext) {
+        let quiesced = self.state.answerEnded(nowMs: LoopSweeper.nowMs)
+        self.hasBegunAnswer = false
+        if self.state.inProgress == 0 {
+            self.forwarded = nil
+            self.place.rest()
+            if let refusal = self.refusal { return self.answer(refusal, context) }
+        }
+        if quiesced || (self.closesAfterAnswer && self.state.inProgress == 0) {
+            self.finish(context)
+        } else {
+            self.decideIfDue(context)
+        }
+    }
+
+    /// RFC 9110 §10.1.1: sends 100 (Continue) when the responder, having checked the head, wants the body. Some clients otherwise wait a
+    /// second before they send it.
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is HTTPBodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        promise?.succeed()
+        guard case .http = self.mode, self.expectsContinue, self.state.inProgress == 1, self.state.isReading, !self.hasBegunAnswer else {
+            return
+        }
+        self.expectsContinue = false
+        context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        if case .taken = self.mode { return }
+        context.flush()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        switch self.mode {
+        case .claimed(_, _, isComplete: true), .deciding, .switching: self.isReadHeld = true
+        case .taken, .closing: break
+        case .http, .claimed: context.read()
+        }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        switch (self.mode, mode) {
+        case (.switching, .input), (.taken, .input):
+            // Hummingbird closes the input when the server is cancelled.
+            context.close(mode: .all, promise: promise)
+        case (.switching, _), (.taken, _):
+            // Hummingbird is done, but no longer owns the connection.
+            if let promise { context.channel.closeFuture.cascade(to: promise) }
+        case (.closing, .output):
+            promise?.succeed()
+        case (.http, .output):
+            self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
+            context.close(mode: mode, promise: promise)
+        default:
+            context.close(mode: mode, promise: promise)
+        }
+    }
+
+    /// Writes a whole answer and ends the connection.
+    private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
+        let answer = HTTPPlainAnswer(error)
+        context.write(self.wrapOutboundOut(.head(answer.head)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.body)))), promise: nil)
+        context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+        self.finish(context)
+    }
+
+    /// Ends the connection after the last write.
+    private func finish(_ context: ChannelHandlerContext) {
+        // Mark the place idle: the connection lingers only until another needs it.
+        self.place.rest()
+        self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.drainMs)
+        context.flush()
+        // Completes once the buffers are drained.
+        let done = context.eventLoop.makePromise(of: Void.self)
+        context.close(mode: .output, promise: done)
+        done.futureResult.assumeIsolated().whenComplete { _ in
+            guard case .closing = self.mode else { return }
+            self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.lingerMs)
+        }
+        self.isReadHeld = false
+        context.read()
+    }
+
+    // MARK: - Taking over
+
+    private func decideIfDue(_ context: ChannelHandlerContext) {
+        guard case .claimed(let takeover, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
+        self.mode = .deciding
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: self.isSecure)
+        Task {
+            let decision = await takeover.decide(request)
+            bound.eventLoop.execute { bound.value.decided(decision) }
+        }
+    }
+
+    private func decided(_ decision: HTTPTakeoverDecision) {
+        // The peer or the deadline may have closed the connection meanwhile.
+        guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
+        switch decision {
+        case .refuse(let error):
+            self.answer(error, context)
+        case .take where self.state.isQuiescing:
+            self.answer(.unavailable("The server is shutting down."), context)
+        case .take(let head, let handlers):
+            self.mode = .switching
+            // Ends Hummingbird's loop over requests; its task stays until the connection closes.
+            context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+            let pipeline = context.pipeline.syncOperations
+            let left = self.codec.map { pipeline.removeHandler($0) }
+            EventLoopFuture.andAllComplete(left, on: context.eventLoop).assumeIsolated().whenComplete { _ in self.switched(head, handlers) }
+        }
+    }
+
+    private func switched(_ head: HTTPResponseHead, _ handlers: @Sendable () -> [any ChannelHandler]) {
+        guard case .switching = self.mode, let context = self.context, context.channel.isActive else { return }
+        self.mode = .taken
+        context.writeAndFlush(NIOAny(head.serialized), promise: nil)
+        do {
+            try context.pipeline.syncOperations.addHandlers(handlers(), position: .before(self))
+        } catch {
+            context.close(promise: nil)
+            return
+        }
+        self.isReadHeld = false
+        context.read()
+    }
+}
+
+extension HTTPResponseHead {
+    /// The head as bytes, for when NIO's encoder has been removed.
+    fileprivate var serialized: ByteBuffer {
+        var text = "HTTP/1.1 \(self.status.code) \(self.status.reasonPhrase)\r\n"
+        for (name, value) in self.headers { text += "\(name): \(value)\r\n" }
+        return ByteBuffer(string: text + "\r\n")
+    }
+}

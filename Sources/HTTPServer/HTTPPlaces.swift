@@ -1,0 +1,183 @@
+import Listening
+import NIOCore
+import NIOSSL
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// The places of all HTTP connections on all ports. Any thread; holds one lock briefly, per connection and request.
+final class HTTPPlaces: Sendable {
+    private struct State {
+        var table: HTTPPlaceTable
+        var channels: [HTTPPlaceTable.ID: any Channel] = [:]
+        var next: HTTPPlaceTable.ID = 0
+    }
+
+    private let state: Mutex<State>
+    private let access: ServerConfig.Access
+    private let clients: ClientAddresses
+    private let proxies: ProxyEntrance
+    private let counters: Counters
+
+    init(limits: HTTPLimits, access: ServerConfig.Access, clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters) {
+        self.state = Mutex(State(table: HTTPPlaceTable(.init(limits))))
+        self.access = access
+        self.clients = clients
+        self.proxies = proxies
+        self.counters = counters
+    }
+
+    /// Gives a new connection its place until it closes. Call before adding any handler; on its loop.
+    ///
+    /// A proxy that speaks the PROXY protocol sends the address in its header. Until then the connection counts only in the total.
+    func enter(_ channel: any Channel) throws -> HTTPPlace {
+        let id = self.state.withLock { state in
+            state.next += 1
+            state.channels[state.next] = channel
+            return state.next
+        }
+        let place = HTTPPlace(id: id, in: self)
+        channel.closeFuture.whenComplete { _ in self.leave(id) }
+        let bound = NIOLoopBound(place, eventLoop: channel.eventLoop)
+        let waits = try self.proxies.guardConnection(channel) { self.take(bound.value, channel) }
+        if waits { self.enter(place, nil, mayUseReserve: false) } else { self.take(place, channel) }
+        return place
+    }
+
+    private func take(_ place: HTTPPlace, _ channel: any Channel) {
+        let peer = self.clients.peer(of: channel)
+        let isTrusted = peer.map { self.access.trustedProxies.contains(address: $0) } ?? false
+        // Each request that a trusted proxy forwards names its own client.
+        place.isProxy = isTrusted
+        let address = isTrusted ? nil : peer.map { HostKey.of($0) }
+        self.enter(place, address, mayUseReserve: !isTrusted && peer.map { self.access.apiFrom.contains(address: $0) } ?? false)
+    }
+
+    private func enter(_ place: HTTPPlace, _ address: String?, mayUseReserve: Bool) {
+        let (refusal, shed) = self.state.withLock { state in
+            state.table.leave(place.id)
+            let (refusal, shed) = state.table.enter(place.id, address, mayUseReserve: mayUseReserve, nowMs: LoopSweeper.nowMs)
+            return (refusal, shed.compactMap { id in state.channels[id].map { (id, $0) } })
+        }
+        place.address = address
+        place.refusal = refusal
+        if refusal != nil || !shed.isEmpty {
+            self.counters.update {
+                if refusal != nil { $0.httpConnectionsRefused += 1 }
+                $0.httpConnectionsShed += UInt64(shed.count)
+            }
+        }
+        for (id, channel) in shed {
+            channel.eventLoop.execute {
+                // A request may have arrived meanwhile and taken the place back.
+                guard !self.state.withLock({ $0.table.has(id) }) else { return }
+                // Close as at shutdown: idle connections close, each protocol in its way. Then cut, because the place is already given away
+                // and TLS would wait for the client's close_notify.
+                channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+                channel.cut()
+            }
+        }
+    }
+
+    private func leave(_ id: HTTPPlaceTable.ID) {
+        self.state.withLock { state in
+            state.table.leave(id)
+            state.channels[id] = nil
+        }
+    }
+
+    fileprivate func work(_ place: HTTPPlace) {
+        self.state.withLock { $0.table.work(place.id, place.address, isRefused: place.refusal != nil) }
+    }
+
+    fileprivate func rest(_ place: HTTPPlace) { self.state.withLock { $0.table.rest(place.id, nowMs: LoopSweeper.nowMs) } }
+
+    /// Counts a request that a trusted proxy forwards, by its client's address. Throws 503.
+    func enterRequest(peer: SocketAddress?, forwarded: [String]) throws(APIError) -> HTTPForwarded? {
+        guard let client = self.clients.client(peer: peer, forwarded: forwarded), client != peer else { return nil }
+        let address = HostKey.of(client)
+        guard self.state.withLock({ $0.table.enterRequest(of: address) }) else {
+            self.counters.update { $0.httpConnectionsRefused += 1 }
+            throw HTTPPlaceTable.Refusal.tooManyFromAddress.error
+        }
+        return HTTPForwarded(address: address, places: self)
+    }
+
+    fileprivate func leaveRequest(of address: String) { self.state.withLock { $0.table.release(address) } }
+
+    func peer(of channel: any Channel) -> SocketAddress? { self.clients.peer(of: channel) }
+}
+
+extension Channel {
+    /// Closes the socket at once, bypassing TLS. On its loop.
+    fileprivate func cut() {
+        guard let tls = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
+            return self.close(promise: nil)
+        }
+        tls.close(promise: nil)
+    }
+}
+
+/// One connection's place. Loop-bound.
+final class HTTPPlace {
+    fileprivate let id: HTTPPlaceTable.ID
+    private let places: HTTPPlaces
+    fileprivate var address: String?
+    /// The reason why the connection has no place, to be sent as its answer.
+    fileprivate(set) var refusal: HTTPPlaceTable.Refusal?
+    /// Whether the peer is a trusted proxy.
+    fileprivate(set) var isProxy = false
+
+    fileprivate init(id: HTTPPlaceTable.ID, in places: HTTPPlaces) {
+        self.id = id
+        self.places = places
+    }
+
+    /// Marks a request as under way.
+    func work() { self.places.work(self) }
+    /// Marks the connection as idle: all requests are answered.
+    func rest() { self.places.rest(self) }
+
+    /// Counts a forwarded request; returns nil if it is not one. Throws 503.
+    func forwarded(_ headers: [String], on channel: any Channel) throws(APIError) -> HTTPForwarded? {
+        guard self.isProxy, !headers.isEmpty else { return nil }
+        return try self.places.enterRequest(peer: self.places.peer(of: channel), forwarded: headers)
+    }
+}
+
+/// Counts a forwarded request against its client's address for as long as this exists.
+final class HTTPForwarded: Sendable {
+    private let address: String
+    private let places: HTTPPlaces
+
+    fileprivate init(address: String, places: HTTPPlaces) {
+        self.address = address
+        self.places = places
+    }
+
+    deinit { self.places.leaveRequest(of: self.address) }
+}
+
+extension HTTPPlaceTable.Limits {
+    /// One address gets three quarters of all places at most, or this many if more. Its setting can only lower that, since few descriptors
+    /// leave few places.
+    private static let leastPerAddress = 64
+    private static let mostReserved = 64
+
+    package init(_ limits: HTTPLimits) {
+        self.total = limits.connections
+        self.reserved = min(Self.mostReserved, limits.connections / 16)
+        self.perAddress = min(limits.perAddress, max(Self.leastPerAddress, limits.connections / 4 * 3))
+        // Half of the connections that the listeners accept beyond the limit.
+        self.refused = min(64, max(2, limits.connections / 64))
+    }
+}
+
+extension HTTPPlaceTable.Refusal {
+    package var error: APIError {
+        switch self {
+        case .tooMany: .unavailable("The server has too many HTTP connections (limits.httpConnections).")
+        case .tooManyFromAddress: .unavailable("This address has too many HTTP connections (limits.httpPerAddress).")
+        }
+    }
+}

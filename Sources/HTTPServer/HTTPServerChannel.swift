@@ -1,0 +1,82 @@
+import Hummingbird
+package import HummingbirdCore
+package import Listening
+package import Logging
+package import NIOCore
+import NIOHTTP1
+package import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+package import ServerConfiguration
+package import Support
+
+/// Serves the router and the takeovers on one port. Hummingbird's handlers sit behind ``HTTPConnectionHandler``.
+package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
+    package typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+    package let responder: HTTPChannelHandler.Responder
+    package let shared: Shared
+
+    /// State shared by all of the server's connections. Any thread.
+    package final class Shared: Sendable {
+        package let limits: HTTPLimits
+        package let takeovers: [any HTTPTakeover]
+        package let sweepers: LoopSweepers
+        private let places: HTTPPlaces
+
+        package init(
+            limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, access: ServerConfig.Access,
+            clients: ClientAddresses,
+            proxies: ProxyEntrance, counters: Counters
+        ) {
+            self.limits = limits
+            self.takeovers = takeovers
+            self.sweepers = sweepers
+            self.places = HTTPPlaces(limits: limits, access: access, clients: clients, proxies: proxies, counters: counters)
+        }
+
+        /// Gives the connection its place until it closes, and configures its socket. Call before adding any handler. On its loop.
+        func admit(_ channel: any Channel) throws -> HTTPPlace {
+            let place = try self.places.enter(channel)
+            try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
+            try channel.syncOptions?.setOption(.socketOption(.so_keepalive), value: 1)
+            return place
+        }
+
+        /// Sets up HTTP/1.1 on a connection that delivers the client's plain bytes. On its loop.
+        func speakHTTP1(on channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, isSecure: Bool) throws -> Value {
+            var decoding = NIOHTTPDecoderLimitConfiguration()
+            decoding.maxHeaderFieldSize = self.limits.headBytes
+            decoding.maxHeaderListSize = self.limits.headBytes
+            decoding.maxHeaderFieldCount = self.limits.headerFields
+            let encoder = HTTPResponseEncoder()
+            let decoder = ByteToMessageHandler(
+                HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding),
+                // After a request for an upgrade, the decoder buffers what it gets without parsing it.
+                maximumBufferSize: self.limits.headBytes + (64 << 10))
+            let types = HTTP1ToHTTPServerCodec(secure: isSecure)
+            let connection = HTTPConnectionHandler(
+                sweeper: self.sweepers.of(channel.eventLoop), limits: self.limits, takeovers: self.takeovers,
+                codec: [types, encoder, decoder], openedMs: openedMs, place: place, isSecure: isSecure)
+            try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
+            return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+        }
+    }
+
+    package func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let shared = self.shared
+        return channel.eventLoop.makeCompletedFuture {
+            do {
+                let place = try shared.admit(channel)
+                return try shared.speakHTTP1(on: channel, since: LoopSweeper.nowMs, place, isSecure: false)
+            } catch {
+                // Nothing else closes the channel, and its place would leak.
+                channel.close(promise: nil)
+                throw error
+            }
+        }
+    }
+
+    package func handle(value: Value, logger: Logger) async {
+        await self.handleHTTP(asyncChannel: value, logger: logger)
+    }
+}

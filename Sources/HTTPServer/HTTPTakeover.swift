@@ -1,0 +1,88 @@
+import HTTPTypes
+import Listening
+package import NIOCore
+package import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Support
+
+/// Takes connections over from HTTP by request path: WebSockets, and media sent for as long as somebody watches. The server asks it before
+/// the router, for every request of a connection.
+package protocol HTTPTakeover: Sendable {
+    /// Whether this takeover answers the request, well-formed or not. On the connection's loop.
+    func claims(_ head: HTTPRequestHead) -> Bool
+    /// Decides before anything has been answered. On no particular thread.
+    func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision
+}
+
+package struct HTTPTakeoverRequest: Sendable {
+    package let head: HTTPRequestHead
+    /// The request's channel; over HTTP/2, a stream of its connection.
+    package let channel: any Channel
+    /// Whether the connection uses TLS.
+    package let isSecure: Bool
+
+    /// Whether the request is an HTTP/2 stream and shares its connection with others.
+    package var isMultiplexed: Bool { self.head.version.major >= 2 }
+}
+
+package enum HTTPTakeoverDecision: Sendable {
+    /// Sends this head, then replaces HTTP's handlers with these. They are made on the connection's loop, get `handlerAdded` once the head
+    /// has been written, and read and write ByteBuffers from then on. If the connection has closed already, none are made.
+    ///
+    /// The head and a chunked body are HTTP/1.1 whatever the client speaks, because all viewers of a stream get the same bytes.
+    /// ``HTTP2BodyWriter`` removes the chunk framing.
+    case take(HTTPResponseHead, handlers: @Sendable () -> [any ChannelHandler])
+    /// Sends an ordinary answer and closes the connection.
+    case refuse(APIError)
+}
+
+/// A complete answer sent without the router.
+struct HTTPPlainAnswer: Sendable, Equatable {
+    let head: HTTPResponseHead
+    let body: String
+
+    /// An error in the usual format of the API; the connection closes after it.
+    init(_ error: APIError) {
+        let requestID = SecretText.hex((0..<8).map { _ in UInt8.random(in: 0...255) })
+        self.body = error.body(requestID: requestID).text
+        var headers = HTTPHeaders(error.headers)
+        headers.add(name: "content-type", value: "application/json")
+        headers.add(name: "content-length", value: String(self.body.utf8.count))
+        headers.add(name: "cache-control", value: "no-store")
+        headers.add(name: "x-request-id", value: requestID)
+        headers.add(name: "connection", value: "close")
+        headers.add(name: "server", value: "earshot")
+        self.head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: error.status.code), headers: headers)
+    }
+}
+
+extension HTTPResponseHead {
+    /// Whether a list header contains this lower-case word, ignoring case.
+    package func list(_ name: String, contains word: String) -> Bool {
+        self.headers[canonicalForm: name].contains { $0.lowercased() == word }
+    }
+}
+
+extension HTTPRequestHead {
+    /// The target up to its query or fragment.
+    package var path: Substring { self.uri.prefix { $0 != "?" && $0 != "#" } }
+
+    /// The part after the "?"; nil without one.
+    package var query: Substring? {
+        let rest = self.uri.dropFirst(self.path.count)
+        guard rest.first == "?" else { return nil }
+        return rest.dropFirst().prefix { $0 != "#" }
+    }
+
+    /// Whether a list header contains this lower-case word, ignoring case.
+    package func list(_ name: String, contains word: String) -> Bool {
+        self.headers[canonicalForm: name].contains { $0.lowercased() == word }
+    }
+}
+
+extension ClientAddresses {
+    /// The client address of a request; nil if unknown.
+    package func client(of request: HTTPTakeoverRequest) -> SocketAddress? {
+        self.client(peer: self.peer(of: request.channel), forwarded: request.head.headers["x-forwarded-for"])
+    }
+}

@@ -1,0 +1,93 @@
+package import NIOSSL
+import Support
+import Synchronization
+
+/// Holds the certificate for new TLS connections. A reload replaces it as a whole; running connections keep theirs. Any thread.
+package final class CertificateStore: Sendable {
+    private let certificatePath: String
+    private let keyPath: String
+    private let contexts: Mutex<Contexts>
+
+    private struct Contexts {
+        let plain: NIOSSLContext
+        let http: NIOSSLContext
+        let lifetimes: [Lifetime]
+    }
+
+    /// Validity of a certificate of the chain, in seconds since 1970.
+    struct Lifetime: Sendable, Equatable {
+        let begins: Int64
+        let ends: Int64
+        /// Whether this is the server's own certificate, not an issuer's.
+        let isLeaf: Bool
+    }
+
+    /// Days before a certificate's expiry from which the log warns of it.
+    static let warningDays: Int64 = 30
+
+    /// Throws if the files cannot be read or do not match.
+    package init(certificatePath: String, keyPath: String) throws {
+        self.certificatePath = certificatePath
+        self.keyPath = keyPath
+        self.contexts = Mutex(try Self.load(certificatePath, keyPath))
+    }
+
+    /// The context without ALPN (RFC 7301).
+    package var current: NIOSSLContext { self.contexts.withLock { $0.plain } }
+
+    /// The context of the same certificate that lets the client choose HTTP/2.
+    package var currentForHTTP: NIOSSLContext { self.contexts.withLock { $0.http } }
+
+    /// ALPN names (RFC 9113 §3.2), in order of preference.
+    package static let http2 = "h2"
+    private static let httpProtocols = [CertificateStore.http2, "http/1.1"]
+
+    /// Reads the files again. On an error the old certificate stays in force.
+    package func reload() throws {
+        let new = try Self.load(self.certificatePath, self.keyPath)
+        self.contexts.withLock { $0 = new }
+    }
+
+    private static func load(_ certificatePath: String, _ keyPath: String) throws -> Contexts {
+        let chain = try NIOSSLCertificate.fromPEMFile(certificatePath)
+        let key = try NIOSSLPrivateKey(file: keyPath, format: .pem)
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuiteValues = Self.ciphers
+        let plain = try NIOSSLContext(configuration: configuration)
+        configuration.applicationProtocols = Self.httpProtocols
+        let lifetimes = chain.enumerated().map { index, certificate in
+            Lifetime(begins: Int64(certificate.notValidBefore), ends: Int64(certificate.notValidAfter), isLeaf: index == 0)
+        }
+        return Contexts(plain: plain, http: try NIOSSLContext(configuration: configuration), lifetimes: lifetimes)
+    }
+
+    /// TLS 1.2 suites with forward secrecy (ECDHE) and authenticated encryption (RFC 9325 §4.2). TLS 1.3 has no weaker ones.
+    private static let ciphers: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
+    // MARK: Warnings
+
+    /// Warnings about certificates that are not valid at `nowMs` (since 1970), or expire soon. For the log, at each load.
+    package func warnings(nowMs: Int64) -> [String] {
+        Self.warnings(self.contexts.withLock { $0.lifetimes }, path: self.certificatePath, nowMs: nowMs)
+    }
+
+    static func warnings(_ lifetimes: [Lifetime], path: String, nowMs: Int64) -> [String] {
+        let now = nowMs / 1_000
+        return lifetimes.compactMap { lifetime in
+            let what = lifetime.isLeaf ? "The TLS certificate in \(path)" : "A certificate of the chain in \(path)"
+            let (begin, end) = (WallClock.text(lifetime.begins * 1_000), WallClock.text(lifetime.ends * 1_000))
+            if now > lifetime.ends { return "\(what) expired at \(end): clients that check it refuse to connect. Renew it and send SIGHUP" }
+            if now < lifetime.begins { return "\(what) is good only from \(begin): clients that check it refuse to connect until then" }
+            let days = (lifetime.ends - now) / 86_400
+            guard days < self.warningDays else { return nil }
+            let left = days == 0 ? "today or tomorrow" : "in \(days) \(days == 1 ? "day" : "days")"
+            return "\(what) expires \(left), at \(end). Renew it and send SIGHUP"
+        }
+    }
+}

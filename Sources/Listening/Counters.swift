@@ -1,0 +1,89 @@
+package import Support
+import Synchronization
+
+/// Totals since start. Any thread; updated per connection and per refusal, never per frame.
+package final class Counters: Sendable {
+    package init() {}
+    package struct Values: Sendable {
+        package var connectionsAccepted: UInt64 = 0
+        package var publishesStarted: UInt64 = 0
+        package var playsStarted: UInt64 = 0
+        /// Requests of players over HTTP that were held because nobody published yet.
+        package var playsWaited: UInt64 = 0
+        package var closed: [CloseReason: UInt64] = [:]
+        /// HTTP connections and forwarded requests beyond limits.httpConnections or limits.httpPerAddress.
+        package var httpConnectionsRefused: UInt64 = 0
+        /// Idle HTTP connections closed to make room for others.
+        package var httpConnectionsShed: UInt64 = 0
+        /// Connections closed on arrival, too many at once to send each an answer.
+        package var connectionsTurnedAway: UInt64 = 0
+        /// Subscribers refused because the event feed was full.
+        package var eventFeedsRefused: UInt64 = 0
+        /// Times that a subscriber was behind the events in memory and read the store.
+        package var eventFeedsBehind: UInt64 = 0
+        package var webhooksDelivered: UInt64 = 0
+        /// Failed delivery attempts.
+        package var webhookAttemptsFailed: UInt64 = 0
+        package var webhooksGivenUp: UInt64 = 0
+    }
+
+    private let values = Mutex(Values())
+
+    package var current: Values { self.values.withLock { $0 } }
+
+    package func update(_ body: (inout Values) -> Void) {
+        self.values.withLock { body(&$0) }
+    }
+}
+
+/// Counts connections in total and per address, and publishers. Any thread.
+package final class ConnectionAdmission: Sendable {
+    private struct State {
+        var total = 0
+        var perAddress: [String: Int] = [:]
+        var publishers = 0
+    }
+
+    private let state = Mutex(State())
+    private let totalLimit: Int
+    private let addressLimit: Int
+
+    package init(total: Int, perAddress: Int) {
+        self.totalLimit = total
+        self.addressLimit = perAddress
+    }
+
+    /// Returns nil if admitted; pair with `leave`.
+    package func enter(_ address: String) -> CloseReason? {
+        self.state.withLock { state in
+            if state.total >= self.totalLimit { return .tooManyConnections }
+            if state.perAddress[address, default: 0] >= self.addressLimit { return .tooManyFromAddress }
+            state.total += 1
+            state.perAddress[address, default: 0] += 1
+            return nil
+        }
+    }
+
+    package func leave(_ address: String) {
+        self.state.withLock { state in
+            state.total -= 1
+            let count = state.perAddress[address, default: 1] - 1
+            state.perAddress[address] = count > 0 ? count : nil
+        }
+    }
+
+    /// Connections and publishers admitted now.
+    package var current: (connections: Int, publishers: Int) { self.state.withLock { ($0.total, $0.publishers) } }
+
+    package func enterPublisher(limit: Int) -> Bool {
+        self.state.withLock { state in
+            guard state.publishers < limit else { return false }
+            state.publishers += 1
+            return true
+        }
+    }
+
+    package func leavePublisher() {
+        self.state.withLock { $0.publishers -= 1 }
+    }
+}

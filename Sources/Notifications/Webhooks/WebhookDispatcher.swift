@@ -1,0 +1,170 @@
+package import Listening
+import Logging
+package import NIOCore
+package import Outbound
+package import Rooms
+package import ServerConfiguration
+import ServiceLifecycle
+import Support
+import Synchronization
+
+/// Delivers the durable outbox at least once, in order for each room and target. Retries as configured.
+///
+/// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
+/// settings allow at most 32 targets. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
+package final class WebhookDispatcher: Service, Sendable {
+    /// Same as ``OutboundClient/post(url:headers:body:timeout:pool:)``.
+    typealias Post =
+        @Sendable (
+            _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ pool: String
+        ) async -> Result<OutboundAnswer, OutboundError>
+
+    private let config: ServerConfig.Webhooks
+    private let rooms: RoomRegistry
+    /// Called for each attempt, because ports are known only once they are open. Nil when the server is gone.
+    private let sender: @Sendable () -> WebhookRequest.Sender?
+    private let post: Post
+    private let clock: RoomClock
+    private let eventLoop: any EventLoop
+    private let targets: Set<String>
+    private let log: WebhookLog
+    private let counters: Counters
+    private let schedule = Mutex(WebhookSchedule())
+    private let wakes: AsyncStream<Void>
+    private let waker: AsyncStream<Void>.Continuation
+
+    /// Delay after the store could not be read or written.
+    private static let storePause = Duration.seconds(1)
+    /// Limit of the sleep: a notice that is resent on demand wakes nobody.
+    private static let longestSleepMs: Int64 = 2_000
+
+    init(
+        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender?, eventLoop: any EventLoop,
+        clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
+    ) {
+        self.config = config.webhooks
+        self.rooms = rooms
+        self.sender = sender
+        self.post = post
+        self.clock = clock
+        self.eventLoop = eventLoop
+        self.targets = Set(config.webhooks.targets.map(\.id))
+        self.log = log
+        self.counters = counters
+        (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Sends by the server's own client. `sender` is nil once the server has ended.
+    package convenience init(
+        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender?, outbound: OutboundClient,
+        counters: Counters, log: WebhookLog, eventLoop: any EventLoop
+    ) {
+        self.init(
+            config: config, rooms: rooms, sender: sender, eventLoop: eventLoop, clock: rooms.clock, counters: counters, log: log,
+            post: { url, headers, body, timeout, pool in
+                await outbound.post(url: url, headers: headers, body: body, timeout: timeout, pool: pool)
+            })
+    }
+
+    /// Signals new events. Does not wait; any thread.
+    package func wake() {
+        if !self.targets.isEmpty { self.waker.yield() }
+    }
+
+    package func run() async throws {
+        // Without targets there may still be notices to targets removed from the settings.
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { attempts in
+                var timer: Scheduled<Void>?
+                self.waker.yield()
+                for await _ in self.wakes {
+                    timer?.cancel()
+                    timer = await self.dispatch { entry in attempts.addTask { await self.attempt(entry) } }
+                }
+                timer?.cancel()
+                attempts.cancelAll()
+            }
+        }
+    }
+
+    /// Starts due attempts. Returns the timer for the next due time.
+    private func dispatch(_ begin: (OutboxEntry) -> Void) async -> Scheduled<Void> {
+        self.schedule.withLock { $0.listAsked() }
+        let waker = self.waker
+        do throws(RegistryError) {
+            let (due, nextAt) = try await self.rooms.dueNotices(limit: WebhookSchedule.pageLimit)
+            for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
+            // Beyond its target's limit a due notice waits for an attempt's end, which wakes this.
+            let now = self.clock.now()
+            let delay = min(max(1, (nextAt ?? .max) - now), Self.longestSleepMs)
+            return self.eventLoop.scheduleTask(in: .milliseconds(delay)) { _ = waker.yield() }
+        } catch {
+            self.log.storeFailed(error)
+            _ = self.schedule.withLock { $0.listArrived([]) }
+            return self.eventLoop.scheduleTask(in: TimeAmount(Self.storePause)) { _ = waker.yield() }
+        }
+    }
+
+    private func attempt(_ entry: OutboxEntry) async {
+        let targetID = entry.target.id
+        let begin = ContinuousClock.now
+        var status: Int?
+        var problem: String?
+        var isHopeless = false
+        if self.targets.contains(targetID) {
+            // The server is gone: the attempt does not count.
+            guard let sender = self.sender() else { return }
+            do throws(WebhookBodyError) {
+                let request = try WebhookRequest(entry, sender: sender, atSeconds: WallClock.seconds)
+                let answer = await self.post(
+                    entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
+                    .milliseconds(self.config.timeoutMs), targetID)
+                switch answer {
+                case .success(let answer):
+                    status = answer.status
+                    if !OutboxEntry.isDelivered(answer.status) { problem = "HTTP status \(answer.status); expected 2xx" }
+                case .failure(let error): problem = error.description
+                }
+            } catch {
+                problem = error.description
+                isHopeless = true
+            }
+        } else {
+            problem = "this target is not in the settings any more"
+            isHopeless = true
+        }
+        // The server shuts down: the attempt does not count.
+        guard !Task.isCancelled else { return }
+        let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
+        let verdict = WebhookVerdict(
+            status: status, attempt: entry.attempts + 1, isHopeless: isHopeless, now: self.clock.now(), self.config)
+        if await self.record(entry, status: status, problem: problem, durationMs: durationMs, verdict) {
+            self.log.attempted(entry, verdict, problem: problem, now: self.clock.now())
+            self.counters.update { counters in
+                if verdict == .delivered { counters.webhooksDelivered += 1 } else { counters.webhookAttemptsFailed += 1 }
+                if verdict == .givenUp { counters.webhooksGivenUp += 1 }
+            }
+            self.schedule.withLock { $0.ended(entry.id) }
+            self.waker.yield()
+        }
+    }
+
+    /// Retries until the result is stored: otherwise the notice would go out again at once. Returns false when the server shuts down.
+    private func record(
+        _ entry: OutboxEntry, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict
+    ) async -> Bool {
+        var retryAt: Int64?
+        if case .retry(let at) = verdict { retryAt = at }
+        while !Task.isCancelled {
+            do throws(RegistryError) {
+                try await self.rooms.recordAttempt(entry.id, status: status, error: problem, durationMs: durationMs, retryAt: retryAt)
+                return true
+            } catch {
+                self.log.storeFailed(error)
+            }
+            // Cancelled: the server shuts down.
+            do { try await Task.sleep(for: Self.storePause) } catch { return false }
+        }
+        return false
+    }
+}

@@ -1,0 +1,124 @@
+package import Logging
+package import Rooms
+import Support
+import Synchronization
+
+/// Logs the dispatcher's events and tracks the state of each target. Any thread.
+///
+/// A failing target gets one line at first, then lines with counts at growing intervals, and one when it recovers. A target that fails and
+/// recovers all the time is held to the same intervals. Of a URL only the origin is logged.
+package final class WebhookLog: Sendable {
+    /// A target's state since its failures began or since it recovered.
+    package struct Standing: Sendable {
+        package var isFailing = false
+        /// Milliseconds since 1970, like all times here.
+        package var since: Int64 = 0
+        /// Consecutive failed attempts.
+        package var failed = 0
+        package var givenUp = 0
+        package var problem: String?
+        fileprivate var isTold = false
+        fileprivate var lines = Intervals()
+        fileprivate var giveUps = Intervals()
+    }
+
+    /// Passes one line at once, the next after a minute. Each wait doubles, up to an hour.
+    fileprivate struct Intervals {
+        private static let shortestMs: Int64 = 60_000
+        private static let longestMs: Int64 = 3_600_000
+        private var nextAt: Int64 = .min
+        private var intervalMs = shortestMs
+
+        /// Returns true when a line may be written now.
+        mutating func pass(_ now: Int64) -> Bool {
+            guard now >= self.nextAt else { return false }
+            // After so long a silence a failure is news again.
+            if self.nextAt != .min, now - self.nextAt >= self.intervalMs { self.intervalMs = Self.shortestMs }
+            self.nextAt = now + self.intervalMs
+            self.intervalMs = min(2 * self.intervalMs, Self.longestMs)
+            return true
+        }
+    }
+
+    private let log: Logger
+    private let standings = Mutex<[String: Standing]>([:])
+    private let store = LogRateLimiter()
+
+    package init(_ log: Logger) { self.log = log }
+
+    /// By target id; nil before its first failure.
+    package subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
+
+    func attempted(_ entry: OutboxEntry, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
+        if verdict == .delivered { self.delivered(entry.target, now) } else { self.failed(entry, verdict, problem ?? "none", now) }
+    }
+
+    private func delivered(_ target: WebhookTarget, _ now: Int64) {
+        let was = self.standings.withLock { standings -> Standing? in
+            guard let was = standings[target.id], was.isFailing else { return nil }
+            standings[target.id]?.isFailing = false
+            standings[target.id]?.since = now
+            return was
+        }
+        guard let was, was.isTold else { return }
+        self.log.info(
+            "A webhook target is well again",
+            metadata: Self.metadata(target).merging([
+                "failed": "\(was.failed)", "givenUp": "\(was.givenUp)", "seconds": "\((now - was.since) / 1_000)",
+            ]) { $1 })
+    }
+
+    private func failed(_ entry: OutboxEntry, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
+        let (standing, isDue, logsGivenUp) = self.standings.withLock { standings in
+            var standing = standings[entry.target.id] ?? Standing()
+            if !standing.isFailing {
+                standing.isFailing = true
+                standing.isTold = false
+                standing.since = now
+                standing.failed = 0
+                standing.givenUp = 0
+            }
+            standing.failed += 1
+            standing.problem = problem
+            if verdict == .givenUp { standing.givenUp += 1 }
+            let isDue = standing.lines.pass(now)
+            if isDue { standing.isTold = true }
+            let logsGivenUp = verdict == .givenUp && standing.giveUps.pass(now)
+            standings[entry.target.id] = standing
+            return (standing, isDue, logsGivenUp)
+        }
+        var metadata = Self.metadata(entry.target)
+        metadata["problem"] = "\(problem)"
+        if isDue, standing.failed == 1 {
+            self.log.warning("A webhook target fails", metadata: metadata)
+        } else if isDue {
+            let counts: Logger.Metadata = [
+                "failed": "\(standing.failed)", "givenUp": "\(standing.givenUp)", "seconds": "\((now - standing.since) / 1_000)",
+            ]
+            self.log.warning("A webhook target still fails", metadata: metadata.merging(counts) { $1 })
+        }
+        guard logsGivenUp else { return }
+        metadata["event"] = "\(entry.event.kind.rawValue)"
+        metadata["id"] = "\(entry.event.id)"
+        metadata["attempts"] = "\(entry.attempts + 1)"
+        metadata["givenUp"] = "\(standing.givenUp)"
+        if let room = entry.event.roomID { metadata["room"] = "\(room)" }
+        self.log.error("A webhook was given up", metadata: metadata)
+    }
+
+    private static func metadata(_ target: WebhookTarget) -> Logger.Metadata {
+        ["target": "\(target.id)", "url": "\(Self.shown(target.url))"]
+    }
+
+    package func storeFailed(_ error: RegistryError) {
+        guard self.store.pass(nowMs: LoopSweeper.nowMs) != nil else { return }
+        self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error)"])
+    }
+
+    /// Scheme, host and port: the rest of a webhook's URL is often secret. The settings allow no user name.
+    package static func shown(_ url: String) -> Substring {
+        guard let colon = url.firstIndex(of: ":") else { return url.prefix { $0 != "/" && $0 != "?" && $0 != "#" } }
+        let host = url[colon...].dropFirst().drop { $0 == "/" }
+        return url[..<(host.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? url.endIndex)]
+    }
+}

@@ -1,0 +1,59 @@
+import Outbound
+package import Rooms
+
+/// Headers and body of a notice. Pure; built for each attempt, since attempt number and signature differ.
+package struct WebhookRequest: Sendable, Equatable {
+    let headers: [Header]
+    let body: String
+
+    struct Header: Sendable, Equatable {
+        let name: String
+        let value: String
+    }
+
+    /// This server's properties that bodies state.
+    package struct Sender: Sendable {
+        package let key: String
+        /// Push domain, for Tencent's bodies.
+        let domain: String
+        /// This node's address, for Tencent's bodies.
+        let node: String
+        /// Public RTMP address: "rtmp://live.example.com".
+        package var rtmp: String
+        /// Public HTTP address.
+        package var http: String
+    }
+
+    /// `atSeconds` is the wall clock, since 1970. Throws when the target's format cannot express the event.
+    init(_ entry: OutboxEntry, sender: Sender, atSeconds: Int64) throws(WebhookBodyError) {
+        let body: String
+        switch entry.target.format {
+        case .earshot: body = Self.earshotBody(entry)
+        case .tencent:
+            body = try TencentNotice.callback(for: entry.event).body(sender, atSeconds: atSeconds)
+        }
+        self.body = body
+        self.headers =
+            [
+                Header(name: "Content-Type", value: "application/json; charset=utf-8"),
+                Header(name: "X-Earshot-Event", value: entry.event.kind.rawValue),
+                Header(name: "X-Earshot-Delivery", value: Self.idempotencyKey(entry.event)),
+            ]
+            + OutboundSignature.headers(key: sender.key, body: Array(body.utf8), atSeconds: atSeconds).map {
+                Header(name: $0.name, value: $0.value)
+            }
+    }
+
+    /// The same for all attempts, including resends on demand. The time distinguishes events with the same id from a store that no longer
+    /// exists.
+    package static func idempotencyKey(_ event: RoomEvent) -> String { "e\(event.id)-\(event.at)" }
+
+    private static func earshotBody(_ entry: OutboxEntry) -> String {
+        #"{"idempotencyKey":"\#(self.idempotencyKey(entry.event))",\#(EventMessage.fields(of: entry.event)),"attempt":\#(entry.attempts + 1)}"#
+    }
+}
+
+/// An event that its target's format cannot express; retries are pointless.
+struct WebhookBodyError: Error, Equatable, CustomStringConvertible {
+    let description: String
+}

@@ -1,0 +1,68 @@
+import Rooms
+import ServerConfiguration
+
+/// Chooses the notices to send now. Limited per target, so that a slow one delays no other. A value.
+///
+/// The registry lists only the oldest pending notice of each room and target, even while it is being sent. This ensures that no notice is
+/// sent twice at a time, even if the list was read before an attempt ended.
+struct WebhookSchedule {
+    /// Concurrent notices to one target; at most one of them per room.
+    static let perTarget = 8
+    /// Notices to request from the registry per target, including those in flight.
+    static let pageLimit = 3 * perTarget
+
+    /// Target ids by notice.
+    private var inFlight: [Int64: String] = [:]
+    private var perTarget: [String: Int] = [:]
+    /// Notices that ended after the list was requested, which may still contain them.
+    private var endedMeanwhile: Set<Int64> = []
+    private var isAsking = false
+
+    var count: Int { self.inFlight.count }
+
+    mutating func listAsked() {
+        self.isAsking = true
+        self.endedMeanwhile.removeAll()
+    }
+
+    /// Returns the notices to send now; each must be followed by `ended`.
+    mutating func listArrived(_ due: [OutboxEntry]) -> [OutboxEntry] {
+        self.isAsking = false
+        var begun: [OutboxEntry] = []
+        for entry in due where self.inFlight[entry.id] == nil && !self.endedMeanwhile.contains(entry.id) {
+            let targetID = entry.target.id
+            guard self.perTarget[targetID, default: 0] < Self.perTarget else { continue }
+            self.inFlight[entry.id] = targetID
+            self.perTarget[targetID, default: 0] += 1
+            begun.append(entry)
+        }
+        return begun
+    }
+
+    /// Records that an attempt is over and stored.
+    mutating func ended(_ id: Int64) {
+        guard let targetID = self.inFlight.removeValue(forKey: id) else { return }
+        let left = self.perTarget[targetID, default: 1] - 1
+        self.perTarget[targetID] = left > 0 ? left : nil
+        if self.isAsking { self.endedMeanwhile.insert(id) }
+    }
+}
+
+/// The outcome of an attempt.
+enum WebhookVerdict: Equatable {
+    case delivered
+    /// Milliseconds since 1970.
+    case retry(at: Int64)
+    case givenUp
+
+    /// `attempt` counts from 1; `retries` are those after the first. Any 2xx is success.
+    init(status: Int?, attempt: Int, isHopeless: Bool, now: Int64, _ config: ServerConfig.Webhooks) {
+        if OutboxEntry.isDelivered(status) {
+            self = .delivered
+        } else if isHopeless || attempt > config.retries {
+            self = .givenUp
+        } else {
+            self = .retry(at: now + config.retryIntervalMs)
+        }
+    }
+}

@@ -1,0 +1,286 @@
+import Access
+package import Delivery
+import HLS
+package import HTTPServer
+import HTTPTypes
+package import Hummingbird
+import Listening
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Serves HLS through the router. The multivariant playlist opens a session, whose token is in the URIs of all that follows.
+///
+/// ```
+/// /live/cam.m3u8?txSecret=…          admission is decided here
+/// /live/cam.hls/media.m3u8?s=TOKEN   the playlist, with blocking reload (RFC 8216bis §6.2.5.2)
+/// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: their bytes never change, so caches may ignore the query
+/// ```
+package struct HLSEndpoint: Sendable {
+    private let core: ServerCore
+    private let pages: PageRules
+
+    private static let mediaName = "media.m3u8"
+    package init(core: ServerCore) {
+        self.core = core
+        self.pages = PageRules(core.config)
+    }
+
+    private enum Target {
+        case multivariant(LivePath)
+        /// A file of the stream with this path.
+        case file(path: String, name: String)
+    }
+
+    /// Returns nil if the request is not for HLS.
+    package func respond(to request: Request, _ context: APIContext) async -> Response? {
+        let isFile = Self.isHLS(request.uri.path)
+        let isPreflight = request.method == .options && (isFile != nil || LivePath.format(of: request.uri.path) != nil)
+        guard isPreflight || (isFile != nil && (request.method == .get || request.method == .head)) else { return nil }
+        let access: [(HTTPField.Name, String)]
+        do throws(APIError) {
+            let page = PageRequest(request, context.channel)
+            access = try self.pages.check(page, showsCredential: self.showsCredential(request, isFile: isFile ?? false))
+        } catch {
+            return Self.finished(error.response(context), [])
+        }
+        guard !isPreflight, let isFile else { return Self.finished(Response(status: .noContent, headers: Self.preflight), access) }
+        var response: Response
+        do throws(APIError) {
+            response =
+                isFile
+                ? try await self.file(request)
+                : try await self.multivariant(
+                    request, from: self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers))
+        } catch {
+            response = error.response(context)
+        }
+        response = Self.finished(response, access)
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private static let preflight: HTTPFields = [
+        .accessControlAllowMethods: "GET, HEAD, OPTIONS", .accessControlAllowHeaders: "range", .accessControlMaxAge: "86400",
+    ]
+
+    /// Adds `access`, the headers that let the requesting page play. They differ by page, so Vary informs caches.
+    private static func finished(_ response: Response, _ access: [(HTTPField.Name, String)]) -> Response {
+        var response = response
+        for (name, value) in access { response.headers[name] = value }
+        response.headers[.vary] = "Origin"
+        return response
+    }
+
+    /// Whether the request counts as one with a credential. Later requests count as their first playlist did; an unknown session, refused
+    /// anyway, counts as having one.
+    private func showsCredential(_ request: Request, isFile: Bool) -> Bool {
+        let query = request.uri.query ?? ""
+        guard isFile else { return self.core.admissions.showsCredential(query, .play) }
+        return QueryParameters(query).all("s").first.flatMap { self.core.hlsSessions.find($0) }?.showedCredential ?? true
+    }
+
+    /// Whether the path is a playlist's, or a file's that a playlist leads to.
+    package static func serves(_ path: String) -> Bool { self.isHLS(path) != nil }
+
+    /// Returns false for a multivariant playlist, true for a file behind one, otherwise nil.
+    private static func isHLS(_ path: String) -> Bool? {
+        if self.folder(of: path) != nil { return true }
+        return LivePath.format(of: path) == .m3u8 ? false : nil
+    }
+
+    /// The folder "/live/cam.hls" of "/live/cam.hls/NAME".
+    private static func folder(of path: String) -> Substring? {
+        guard let slash = path.lastIndex(of: "/") else { return nil }
+        let folder = path[..<slash]
+        return folder.hasSuffix(LivePath.folderEnding) && folder.split(separator: "/").count >= 2 ? folder : nil
+    }
+
+    // MARK: The first playlist
+
+    private func multivariant(_ request: Request, from remote: SocketAddress?) async throws(APIError) -> Response {
+        let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.core.config.limits))
+        let play = try await self.core.admitHTTPPlay(path.address, from: remote)
+        let streamPath = path.address.path
+        if request.method == .get { try await self.core.waitForPublisher(play) }
+        guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
+        // A HEAD request plays nothing.
+        if request.method == .head { return Self.multivariantPlaylist("") }
+        let session = try await self.open(play, client: request.headers[.userAgent])
+        // Relative, so that it works behind any path prefix of a proxy.
+        let last = path.address.name.split(separator: "/").last ?? ""
+        let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
+        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.core.config.http.firstWaitMs)) else {
+            await self.close(session, .streamEnded)
+            var error = APIError.unavailable("\(streamPath) has no whole segment yet; ask again in a moment.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        }
+        _ = session.touch()
+        return Self.multivariantPlaylist(text)
+    }
+
+    private static func multivariantPlaylist(_ text: String) -> Response {
+        var response = Self.playlist(ByteBuffer(string: text))
+        // Each viewer gets its own token.
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    private func remuxer(_ path: String) async throws(APIError) -> StreamRemuxer? {
+        do throws(HLSError) {
+            return try await self.core.remuxers.use(path, of: self.core)
+        } catch {
+            throw APIError(.internalServerError, .internal, "\(error)")
+        }
+    }
+
+    private func open(_ play: HTTPPlay, client: String?) async throws(APIError) -> HLSSession {
+        let core = self.core
+        let path = play.request.address.path
+        let limit = core.config.limits.viewersPerStream
+        let address = play.request.remote?.ipAddress ?? "unknown"
+        if let home = core.registry.find(path)?.home {
+            do throws(APIError) { try await core.waitForPlace(on: home.eventLoop) } catch {
+                play.consent.end(.overloaded)
+                throw error
+            }
+        }
+        core.counters.update { $0.connectionsAccepted += 1 }
+        if let reason = core.admission.enter(address) {
+            play.consent.end(reason)
+            core.counters.update { $0.closed[reason, default: 0] += 1 }
+            throw APIError(
+                AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
+        }
+        let made = await core.onHome(of: path) { home, _ -> HLSSession? in
+            guard let loop = core.context(of: home.eventLoop) else { return nil }
+            let stream = core.registry.acquire(path, on: home)
+            guard stream.enterViewer(limit: limit) else {
+                core.registry.release(stream)
+                return nil
+            }
+            let session = HLSSession(play, client: client.map { String($0.prefix(200)) }, core: core, stream: stream, loop: loop)
+            loop.add(session)
+            core.hlsSessions.add(session)
+            core.counters.update { $0.playsStarted += 1 }
+            if let held = core.roleFlood.pass(nowMs: home.nowMs) {
+                var metadata = session.metadata
+                if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+                core.log.info("Play started", metadata: metadata)
+            }
+            return session
+        }
+        guard let made, let session = made else {
+            core.admission.leave(address)
+            play.consent.end(.tooManyViewers)
+            core.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
+            throw APIError(
+                AdmissionRefusal(
+                    reason: .tooManyViewers, message: "\(path) has its \(limit) viewers already (limits.viewersPerStream)."))
+        }
+        return session
+    }
+
+    private func close(_ session: HLSSession, _ reason: CloseReason) async {
+        _ = await self.core.onHome(of: session.path) { _, _ in session.close(reason, detail: nil) }
+    }
+
+    // MARK: Playlists and media
+
+    private func file(_ request: Request) async throws(APIError) -> Response {
+        let path = request.uri.path
+        let query = QueryParameters(request.uri.query ?? "")
+        guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.core.hlsSessions.find(token) else {
+            throw APIError(.forbidden, .forbidden, "This session is not known or is over; load the stream's .m3u8 again.")
+        }
+        let live = try LivePath(
+            "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.core.config.limits))
+        guard live.address.path == session.path, session.touch() else {
+            throw APIError(.forbidden, .forbidden, "This session is for another stream, or over; load the stream's .m3u8 again.")
+        }
+        if let why = self.core.rooms.playRefusal(session.path) {
+            await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
+            throw APIError(.forbidden, .forbidden, "\(session.path) may not be played any more.")
+        }
+        guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
+        let name = String(path[folder.endIndex...].dropFirst())
+        let response =
+            name == Self.mediaName ? try await self.media(remuxer, query, session) : try await self.resource(remuxer, name, request)
+        _ = session.touch(bytes: response.body.contentLength ?? 0)
+        return response
+    }
+
+    private func media(_ remuxer: StreamRemuxer, _ query: QueryParameters, _ session: HLSSession) async throws(APIError) -> Response {
+        let asked: PlaylistRequest
+        do throws(HLSError) {
+            asked = try PlaylistRequest.parse(
+                msn: query.all("_HLS_msn").first, part: query.all("_HLS_part").first, skip: query.all("_HLS_skip").first)
+        } catch {
+            throw APIError(.badRequest, .invalid, "\(error)")
+        }
+        switch await remuxer.mediaPlaylist(asked, after: asked.isBlocking ? nil : session.lastListed) {
+        case .badRequest(let why): throw APIError(.badRequest, .invalid, why)
+        case .notYet:
+            var error = APIError.unavailable("The stream has paused; ask again in a moment.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        case .playlist(let text, let cache, let last):
+            var response = Self.playlist(text.bytes(query: "s=\(session.token)"))
+            response.headers[.cacheControl] = asked.isBlocking ? cache.directives : "no-store"
+            if !asked.isBlocking { session.listed(last) }
+            return response
+        }
+    }
+
+    private static func playlist(_ bytes: ByteBuffer) -> Response {
+        Response(status: .ok, headers: [.contentType: MediaWindow.playlistContentType], body: .init(byteBuffer: bytes))
+    }
+
+    private func resource(_ remuxer: StreamRemuxer, _ name: String, _ request: Request) async throws(APIError) -> Response {
+        switch await remuxer.resource(name) {
+        case .found(let resource):
+            // A name's content never changes, so the name is its own tag.
+            let etag = "\"\(name)\""
+            var headers: HTTPFields = [
+                .contentType: resource.contentType, .cacheControl: resource.cache.directives, .acceptRanges: "bytes", .eTag: etag,
+            ]
+            let size = Int64(resource.byteCount)
+            guard let part = try ByteRange.asked(by: request, of: size, etag: etag, what: name) else {
+                return Response(status: .ok, headers: headers, body: Self.body(resource.pieces))
+            }
+            headers[.contentRange] = ByteRange.contentRange(part, of: size)
+            return Response(status: .partialContent, headers: headers, body: Self.body(Self.pieces(resource.pieces, in: part)))
+        case .pending:
+            var error = APIError.unavailable("This part has not come yet.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        case .gone, .unknown: throw .notFound("media", name)
+        }
+    }
+}
+
+extension HLSEndpoint {
+    private static func body(_ pieces: [ByteBuffer]) -> ResponseBody {
+        if pieces.count == 1 { return ResponseBody(byteBuffer: pieces[0]) }
+        return ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.readableBytes }) { writer in
+            for piece in pieces { try await writer.write(piece) }
+            try await writer.finish(nil)
+        }
+    }
+
+    /// The slices of `pieces` within `part`, without copying.
+    private static func pieces(_ pieces: [ByteBuffer], in part: Range<Int64>) -> [ByteBuffer] {
+        var start: Int64 = 0
+        return pieces.compactMap { piece in
+            let own = start..<start + Int64(piece.readableBytes)
+            start = own.upperBound
+            let wanted = own.clamped(to: part)
+            guard !wanted.isEmpty else { return nil }
+            return piece.getSlice(at: piece.readerIndex + Int(wanted.lowerBound - own.lowerBound), length: wanted.count)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package import Access
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Listening
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+import Support
+import Synchronization
+
+/// Admission of viewers over HTTP.
+extension ServerCore {
+    /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
+    func admitHTTPPlay(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
+        // A talk listener needs a place in its channel, which viewers over HTTP do not take.
+        guard !TalkStreamName.isTalk(address) else {
+            throw APIError(.notFound, .notFound, "Talk is played over RTMP; there is no \(address.path) over HTTP.")
+        }
+        let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.nextSessionID())
+        var answer = self.admissions.check(request, nowSeconds: WallClock.seconds)
+        if case .success(let pass) = answer, self.mustWaitToPlay(request, pass) { answer = await self.admitPlay(request, pass) }
+        switch answer {
+        case .failure(let refusal):
+            self.counters.update {
+                $0.connectionsAccepted += 1
+                $0.closed[refusal.reason, default: 0] += 1
+            }
+            throw APIError(refusal)
+        case .success(let pass):
+            let consent = PlayGrant(request, pass, self.admissions)
+            if let why = self.rooms.playRefusal(address.path) {
+                throw APIError(
+                    AdmissionRefusal(
+                        reason: why == .forbidden ? .forbidden : .roomClosed,
+                        message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
+            }
+            if let refusal = self.keptOut(pass, of: address.path) { throw APIError(refusal) }
+            // The first request for a stream of another server starts fetching it.
+            if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
+            return HTTPPlay(request: request, consent: consent)
+        }
+    }
+
+    private static let fetchLimit = Duration.seconds(8)
+
+    private func waitUntilLive(_ path: String) async {
+        let end = ContinuousClock.now + Self.fetchLimit
+        while ContinuousClock.now < end {
+            let isLive = await self.onHome(of: path) { home, stream in
+                home.snapshot(of: stream).map { $0.stream.phase != .idle && $0.stream.meter.messagesIn > 0 } ?? false
+            }
+            if isLive == true { return }
+            // Cancelled because the viewer has gone.
+            do { try await Task.sleep(for: .milliseconds(50)) } catch { return }
+        }
+    }
+
+    /// The kinds of media in a stream that is live, or was a moment ago. Throws if there is none.
+    func liveKinds(_ path: String) async throws(APIError) -> (audio: Bool, video: Bool) {
+        guard let kinds = await self.media(of: path) else { throw .notFound("live stream", path) }
+        // No media has arrived yet, so either kind may.
+        return kinds.audio || kinds.video ? kinds : (true, true)
+    }
+}
+
+extension APIError {
+    /// The HTTP answer to a viewer that is refused.
+    package init(_ refusal: AdmissionRefusal) {
+        switch refusal.reason {
+        case .roomClosed: self.init(.gone, .wrongState, refusal.message)
+        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit:
+            self.init(.serviceUnavailable, .unavailable, refusal.message)
+        case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
+        case .badName: self.init(.badRequest, .invalid, refusal.message)
+        default: self.init(.forbidden, .forbidden, refusal.message)
+        }
+        self.rule = refusal.reason.rawValue
+        if let seconds = refusal.retrySeconds { self.headers[.retryAfter] = String(seconds) }
+    }
+}
+
+extension ServerCore {
+    /// Holds a viewer over HTTP, for two seconds at most, until the loop accepts viewers. Throws the answer if it does not.
+    func waitForPlace(on eventLoop: any EventLoop) async throws(APIError) {
+        guard let loop = self.context(of: eventLoop), loop.relay.pressure.level == .overloaded else { return }
+        let isAdmitted = await withCheckedContinuation { done in
+            eventLoop.execute {
+                guard !loop.joins.isOpen else { return done.resume(returning: true) }
+                loop.joins.wait { done.resume(returning: $0) }
+            }
+        }
+        guard !isAdmitted else { return }
+        self.counters.update {
+            $0.connectionsAccepted += 1
+            $0.closed[.overloaded, default: 0] += 1
+        }
+        throw APIError(AdmissionRefusal(reason: .overloaded, message: JoinQueue.refusal, retrySeconds: JoinQueue.retrySeconds))
+    }
+}

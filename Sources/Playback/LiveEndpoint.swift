@@ -1,0 +1,127 @@
+import Access
+package import Delivery
+import HLS
+package import HTTPServer
+import HTTPTypes
+import NIOCore
+package import NIOHTTP1
+import RTMP
+import Relay
+import Rooms
+import ServerConfiguration
+
+/// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the
+/// stream.
+///
+/// Admission works as over RTMP: by the query's credential, the address and the hook.
+package struct LiveEndpoint: HTTPTakeover {
+    private let core: ServerCore
+    private let pages: PageRules
+
+    package init(core: ServerCore) {
+        self.core = core
+        self.pages = PageRules(core.config)
+    }
+
+    package func claims(_ head: HTTPRequestHead) -> Bool {
+        switch LivePath.format(of: head.path) {
+        case .flv, .mp4, .fmp4: head.method == .GET
+        case .m3u8, nil: false
+        }
+    }
+
+    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        let page = PageRequest(request)
+        let showsCredential = self.core.admissions.showsCredential(request.head.query.map(String.init) ?? "", .play)
+        let access: [(HTTPField.Name, String)]
+        do throws(APIError) { access = try self.pages.check(page, showsCredential: showsCredential) } catch { return .refuse(error) }
+        do throws(APIError) {
+            return try await self.open(request, page, access)
+        } catch {
+            var error = error
+            // Lets a page's script read the reason.
+            for (name, value) in access { error.headers[name] = value }
+            return .refuse(error)
+        }
+    }
+
+    /// `access`: headers that let the requesting page play.
+    private func open(
+        _ request: HTTPTakeoverRequest, _ page: PageRequest, _ access: [(HTTPField.Name, String)]
+    ) async throws(APIError) -> HTTPTakeoverDecision {
+        let head = request.head
+        guard let format = LivePath.format(of: head.path) else { throw .notFound("stream", String(head.path)) }
+        let path = try LivePath(head.path, query: head.query.map(String.init), format, limits: RTMP.Limits(self.core.config.limits))
+        let isWebSocket = head.list("upgrade", contains: "websocket")
+        if isWebSocket {
+            if let refusal = WebSocketHandshake.refusal(of: head) { throw refusal }
+            guard self.pages.letsSocket(page) else {
+                throw APIError(
+                    .forbidden, .forbidden, "Pages of this origin may not play here; the server's setting http.allowOrigin says which may.")
+            }
+        } else if head.version == .http1_0 {
+            throw APIError(.httpVersionNotSupported, .invalid, "Streams without an end are sent in chunks, which HTTP/1.0 does not know.")
+        }
+        try await self.core.waitForPlace(on: request.channel.eventLoop)
+        let play = try await self.core.admitHTTPPlay(path.address, from: self.core.clients.client(of: request))
+        try await self.core.waitForPublisher(play)
+        let kinds = try await self.core.liveKinds(path.address.path)
+        let packaging: Packaging
+        let transport: SessionSnapshot.Transport
+        let preface: ByteBuffer
+        let type: String
+        if format == .flv {
+            packaging = isWebSocket ? .flvOverWebSocket : .flvOverHTTP
+            transport = isWebSocket ? (request.isSecure ? .wssFLV : .wsFLV) : (request.isSecure ? .httpsFLV : .httpFLV)
+            let header = FLVHeader.bytes(audio: kinds.audio, video: kinds.video)
+            preface = isWebSocket ? WebSocketWriter.binary(header) : header
+            type = "video/x-flv"
+        } else {
+            type = try await self.mimeType(path.address.path)
+            packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
+            transport = isWebSocket ? (request.isSecure ? .wssMP4 : .wsMP4) : (request.isSecure ? .httpsMP4 : .httpMP4)
+            // WebSockets get the type in the stream; HTTP gets it in the answer's head.
+            preface = ByteBuffer()
+        }
+        let viewer = LiveViewer.Play(
+            request: play.request, consent: play.consent, packaging: packaging, transport: transport, preface: preface,
+            client: head.headers.first(name: "user-agent"))
+        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
+        let core = self.core
+        return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
+    }
+
+    /// Starts remuxing the stream and waits until its media type is known.
+    private func mimeType(_ path: String) async throws(APIError) -> String {
+        let remuxer: StreamRemuxer?
+        do throws(HLSError) {
+            remuxer = try await self.core.remuxers.use(path, of: self.core)
+        } catch {
+            throw APIError(.internalServerError, .internal, "\(error)")
+        }
+        guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
+        guard let type = await remuxer.openPieces(waitMs: Int(self.core.config.http.firstWaitMs)) else {
+            var error = APIError.unavailable("\(path) has nothing yet that can be carried in MP4; ask again in a moment.")
+            error.headers[.retryAfter] = "1"
+            throw error
+        }
+        return type
+    }
+
+    private func answer(type: String, _ access: [(HTTPField.Name, String)]) -> HTTPResponseHead {
+        var headers: HTTPHeaders = [
+            "content-type": type, "transfer-encoding": "chunked", "cache-control": "no-store", "connection": "close", "server": "earshot",
+            // Stops an nginx in front from buffering the body.
+            "x-accel-buffering": "no",
+        ]
+        for (name, value) in access { headers.add(name: name.rawName, value: value) }
+        return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
+    }
+}
+
+/// The header of an FLV file (Adobe FLV 10.1 §E.2). Ends with the size of the tag before the first, which is 0.
+enum FLVHeader {
+    static func bytes(audio: Bool, video: Bool) -> ByteBuffer {
+        ByteBuffer(bytes: [0x46, 0x4C, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0])
+    }
+}

@@ -1,0 +1,55 @@
+import Access
+package import HTTPServer
+import HTTPTypes
+package import RTMP
+
+/// The stream and format that a media URL names: "/live/cam.flv?txSecret=…".
+package struct LivePath: Sendable, Equatable {
+    package enum Format: String, Sendable, CaseIterable {
+        case flv
+        case mp4
+        /// The same as ``mp4``, over a WebSocket.
+        case fmp4
+        case m3u8
+    }
+
+    package let address: StreamAddress
+    package let format: Format
+
+    /// Suffix of the folder that holds a stream's segments. Paths inside it name no stream.
+    static let folderEnding = ".hls"
+    /// First path components reserved for the server, whatever the path ends in.
+    private static let reserved: Set<String> = ["api", "events", "healthz", "readyz", "metrics", "console"]
+
+    /// The format named by the path's ending; nil if it is no media URL.
+    package static func format(of path: some StringProtocol) -> Format? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count >= 3, parts[0].isEmpty, !self.reserved.contains(String(parts[1])), let last = parts.last,
+            let dot = last.lastIndex(of: "."), !parts[parts.count - 2].hasSuffix(Self.folderEnding)
+        else { return nil }
+        return Format(rawValue: last[last.index(after: dot)...].lowercased())
+    }
+
+    /// `path` as sent, percent-encoded. Throws an ``APIError`` that says what is wrong with it.
+    package init(_ path: some StringProtocol, query: String?, _ format: Format, limits: RTMP.Limits) throws(APIError) {
+        self.format = format
+        var parts: [String] = []
+        for part in String(path).dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            let text = QueryParameters.decode(part)
+            // A percent-encoded slash would turn this into another name.
+            guard !text.isEmpty, !text.contains("/"), !text.contains("\\"), !text.contains("?") else { throw Self.broken }
+            parts.append(text)
+        }
+        guard parts.count >= 2, let last = parts.last, let dot = last.lastIndex(of: ".") else { throw Self.broken }
+        let name = parts[1..<(parts.count - 1)] + [String(last[..<dot])]
+        do {
+            self.address = try StreamAddress(
+                app: parts[0], name: name.joined(separator: "/") + (query.map { "?\($0)" } ?? ""), limits: limits)
+        } catch {
+            throw APIError(.badRequest, .invalid, "This is not a stream's address: \(error).")
+        }
+    }
+
+    private static let broken = APIError(
+        .badRequest, .invalid, "This is not a stream's address; expected /app/name with an ending such as .flv or .m3u8.")
+}

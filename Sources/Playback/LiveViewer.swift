@@ -1,0 +1,347 @@
+import Access
+import Delivery
+import HTTPServer
+import Listening
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import ServerConfiguration
+import Support
+
+/// A viewer of one stream over HTTP or WebSocket, until either side ends. Loop-bound; joins the pipeline once the answer's head is written.
+///
+/// Like RTMP connections, it writes from its loop's ring through ``SocketWriter``: over plain TCP directly to the socket.
+final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection, ClosingConnection {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// The outcome of admission, decided before the viewer exists.
+    struct Play: Sendable {
+        let request: AdmissionRequest
+        let consent: PlayGrant
+        let packaging: Packaging
+        let transport: SessionSnapshot.Transport
+        /// Bytes sent before the first message; over a WebSocket, whole messages.
+        let preface: ByteBuffer
+        /// The client's User-Agent.
+        let client: String?
+
+        var isOfPieces: Bool { self.packaging == .payloadOverHTTP || self.packaging == .payloadOverWebSocket }
+        var isWebSocket: Bool { self.packaging == .flvOverWebSocket || self.packaging == .payloadOverWebSocket }
+    }
+
+    let id: UInt64
+    private let play: Play
+    private let core: ServerCore
+    private let isSecure: Bool
+    /// Whether the channel is a stream of an HTTP/2 connection. The parent channel then owns the socket.
+    private let isMultiplexed: Bool
+    private(set) var context: ChannelHandlerContext?
+    private var loop: LoopContext?
+    private(set) var writer: SocketWriter?
+    private var viewer: Viewer?
+    /// The publisher's stream, even if the viewer plays pieces remuxed from it.
+    private var stream: Relay.Stream?
+    private var reader = WebSocketReader(messageBytes: 4 << 10)
+    private var frameRate = WebSocketFrameRate()
+    private var closeReason: CloseReason?
+    private var closeDetail: String?
+    private var remote = "unknown"
+    private var bytesReceived: UInt64 = 0
+    private var openedMs: Int64 = 0
+    private var lastPingMs: Int64 = 0
+    /// Whether the viewer is counted against the limits of connections.
+    private var isAdmitted = false
+
+    private static let pingMs: Int64 = 15_000
+    private static let longestClient = 200
+
+    init(_ play: Play, core: ServerCore, isSecure: Bool, isMultiplexed: Bool) {
+        self.id = play.request.session
+        self.play = play
+        self.core = core
+        self.isSecure = isSecure
+        self.isMultiplexed = isMultiplexed
+    }
+
+    private var log: Logger {
+        var log = self.core.log
+        log[metadataKey: "conn"] = "\(self.id)"
+        log[metadataKey: "remote"] = "\(self.remote)"
+        log[metadataKey: "role"] = "play"
+        log[metadataKey: "transport"] = "\(self.play.transport.rawValue)"
+        log[metadataKey: "app"] = "\(self.play.request.address.app)"
+        log[metadataKey: "stream"] = "\(self.play.request.address.name)"
+        return log
+    }
+
+    // MARK: Life
+
+    /// Linux's TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT, set as by RTMP's listener.
+    private static let socketOptions: [(ChannelOptions.Types.SocketOption, Int)] = [
+        (.init(level: .tcp, name: .init(rawValue: 25)), 128 << 10), (.init(level: .tcp, name: .init(rawValue: 18)), 15_000),
+    ]
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.remote = self.core.clients.peer(of: context.channel)?.hostAndPort ?? "unknown"
+        guard let loop = self.core.context(of: context.eventLoop), context.channel.isActive else {
+            context.close(promise: nil)
+            return
+        }
+        self.loop = loop
+        // On systems without these options, slow viewers are found later.
+        let socket = self.isMultiplexed ? context.channel.parent : context.channel
+        for (option, value) in Self.socketOptions { try? socket?.syncOptions?.setOption(option, value: value) }
+        var descriptor: CInt?
+        if !self.isSecure {
+            descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+        }
+        let writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
+        self.writer = writer
+        // The channel may still hold our head and answers to earlier requests.
+        writer.waitForChannel()
+        self.openedMs = loop.relay.nowMs
+        self.lastPingMs = self.openedMs
+        self.core.counters.update { $0.connectionsAccepted += 1 }
+        if let refusal = self.core.admission.enter(self.addressKey) {
+            return self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
+        }
+        self.isAdmitted = true
+        loop.add(self)
+        self.begin(loop, writer)
+    }
+
+    private var addressKey: String { self.play.request.remote?.ipAddress ?? self.remote }
+
+    private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
+        let path = self.play.request.address.path
+        guard !self.core.draining else { return self.close(.serverShutdown, detail: nil) }
+        let limit = self.core.config.limits.viewersPerStream
+        let stream = self.core.registry.acquire(path, on: loop.relay)
+        guard stream.enterViewer(limit: limit) else {
+            self.core.registry.release(stream)
+            return self.close(.tooManyViewers, detail: "\(path) has its \(limit) viewers already (limits.viewersPerStream)")
+        }
+        self.core.counters.update { $0.playsStarted += 1 }
+        if let held = self.core.roleFlood.pass(nowMs: loop.relay.nowMs) {
+            self.log.info("Play started", metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
+        }
+        self.stream = stream
+        var played = stream
+        if self.play.isOfPieces {
+            played = self.core.pieces.acquire(path, on: loop.relay)
+            _ = played.enterViewer(limit: .max)
+        }
+        self.send(self.play.preface)
+        let viewer = Viewer(stream: played, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
+        self.viewer = viewer
+        loop.relay.attach(viewer)
+    }
+
+    /// Sends bytes that are no message of the stream, such as the file's header.
+    private func send(_ bytes: ByteBuffer) {
+        guard bytes.readableBytes > 0 else { return }
+        self.writer?.writeControl { buffer in
+            if self.play.isWebSocket {
+                buffer.writeImmutableBuffer(bytes)
+            } else {
+                buffer.writeString(String(bytes.readableBytes, radix: 16) + "\r\n")
+                buffer.writeImmutableBuffer(bytes)
+                buffer.writeString("\r\n")
+            }
+        }
+        self.writer?.flush()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.writer?.invalidate()
+        self.end()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.writer?.invalidate()
+        self.end()
+        self.context = nil
+    }
+
+    /// Releases everything and logs the end. Runs once.
+    private func end() {
+        self.endPlay()
+        self.play.consent.end(self.closeReason ?? .clientClosed)
+        guard let loop = self.loop else { return }
+        self.loop = nil
+        loop.remove(self)
+        if self.isAdmitted { self.core.admission.leave(self.addressKey) }
+        let reason = self.closeReason ?? .clientClosed
+        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
+        guard let held = self.core.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }
+        var metadata: Logger.Metadata = [
+            "reason": "\(reason.rawValue)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
+            "seconds": "\((loop.relay.nowMs - self.openedMs) / 1_000)",
+        ]
+        if let detail = self.closeDetail { metadata["detail"] = "\(detail)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info("Connection closed", metadata: metadata)
+    }
+
+    private func endPlay() {
+        guard let viewer = self.viewer, let loop = self.loop else { return }
+        self.viewer = nil
+        loop.relay.detach(viewer)
+        if self.play.isOfPieces {
+            viewer.stream.leaveViewer()
+            self.core.pieces.release(viewer.stream)
+        }
+        if let stream = self.stream {
+            stream.leaveViewer()
+            self.core.registry.release(stream)
+        }
+        self.play.consent.end(self.closeReason ?? .clientClosed)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if self.closeReason == nil {
+            self.closeReason = .connectionLost
+            self.closeDetail = (error as? IOError)?.words ?? "\(error)"
+        }
+        context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent: self.close(.serverShutdown, detail: nil)
+        case ChannelEvent.inputClosed as ChannelEvent: context.close(promise: nil)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if self.isSecure, context.channel.isWritable { self.writer?.proceed() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = self.unwrapInboundIn(data)
+        self.bytesReceived &+= UInt64(bytes.readableBytes)
+        // Over HTTP, ignore input after the request.
+        guard self.play.isWebSocket, self.closeReason == nil else { return }
+        self.reader.append(&bytes)
+        let framesBefore = self.reader.frames
+        do throws(WebSocketError) {
+            while self.closeReason == nil, let input = try self.reader.next() {
+                switch input {
+                case .ping(let payload):
+                    self.writer?.writeControl { $0.writeImmutableBuffer(WebSocketWriter.pong(payload)) }
+                    self.writer?.flush()
+                case .close: self.close(.clientClosed, detail: nil)
+                case .text, .binary, .pong: break
+                }
+            }
+            guard self.closeReason == nil, let nowMs = self.loop?.relay.nowMs else { return }
+            if !self.frameRate.admits(self.reader.frames - framesBefore, nowMs: nowMs) {
+                self.close(.protocolError, detail: "more than \(WebSocketFrameRate.perSecond) WebSocket frames a second")
+            }
+        } catch {
+            self.close(.protocolError, detail: error.reason)
+        }
+    }
+
+    // MARK: Deadlines and closing
+
+    func sweep(nowMs: Int64) {
+        guard self.play.isWebSocket, self.closeReason == nil, nowMs - self.lastPingMs >= Self.pingMs else { return }
+        self.lastPingMs = nowMs
+        self.writer?.writeControl { $0.writeImmutableBuffer(WebSocketWriter.ping()) }
+        self.writer?.flush()
+    }
+
+    func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
+
+    /// Ends the body properly, unless the viewer is cut for being slow. This lets players tell an end from a broken connection.
+    func close(_ reason: CloseReason, detail: String?) {
+        guard self.closeReason == nil else { return }
+        self.closeReason = reason
+        self.closeDetail = detail
+        self.endPlay()
+        if reason != .tooSlow {
+            self.writer?.writeControl { buffer in
+                if self.play.isWebSocket {
+                    let isOver = reason == .clientClosed || reason == .streamEnded
+                    buffer.writeImmutableBuffer(WebSocketWriter.close(isOver ? 1000 : 1008, reason.rawValue))
+                } else {
+                    buffer.writeString("0\r\n\r\n")
+                }
+            }
+            self.writer?.flush()
+        }
+        self.writer?.isEnding = true
+        self.closeWhenSent()
+    }
+
+    // MARK: SocketWriterOwner
+
+    func writerBecameReady() {
+        guard let viewer = self.viewer else { return }
+        self.loop?.relay.pump(viewer)
+    }
+
+    func writerOverflowed() { self.close(.tooSlow, detail: "the client does not read") }
+
+    func writeFailed() {
+        if self.closeReason == nil {
+            self.closeReason = .connectionLost
+            self.closeDetail = "the socket refused a write"
+        }
+        self.context?.close(promise: nil)
+    }
+
+    // MARK: Queries
+
+    func plays(as user: String, _ paths: Set<String>) -> Bool {
+        self.viewer != nil && self.play.consent.pass.user == user && paths.contains(self.play.request.address.path)
+    }
+
+    func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
+
+    func snapshot() -> SessionSnapshot {
+        let nowMs = self.loop?.relay.nowMs ?? self.openedMs
+        let viewer = self.viewer.flatMap { viewer in self.loop.map { $0.relay.snapshot(of: viewer) } }
+        return SessionSnapshot(
+            id: self.id, remote: self.remote, transport: self.play.transport, app: self.play.request.address.app,
+            client: self.play.client.map { String($0.prefix(Self.longestClient)) }, bytesIn: self.bytesReceived,
+            bytesOut: self.writer?.bytesWritten ?? 0, seconds: (nowMs - self.openedMs) / 1_000, publishing: [],
+            viewers: viewer.map { [$0] } ?? [])
+    }
+}
+
+extension LiveViewer: ViewerSink {
+    var isReady: Bool { self.writer?.isReady == true }
+    package var line: DirectLine? { self.writer?.line }
+
+    package func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { self.writer?.write(vectors, bytes: bytes) ?? 0 }
+
+    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
+        self.writer?.finish(message, header: header, from: offset)
+    }
+
+    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
+        // The only notice that a player over HTTP understands is the end.
+        if notice == .left { self.close(self.core.endOfPlay(self.play.request.address.path), detail: nil) }
+        // A body keeps the one type named in its head, so the player must ask again.
+        if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
+    }
+
+    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
+        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.core.config.relay.maxBehindMs) ms (relay.maxBehind)")
+    }
+
+    func shed(_ viewer: Viewer) { self.close(.overloaded, detail: "the event loop has more viewers than it can serve") }
+
+    func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
+    func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
+}

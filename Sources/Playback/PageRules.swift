@@ -1,0 +1,176 @@
+import Access
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+import ServerConfiguration
+import Support
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The page behind a request, and the host name that it used for the server.
+struct PageRequest: Sendable {
+    /// RFC 6454 §7. A browser sends one at most.
+    var origins: [String] = []
+    /// Fetch Metadata §2.1; over plain HTTP only for loopback.
+    var fetchSite: String?
+    /// The Host header, or HTTP/2's authority.
+    var hosts: [String] = []
+    /// The server's address of the connection.
+    var local: SocketAddress?
+
+    private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")
+
+    init(origins: [String], fetchSite: String?, hosts: [String], local: SocketAddress? = nil) {
+        self.origins = origins
+        self.fetchSite = fetchSite
+        self.hosts = hosts
+        self.local = local
+    }
+
+    init(_ request: HTTPTakeoverRequest) {
+        let headers = request.head.headers
+        self.init(
+            origins: headers["origin"], fetchSite: headers.first(name: "sec-fetch-site"), hosts: headers["host"],
+            local: request.channel.localAddress)
+    }
+
+    init(_ request: Request, _ channel: any Channel) {
+        self.init(
+            origins: request.headers[values: .origin], fetchSite: Self.fetchSite.flatMap { request.headers[$0] },
+            hosts: request.head.authority.map { [$0] } ?? [], local: channel.localAddress)
+    }
+}
+
+/// Decides which pages may play, and which host names work without a credential. Pure but for the machine's name; any thread.
+///
+/// If the address alone admits somebody, every page that this person opens could use that, because the browser's requests come from the
+/// same address. So a request without a credential must meet two conditions:
+///
+/// - It does not come from a page of another origin, by `Origin` or `Sec-Fetch-Site`, unless `http.allowOrigin` names that origin. (CORS
+///   restricts neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
+/// - It calls the server by one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that
+///   leads here (DNS rebinding).
+///
+/// A credential in the URL must have been given to the page, so with one `http.allowOrigin` alone decides.
+struct PageRules: Sendable {
+    private let allowOrigin: String
+    private let takesAnyHost: Bool
+    /// The server's own names and addresses, in lower case.
+    private let hosts: Set<String>
+    /// Origin of the public URL in the settings.
+    private let ownOrigin: String?
+
+    /// Private addresses: pages of a household or company have them, pages from elsewhere never.
+    private static let local = [
+        "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1", "fc00::/7", "fe80::/10",
+    ]
+    .compactMap { try? CIDR(parsing: $0) }
+
+    init(_ config: ServerConfig) {
+        self.allowOrigin = config.http.allowOrigin.lowercased()
+        self.takesAnyHost = config.http.hosts.contains("any")
+        self.ownOrigin = config.urls.http.flatMap(Self.origin)
+        let urls = [config.urls.rtmp, config.urls.rtmps, config.urls.http].compactMap { $0.flatMap(Self.origin) }
+        let listeners = [config.http.listen, config.httpsAddress].compactMap { $0?.host }
+        let named = urls.compactMap { PublicAddress.host(String($0.drop { $0 != "/" }.dropFirst(2))) } + config.http.hosts + listeners
+        self.hosts = Set((named + Self.machine).map { $0.lowercased() })
+    }
+
+    /// Returns the answer's cross-origin headers. Throws the refusal, which has none.
+    func check(_ request: PageRequest, showsCredential: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
+        guard !showsCredential else { return self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)] }
+        try self.checkHost(request)
+        let isNamed = self.allowOrigin != "*" && !self.allowOrigin.isEmpty && request.origins.map { $0.lowercased() } == [self.allowOrigin]
+        if !isNamed {
+            for origin in request.origins where !self.isOwn(origin, request) { throw Self.foreign("the origin \(Self.shown(origin))") }
+            // "same-site" means another port or name of the same owner.
+            if request.fetchSite?.lowercased() == "cross-site" { throw Self.foreign("another site (Sec-Fetch-Site)") }
+        }
+        // Covers what a page embeds without a preflight (Fetch §3.7) if the browser says nothing about the page.
+        let embedding: [(HTTPField.Name, String)] = Self.resourcePolicy.map { [($0, "same-site")] } ?? []
+        return isNamed ? [(.accessControlAllowOrigin, self.allowOrigin)] : embedding
+    }
+
+    /// Whether a page of this origin may open a WebSocket with a credential. Browsers restrict requests to other origins but not
+    /// WebSockets, so the server must check (RFC 6455 §10.2). The server's own pages always may.
+    func letsSocket(_ request: PageRequest) -> Bool {
+        request.origins.allSatisfy { origin in
+            self.allowOrigin == "*" || origin.lowercased() == self.allowOrigin || self.isOwn(origin, request)
+        }
+    }
+
+    private func isOwn(_ origin: String, _ request: PageRequest) -> Bool {
+        let origin = origin.lowercased()
+        if origin == self.ownOrigin { return true }
+        guard request.hosts.count == 1, let host = request.hosts.first?.lowercased(), !host.isEmpty else { return false }
+        return origin == "http://\(host)" || origin == "https://\(host)"
+    }
+
+    // MARK: Names of the server
+
+    private func checkHost(_ request: PageRequest) throws(APIError) {
+        // HTTP/1.0 needs no Host; browsers do not speak it.
+        guard !self.takesAnyHost, !request.hosts.isEmpty else { return }
+        guard request.hosts.count == 1, let header = request.hosts.first, let host = PublicAddress.host(header).map({ $0.lowercased() }),
+            self.isKnown(host, request.local)
+        else {
+            throw APIError(
+                .forbidden, .forbidden,
+                "\(Self.shown(request.hosts.joined(separator: ", "))) is no name of this server; name it in the server's setting http.hosts, or"
+                    + " play with a signed URL or a token.")
+        }
+    }
+
+    private func isKnown(_ host: String, _ local: SocketAddress?) -> Bool {
+        if self.hosts.contains(host) || host == "localhost" || host.hasSuffix(".localhost") { return true }
+        guard let address = IPText.v4(host) ?? IPText.v6(host) else { return false }
+        return Self.local.contains(address: address) || local.map { CIDR.same($0.ipBytes, address) } == true
+    }
+
+    /// The origin of a URL, as in "https://live.example.com:8443". Browsers omit the scheme's default port.
+    private static func origin(_ url: String) -> String? {
+        let url = url.lowercased()
+        guard let scheme = url.firstIndex(of: ":"), url[scheme...].hasPrefix("://") else { return nil }
+        let rest = url[url.index(scheme, offsetBy: 3)...]
+        var origin = url[..<scheme] + "://" + rest.prefix { !["/", "?", "#"].contains($0) }
+        for usual in ["http://:80", "https://:443"] {
+            let parts = usual.split(separator: ":")
+            if origin.hasPrefix("\(parts[0])://"), origin.hasSuffix(":\(parts[2])") { origin.removeLast(parts[2].utf8.count + 1) }
+        }
+        return String(origin)
+    }
+
+    /// The machine's host name and its name in multicast DNS (RFC 6762).
+    private static let machine: [String] = {
+        var bytes = [CChar](repeating: 0, count: 256)
+        guard gethostname(&bytes, bytes.count - 1) == 0 else { return [] }
+        let name = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard !name.isEmpty else { return [] }
+        return name.contains(".") ? [name] : [name, "\(name).local"]
+    }()
+
+    // MARK: Messages
+
+    private static let resourcePolicy = HTTPField.Name("Cross-Origin-Resource-Policy")
+
+    private static func foreign(_ what: String) -> APIError {
+        APIError(
+            .forbidden, .forbidden,
+            "Pages of \(what) may not play here without a credential; give them a signed URL or a token, or name their origin in the server's"
+                + " setting http.allowOrigin.")
+    }
+
+    /// The quoted text, at most 100 characters, with "?" for whatever a name cannot hold.
+    private static func shown(_ text: String) -> String {
+        let plain = text.unicodeScalars.prefix(100).map { (0x21..<0x7F).contains($0.value) && $0 != "\"" ? Character($0) : "?" }
+        return "\"\(String(plain))\""
+    }
+}

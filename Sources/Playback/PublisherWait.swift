@@ -1,0 +1,94 @@
+import Access
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Listening
+import Logging
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Holds HTTP players that arrive before the publisher.
+///
+/// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher,
+/// the request is held for `http.firstWait`, and counts against the limits of connections meanwhile. All others get 404 at once, with a
+/// Retry-After.
+extension ServerCore {
+    /// Milliseconds between two checks for the publisher.
+    private static let lookMs = 100
+    /// Extra wait in milliseconds for the second kind of media once one has arrived. An FLV file declares both at its beginning.
+    private static let secondKindMs: Int64 = 500
+    /// Retry-After of a 404, in seconds.
+    private static let retryAfterSeconds = 5
+
+    /// Returns once the stream can be played; throws the player's answer if it cannot.
+    func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
+        let path = play.request.address.path
+        if await self.media(of: path) != nil { return }
+        guard await self.isAwaited(play.request.address.app, play.request.address.name), self.config.http.firstWaitMs > 0 else {
+            throw Self.nobodyPublishes(path)
+        }
+        let address = play.request.remote?.ipAddress ?? "unknown"
+        if let reason = self.admission.enter(address) {
+            play.consent.end(reason)
+            self.counters.update {
+                $0.connectionsAccepted += 1
+                $0.closed[reason, default: 0] += 1
+            }
+            throw APIError(
+                AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."))
+        }
+        self.counters.update { $0.playsWaited += 1 }
+        defer { self.admission.leave(address) }
+        let endMs = LoopSweeper.nowMs + self.config.http.firstWaitMs
+        var firstSeenMs: Int64?
+        while !self.draining {
+            let nowMs = LoopSweeper.nowMs
+            if let media = await self.media(of: path) {
+                if media.audio, media.video { return }
+                if media.audio || media.video {
+                    let seenMs = firstSeenMs ?? nowMs
+                    if nowMs - seenMs >= Self.secondKindMs { return }
+                    firstSeenMs = seenMs
+                }
+            }
+            if self.rooms.playRefusal(path) != nil { break }
+            // At the deadline, one kind of media, if only its header, is good enough.
+            if nowMs >= endMs {
+                if firstSeenMs != nil { return }
+                break
+            }
+            // Cancelled because the player has gone.
+            do { try await Task.sleep(for: .milliseconds(Self.lookMs)) } catch { break }
+        }
+        throw Self.nobodyPublishes(path)
+    }
+
+    private static func nobodyPublishes(_ path: String) -> APIError {
+        var error = APIError.notFound("live stream", path)
+        error.headers[.retryAfter] = "\(Self.retryAfterSeconds)"
+        return error
+    }
+
+    /// The kinds of media that a stream has by now. Nil: nobody publishes it, nor did a moment ago.
+    package func media(of path: String) async -> (audio: Bool, video: Bool)? {
+        await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
+            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
+            return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
+        } ?? nil
+    }
+
+    /// Whether a room waits for a publisher of this stream.
+    private func isAwaited(_ app: String, _ name: String) async -> Bool {
+        do throws(RegistryError) {
+            guard let room = try await self.rooms.room(ofStream: StreamPath(app: app, name: name)) else { return false }
+            return !room.state.isTerminal && room.state != .forbidden
+        } catch {
+            self.log.error("A room could not be read", metadata: ["stream": "\(app)/\(name)", "error": "\(error)"])
+            return false
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Support
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Reads small files whole; errors quote the system's text. Blocks; for start and reload only.
+enum ConfigFile {
+    static let maxBytes = 1 << 20
+
+    /// Reads the file at `path`. `regular` also refuses pipes and devices, which could block.
+    static func read(_ path: String, regular: Bool = false) throws(ValueProblem) -> [UInt8] {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw problem(path) }
+        let kind = status.st_mode & S_IFMT
+        if kind == S_IFDIR { throw ValueProblem("cannot read \(path): it is a folder") }
+        if regular, kind != S_IFREG { throw ValueProblem("cannot read \(path): it is not a regular file") }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw problem(path) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            #if canImport(Darwin)
+            let count = Darwin.read(descriptor, &buffer, buffer.count)
+            #elseif canImport(Musl)
+            let count = Musl.read(descriptor, &buffer, buffer.count)
+            #else
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            #endif
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw problem(path) }
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+            guard bytes.count <= maxBytes else {
+                throw ValueProblem("cannot read \(path): it is larger than \(ConfigUnits.size(bytes: maxBytes))")
+            }
+        }
+    }
+
+    /// Whether something other than a folder is at `path`.
+    static func isNotFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
+    }
+
+    private static func problem(_ path: String) -> ValueProblem {
+        ValueProblem("cannot read \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,106 @@
+import Support
+
+/// A checked configuration and the origin of each value. A plain value.
+package struct LoadedConfig: Sendable {
+    package let config: ServerConfig
+    /// Origins by dotted path; a default has none.
+    package let origins: [String: ConfigOrigin]
+
+    package func origin(of path: String) -> ConfigOrigin { origins[path] ?? .defaults }
+}
+
+extension ServerConfig {
+    /// Loads and checks defaults, the YAML file, `EARSHOT_…` variables and flags (by dotted path).
+    ///
+    /// In this order: each source overrides the one before. Reads the file and the certificates; blocks.
+    ///
+    /// - Throws: `ConfigError` with every mistake found. A value that a later source overrides must be valid as well.
+    package static func load(file: String?, environment: [String: String], flags: [String: String]) throws(ConfigError) -> LoadedConfig {
+        var loader = ConfigLoader()
+        if let file { loader.read(file: file) }
+        loader.read(environment: environment)
+        loader.read(flags: flags)
+        return try loader.finish()
+    }
+}
+
+private struct ConfigLoader {
+    private var config = ServerConfig()
+    private var origins: [String: ConfigOrigin] = [:]
+    private var mistakes: [ConfigError.Mistake] = []
+    /// Paths with a mistake: checks across values skip them.
+    private var refused: Set<String> = []
+
+    mutating func read(file: String) {
+        do throws(ValueProblem) {
+            let bytes = try ConfigFile.read(file)
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw ValueProblem("cannot read \(file): it is not UTF-8 text")
+            }
+            let yaml = ConfigYAML(text, file: file)
+            for mistake in yaml.mistakes { report(mistake) }
+            for entry in yaml.entries { assign(entry.setting, entry.values, .file(file, line: entry.line)) }
+        } catch {
+            report(.init(path: nil, problem: error.description, origin: nil))
+        }
+    }
+
+    mutating func read(environment: [String: String]) {
+        for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("EARSHOT_") {
+            if let setting = ConfigSetting.byEnvironmentName[name] {
+                // Compose files and shells often pass an unset variable on as an empty one.
+                if !value.isEmpty { assign(setting, setting.split(value), .environment(name)) }
+            } else if let problem = Self.unknownVariable(name, value) {
+                report(.init(path: nil, problem: "\(name): \(problem)", origin: .environment(name)))
+            }
+        }
+    }
+
+    mutating func read(flags: [String: String]) {
+        for (path, value) in flags.sorted(by: { $0.key < $1.key }) {
+            if let setting = ConfigSetting.byPath[path] {
+                assign(setting, setting.split(value), .flag(setting.flagName))
+            } else {
+                report(.init(path: path, problem: ConfigSuggestion.unknown(path: path), origin: .flag(path)))
+            }
+        }
+    }
+
+    consuming func finish() throws(ConfigError) -> LoadedConfig {
+        let refused = refused  // a copy, so that one finding does not hide another
+        for finding in ConfigChecks.findings(config) where refused.isDisjoint(with: finding.paths) {
+            report(.init(path: finding.path, problem: finding.problem, origin: origins[finding.path] ?? .defaults))
+        }
+        guard mistakes.isEmpty else { throw ConfigError(mistakes: mistakes) }
+        return LoadedConfig(config: config, origins: origins)
+    }
+
+    private mutating func assign(_ setting: ConfigSetting, _ values: [String], _ origin: ConfigOrigin) {
+        do throws(ValueProblem) {
+            try setting.assign(values, &config)
+            origins[setting.path] = origin
+        } catch {
+            report(.init(path: setting.path, problem: error.description, origin: origin))
+        }
+    }
+
+    private mutating func report(_ mistake: ConfigError.Mistake) {
+        mistakes.append(mistake)
+        if let path = mistake.path { refused.insert(path) }
+    }
+
+    /// The problem of a misspelt variable; nil for foreign ones. Kubernetes sets `EARSHOT_SERVICE_HOST`, `EARSHOT_PORT_1935_TCP` and
+    /// others for a service of that name, so not every unknown variable is a mistake.
+    private static func unknownVariable(_ name: String, _ value: String) -> String? {
+        let isServiceLink =
+            name.hasSuffix("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_TCP") || name.contains("_UDP")
+            || value.hasPrefix("tcp://") || value.hasPrefix("udp://")
+        guard !isServiceLink else { return nil }
+        let names = ConfigSetting.all.map(\.environmentName)
+        if let meant = Suggestion.nearest(String(name.dropFirst(8)), names.map { String($0.dropFirst(8)) }) {
+            return "unknown variable; did you mean EARSHOT_\(meant)?"
+        }
+        let section = ConfigSetting.sections.contains { !$0.contains(".") && name.hasPrefix("EARSHOT_\($0.uppercased())_") }
+        return section ? "unknown variable" : nil
+    }
+}

@@ -1,0 +1,261 @@
+internal import Logging
+internal import Rooms
+import Support
+
+/// Reads one kind of value from text and writes it back.
+struct ConfigValueKind<Value: Sendable>: Sendable {
+    let expected: String
+    var isList = false
+    let read: @Sendable ([String]) throws(ValueProblem) -> Value
+    let write: @Sendable (Value) -> [String]?
+}
+
+extension ConfigValueKind {
+    /// A value with a single text.
+    init(
+        _ expected: String, _ read: @escaping @Sendable (String) throws(ValueProblem) -> Value, write: @escaping @Sendable (Value) -> String
+    ) {
+        self.init(
+            expected: expected,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count == 1 else { throw ValueProblem("is a list; expected \(expected)") }
+                return try read(values[0])
+            },
+            write: { [write($0)] })
+    }
+
+    package static func optional<Wrapped>(_ kind: ConfigValueKind<Wrapped>) -> Self where Value == Wrapped? {
+        Self(
+            expected: kind.expected,
+            read: { (values: [String]) throws(ValueProblem) in try kind.read(values) },
+            write: { $0.flatMap(kind.write) })
+    }
+
+    package static func choice(_ type: Value.Type) -> Self where Value: RawRepresentable<String> & CaseIterable {
+        let names = Value.allCases.map(\.rawValue).joined(separator: ", ")
+        return Self("one of \(names)") { (text: String) throws(ValueProblem) in
+            guard let choice = Value(rawValue: text.lowercased()) else {
+                throw ValueProblem("\"\(text)\" is not one of \(names)")
+            }
+            return choice
+        } write: {
+            $0.rawValue
+        }
+    }
+}
+
+extension ConfigValueKind<HostPort> {
+    package static var address: Self {
+        Self(HostPort.expected, { (text: String) throws(ValueProblem) in try HostPort(parsing: text) }, write: \.description)
+    }
+}
+
+extension ConfigValueKind<String> {
+    /// A URL or the beginning of one, with one of these schemes. No user, no space.
+    package static func url(_ schemes: String...) -> Self { self.url(schemes) }
+
+    fileprivate static func url(_ schemes: [String]) -> Self {
+        let expected = "a URL, " + schemes.map { "\($0)://…" }.joined(separator: " or ")
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            guard let scheme = schemes.first(where: { text.lowercased().hasPrefix("\($0)://") }),
+                let host = text.dropFirst(scheme.utf8.count + 3).first, host != "/", text.utf8.count <= 2_048,
+                text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+            else { throw ValueProblem("\"\(text)\" is not \(expected)") }
+            guard !text.dropFirst(scheme.utf8.count + 3).prefix(while: { $0 != "/" && $0 != "?" }).contains("@") else {
+                throw ValueProblem("the URL has a user name in it; expected \(expected)")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    /// The length is in bytes of UTF-8. No message contains the value.
+    package static func secret(_ length: ClosedRange<Int>) -> Self {
+        Self("\(length.lowerBound) to \(length.upperBound) bytes") { (text: String) throws(ValueProblem) in
+            guard length.contains(text.utf8.count) else {
+                throw ValueProblem("has \(text.utf8.count) bytes; expected \(length.lowerBound) to \(length.upperBound)")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    package static var path: Self {
+        Self("a path") { (text: String) throws(ValueProblem) in
+            guard !text.isEmpty, !text.utf8.contains(0) else { throw ValueProblem("\"\(text)\" is not a path") }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
+extension ConfigValueKind<Bool> {
+    static var onOff: Self {
+        Self("true or false") { (text: String) throws(ValueProblem) in
+            switch text.lowercased() {
+            case "true", "yes", "on": return true
+            case "false", "no", "off": return false
+            default: throw ValueProblem("\"\(text)\" is neither true nor false")
+            }
+        } write: {
+            $0 ? "true" : "false"
+        }
+    }
+}
+
+extension ConfigValueKind<String> {
+    /// A value of Access-Control-Allow-Origin (Fetch §3.2).
+    package static var origin: Self {
+        Self("*, an origin such as https://example.com, or nothing") { (text: String) throws(ValueProblem) in
+            let isOrigin = text.hasPrefix("https://") || text.hasPrefix("http://")
+            guard text.isEmpty || text == "*" || (isOrigin && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2C }) else {
+                throw ValueProblem("\"\(text)\" is neither *, nor an origin such as https://example.com, nor empty")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
+extension ConfigValueKind<[String]> {
+    /// Origins by name (RFC 6454 §6.2). Refuses `*`: every page could then call the API with a user's token.
+    package static var origins: Self {
+        Self(
+            expected: "a list of origins such as https://example.com", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 64 else { throw ValueProblem("has \(values.count) origins; expected 64 at most") }
+                return try values.map { (value: String) throws(ValueProblem) in
+                    let text = value.lowercased()
+                    guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
+                        let why = value == "*" ? "; pages are named one by one here" : ""
+                        throw ValueProblem("\"\(value)\" is not an origin such as https://example.com\(why)")
+                    }
+                    let host = String(text.dropFirst(scheme.utf8.count))
+                    let hasPort = host.split(separator: "]").last?.contains(":") ?? false
+                    do throws(ValueProblem) {
+                        _ = try HostPort(parsing: hasPort ? host : "\(host):0")
+                    } catch {
+                        throw ValueProblem("\"\(value)\" is not an origin such as https://example.com or https://example.com:8443")
+                    }
+                    return text
+                }
+            },
+            write: { $0 })
+    }
+
+    /// Host names and IP addresses, without ports.
+    package static var hosts: Self {
+        Self(
+            expected: "a list of host names, or any", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 64 else { throw ValueProblem("has \(values.count) names; expected 64 at most") }
+                for value in values where value != "any" {
+                    do throws(ValueProblem) {
+                        _ = try HostPort(parsing: value.contains(":") ? "[\(value)]:0" : "\(value):0")
+                    } catch {
+                        throw ValueProblem("\"\(value)\" is not a host name without a port, such as live.example.com, nor an IP address")
+                    }
+                }
+                return values
+            },
+            write: { $0 })
+    }
+
+    package static var urls: Self {
+        let one = ConfigValueKind<String>.url(["http", "https"])
+        return Self(
+            expected: "a list of URLs", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 16 else { throw ValueProblem("has \(values.count) URLs; expected 16 at most") }
+                var urls: [String] = []
+                for value in values { urls.append(try one.read([value])) }
+                return urls
+            },
+            write: { $0 })
+    }
+}
+
+extension ConfigValueKind {
+    /// Values by app; `example` is one of the list's items.
+    package static func byApp<One: Sendable>(_ one: ConfigValueKind<One>, example: String) -> Self where Value == [String: One] {
+        Self(
+            expected: "a list such as [\(example)]", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                var all: [String: One] = [:]
+                for value in values {
+                    let parts = value.split(separator: "=", omittingEmptySubsequences: false)
+                    guard parts.count == 2, !parts[0].isEmpty else {
+                        throw ValueProblem("\"\(value)\" is not app=value; expected e.g. \(example)")
+                    }
+                    all[String(parts[0])] = try one.read([String(parts[1])])
+                }
+                return all
+            },
+            write: { $0.sorted { $0.key < $1.key }.map { "\($0.key)=\(one.write($0.value)?.joined() ?? "")" } })
+    }
+}
+
+extension ConfigValueKind<[CIDR]> {
+    package static var networks: Self {
+        Self(
+            expected: "a list of networks", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                var networks: [CIDR] = []
+                for value in values {
+                    for network in try CIDR.parseList(value) where !networks.contains(network) { networks.append(network) }
+                }
+                return networks
+            },
+            write: { $0.map(\.description) })
+    }
+}
+
+extension ConfigValueKind<Int64> {
+    /// Milliseconds.
+    package static func duration(_ range: ClosedRange<Int64>) -> Self {
+        Self("a duration, e.g. 5s or 500ms") { (text: String) throws(ValueProblem) in
+            guard let value = ConfigUnits.milliseconds(text) else {
+                throw ValueProblem("\"\(text)\" is not a duration; expected e.g. 5s or 500ms")
+            }
+            return try within(range, value, text, ConfigUnits.duration(milliseconds:))
+        } write: {
+            ConfigUnits.duration(milliseconds: $0)
+        }
+    }
+}
+
+extension ConfigValueKind<Int> {
+    /// Bytes.
+    package static func size(_ range: ClosedRange<Int>) -> Self {
+        Self("a size, e.g. 8MiB or 64KiB") { (text: String) throws(ValueProblem) in
+            guard let value = ConfigUnits.bytes(text) else {
+                throw ValueProblem("\"\(text)\" is not a size; expected e.g. 8MiB or 64KiB")
+            }
+            return try within(range, value, text, ConfigUnits.size(bytes:))
+        } write: {
+            ConfigUnits.size(bytes: $0)
+        }
+    }
+
+    package static func count(_ range: ClosedRange<Int>) -> Self {
+        Self("a whole number") { (text: String) throws(ValueProblem) in
+            guard let value = Int(text) else { throw ValueProblem("\"\(text)\" is not a whole number") }
+            return try within(range, value, text, \.description)
+        } write: {
+            "\($0)"
+        }
+    }
+}
+
+private func within<Number: Comparable>(
+    _ range: ClosedRange<Number>, _ value: Number, _ text: String, _ name: (Number) -> String
+) throws(ValueProblem) -> Number {
+    guard range.contains(value) else {
+        throw ValueProblem("\"\(text)\" is out of range; expected \(name(range.lowerBound)) to \(name(range.upperBound))")
+    }
+    return value
+}

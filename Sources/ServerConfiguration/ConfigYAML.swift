@@ -1,0 +1,124 @@
+internal import Yams
+
+/// Reads the configuration file into settings and mistakes, without checking values.
+struct ConfigYAML {
+    /// A setting's values as text, and its line (from 1).
+    struct Entry {
+        var setting: ConfigSetting
+        var values: [String]
+        var line: Int?
+    }
+
+    private(set) var entries: [Entry] = []
+    private(set) var mistakes: [ConfigError.Mistake] = []
+    private let file: String
+
+    /// `file` is the name in messages.
+    init(_ text: String, file: String) {
+        self.file = file
+        do {
+            guard let root = try compose(yaml: text) else { return }
+            section(root, path: "")
+        } catch let error as YamlError {
+            mistakes.append(Self.mistake(error, file: file))
+        } catch {
+            mistakes.append(.init(path: nil, problem: "not valid YAML: \(error)", origin: .file(file, line: nil)))
+        }
+    }
+
+    private mutating func section(_ node: Node, path: String) {
+        guard !Self.isNull(node) else { return }  // a section with everything commented out
+        guard case .mapping(let mapping) = node else {
+            let name = path.isEmpty ? "the file" : "the section"
+            report(path.isEmpty ? nil : path, "\(Self.described(node)); \(name) must be a mapping of settings", node)
+            return
+        }
+        for (key, value) in mapping {
+            guard let name = key.scalar?.string else {
+                report(path.isEmpty ? nil : path, "a key must be a word, not \(Self.kind(key))", key)
+                continue
+            }
+            let full = path.isEmpty ? name : "\(path).\(name)"
+            if let setting = ConfigSetting.byPath[full] {
+                self.setting(setting, value, key)
+            } else if ConfigSetting.sections.contains(full) {
+                section(value, path: full)
+            } else {
+                report(full, ConfigSuggestion.unknown(path: full), key)
+            }
+        }
+    }
+
+    private mutating func setting(_ setting: ConfigSetting, _ node: Node, _ key: Node) {
+        guard !entries.contains(where: { $0.setting.path == setting.path }) else {
+            return report(setting.path, "is set twice", key)
+        }
+        guard !Self.isNull(node) else { return }  // `key:` with nothing after it stays as it was
+        switch node {
+        case .scalar(let scalar):
+            entries.append(Entry(setting: setting, values: setting.split(scalar.string), line: key.mark?.line))
+        case .sequence(let items) where setting.isList:
+            let values = items.compactMap(\.scalar?.string)
+            guard values.count == items.count else {
+                return report(setting.path, "holds something other than words; expected \(setting.expected)", node)
+            }
+            entries.append(Entry(setting: setting, values: values, line: key.mark?.line))
+        default:
+            report(setting.path, "\(Self.described(node)); expected \(setting.expected)", node)
+        }
+    }
+
+    private mutating func report(_ path: String?, _ problem: String, _ node: Node) {
+        mistakes.append(.init(path: path, problem: problem, origin: .file(file, line: node.mark?.line)))
+    }
+
+    private static func isNull(_ node: Node) -> Bool {
+        guard case .scalar(let scalar) = node, scalar.style == .any || scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)  // YAML 1.2 §10.3.2
+    }
+
+    private static func kind(_ node: Node) -> String {
+        switch node {
+        case .scalar: "a word"
+        case .sequence: "a list"
+        case .mapping: "a mapping"
+        case .alias: "an alias"
+        }
+    }
+
+    private static func described(_ node: Node) -> String {
+        if case .scalar(let scalar) = node { return "\"\(scalar.string)\" is a word" }
+        return "is \(kind(node))"
+    }
+
+    private static func mistake(_ error: YamlError, file: String) -> ConfigError.Mistake {
+        func at(_ line: Int, _ column: Int, _ problem: String, _ context: YamlError.Context?) -> ConfigError.Mistake {
+            let whole = [context.map { "\($0.text) (begun at line \($0.mark.line))" }, problem].compactMap(\.self).joined(separator: ", ")
+            return .init(
+                path: nil, problem: "line \(line), column \(column): not valid YAML: \(whole)",
+                origin: .file(file, line: line))
+        }
+        switch error {
+        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
+            .composer(let context, let problem, let mark, _):
+            return at(mark.line, mark.column, problem, context)
+        case .duplicatedKeysInMapping(let duplicates, let context):
+            return at(context.mark.line, context.mark.column, "the same key twice: \(duplicates.joined(separator: ", "))", nil)
+        case .reader(let problem, let offset, _, let yaml):
+            // The reader gives only an offset in bytes.
+            let before = yaml.utf8.prefix(max(offset ?? 0, 0))
+            let column = before.count - (before.lastIndex(of: 0x0A).map { before.distance(from: before.startIndex, to: $0) + 1 } ?? 0)
+            return at(before.count { $0 == 0x0A } + 1, column + 1, problem, nil)
+        default:
+            return .init(path: nil, problem: "not valid YAML: \(error)", origin: .file(file, line: nil))
+        }
+    }
+}
+
+extension ConfigSetting {
+    /// Splits the text of a list at commas and spaces; `none` is an empty list.
+    package func split(_ text: String) -> [String] {
+        guard isList else { return [text] }
+        return text == "none" ? [] : text.split { $0 == "," || $0.isWhitespace }.map(String.init)
+    }
+}

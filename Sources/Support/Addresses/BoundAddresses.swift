@@ -1,0 +1,14 @@
+/// The addresses of a started server, with the real ports.
+package struct BoundAddresses: Sendable, Equatable {
+    package var rtmp: HostPort
+    package var rtmps: HostPort?
+    package var http: HostPort
+    package var https: HostPort?
+
+    package init(rtmp: HostPort, rtmps: HostPort?, http: HostPort, https: HostPort? = nil) {
+        self.rtmp = rtmp
+        self.rtmps = rtmps
+        self.http = http
+        self.https = https
+    }
+}

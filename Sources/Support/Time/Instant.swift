@@ -1,0 +1,95 @@
+/// Converts between milliseconds since 1970 and the API's times: RFC 3339 in UTC, with milliseconds.
+package enum Instant {
+    /// The end of the year 9999.
+    package static let latest: Int64 = 253_402_300_799_999
+
+    /// "2026-11-21T10:00:00.000Z". Clamps times outside 1970 to 9999.
+    package static func text(_ ms: Int64) -> String {
+        let ms = min(max(ms, 0), Self.latest)
+        let (days, rest) = (ms / 86_400_000, ms % 86_400_000)
+        let (year, month, day) = Self.date(days)
+        return Self.digits(year, 4) + "-" + Self.digits(month, 2) + "-" + Self.digits(day, 2) + "T" + Self.digits(rest / 3_600_000, 2) + ":"
+            + Self.digits(rest / 60_000 % 60, 2) + ":" + Self.digits(rest / 1_000 % 60, 2) + "." + Self.digits(rest % 1_000, 3) + "Z"
+    }
+
+    /// Reads RFC 3339 §5.6: date, "T", time with or without fraction, "Z" or an offset. Nil before 1970.
+    package static func ms(_ text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard (20...40).contains(bytes.count), bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
+            bytes[10] == UInt8(ascii: "T") || bytes[10] == UInt8(ascii: "t"), bytes[13] == UInt8(ascii: ":"),
+            bytes[16] == UInt8(ascii: ":"), let year = Self.number(bytes[0..<4]), let month = Self.number(bytes[5..<7]),
+            let day = Self.number(bytes[8..<10]), let hour = Self.number(bytes[11..<13]), let minute = Self.number(bytes[14..<16]),
+            let second = Self.number(bytes[17..<19]), (1970...9999).contains(year), (1...12).contains(month),
+            (1...Self.daysIn(month, year)).contains(day), hour < 24, minute < 60, second < 60
+        else { return nil }
+        var rest = bytes[19...]
+        var fraction: Int64 = 0
+        if rest.first == UInt8(ascii: ".") {
+            let digits = rest.dropFirst().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            guard !digits.isEmpty else { return nil }
+            fraction = Self.number(Array((digits.prefix(3) + [0x30, 0x30]).prefix(3))[...]) ?? 0
+            rest = rest.dropFirst(1 + digits.count)
+        }
+        guard let offset = Self.offsetMinutes(rest) else { return nil }
+        let days = Self.days(year, month, day)
+        let ms = ((days * 24 + hour) * 60 + minute - offset) * 60_000 + second * 1_000 + fraction
+        return (0...Self.latest).contains(ms) ? ms : nil
+    }
+
+    private static func offsetMinutes(_ bytes: ArraySlice<UInt8>) -> Int64? {
+        let bytes = Array(bytes)
+        if bytes == [UInt8(ascii: "Z")] || bytes == [UInt8(ascii: "z")] { return 0 }
+        guard bytes.count == 6, bytes[3] == UInt8(ascii: ":"), let hours = Self.number(bytes[1..<3]),
+            let minutes = Self.number(bytes[4..<6]),
+            hours < 24, minutes < 60
+        else { return nil }
+        switch bytes[0] {
+        case UInt8(ascii: "+"): return hours * 60 + minutes
+        case UInt8(ascii: "-"): return -(hours * 60 + minutes)
+        default: return nil
+        }
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> Int64? {
+        var value: Int64 = 0
+        for byte in bytes {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            value = value * 10 + Int64(byte - UInt8(ascii: "0"))
+        }
+        return value
+    }
+
+    private static func digits(_ value: Int64, _ count: Int) -> String {
+        let text = String(value)
+        return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
+    }
+
+    private static func daysIn(_ month: Int64, _ year: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    // The proleptic Gregorian calendar in eras of 400 years that begin on 1 March: leap days come last.
+
+    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let shifted = month > 2 ? year : year - 1
+        let era = shifted / 400
+        let yearOfEra = shifted % 400
+        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let shifted = days + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+    }
+}

@@ -1,1 +1,0 @@
-../../Sources/EarshotServer/Live/LoopTurns.swift

@@ -1,1 +1,0 @@
-../../Sources/EarshotServer/RTMP/SocketWriter.swift
