@@ -64,7 +64,7 @@ import Testing
                 let nobody = try await cli("talk", "listen", "r1", "--voice", "nobody", "--seconds", "1", "-o", heard)
                 #expect(nobody.status == 1 && nobody.errors.contains("does anybody speak there"), "\(nobody.errors)")
                 #expect(try await room.server.call("POST", "rooms", #"{"roomId":"early"}"#).status == 201)
-                let early = try await cli("talk", "listen", "early", "--seconds", "1", "-o", heard)
+                let early = try await cli("talk", "listen", "early", "--seconds", "10", "-o", heard)
                 #expect(early.status == 4 && early.errors.contains("created") && !early.errors.contains("stream name"), "\(early.errors)")
                 let counters = try await room.server.api("counters")
                 #expect(counters["talkEncodes"].int ?? 0 > 50 && counters["talkUnderruns"].int != nil && counters["talkMixes"].int == 0)
