@@ -7,8 +7,9 @@ import Testing
 /// A published and watched stream beside a test's bad deeds. Every message must arrive in order and on time.
 final class Canary: Sendable {
     static let name = "canary"
-    /// Longest delay from publish to delivery, less the machine's own stalls. Ten times what an idle machine needs.
-    private static let delayLimit = Duration.milliseconds(500)
+    /// Longest delay from publish to delivery, less the machine's own stalls. Ten times what an idle machine needs, and five times that
+    /// under a sanitizer.
+    private static let delayLimit = Duration.milliseconds(500) * Patience.factor
     /// Threads that each message waits for: the publisher's, two of the server's, the viewer's. Each may be as late as the meter's.
     private static let threads = 4
     private static let intervalMs: Int64 = 20
