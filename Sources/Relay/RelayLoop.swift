@@ -98,10 +98,14 @@ package final class RelayLoop: @unchecked Sendable {
         for fanout in self.fanouts.values { fanout.lateness = self.lateness }
     }
 
+    /// Lets all streams go, which hold this loop as it holds them. What comes for one of them after this finds none.
     package func stop() {
         self.run { loop in
             loop.sweepTask?.cancel()
             loop.sweepTask = nil
+            loop.dirty = []
+            loop.fanouts = [:]
+            loop.homes = [:]
         }
     }
 

@@ -1,4 +1,7 @@
 import Delivery
+import Media
+import RTMP
+import Relay
 import Testing
 
 @testable import EarshotServer
@@ -9,6 +12,7 @@ import Testing
     // `@unchecked Sendable`: written while the server runs, read only after its run has been awaited.
     private final class Held: @unchecked Sendable {
         weak var core: ServerCore?
+        weak var stream: Relay.Stream?
     }
 
     @Test func nothingIsLeft() async throws {
@@ -19,9 +23,19 @@ import Testing
             held.core = server.server.core
             let created = try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#)
             #expect(created.status == 201, "\(created)")
-            #expect(held.core != nil)
+            // Still published and watched when the server ends.
+            let camera = try await RawClient.connected(server.port)
+            try await camera.publish("cam1")
+            for number in 0..<50 {
+                camera.send(.video, SyntheticTag.video(number, isKeyframe: number == 0, bytes: 500), timestamp: UInt32(number * 40))
+            }
+            let viewer = try await RawClient.connected(server.port)
+            try await viewer.play("cam1")
+            try await eventually("a picture") { !viewer.media().isEmpty }
+            held.stream = server.server.core.registry.find("live/cam1")
+            #expect(held.core != nil && held.stream != nil)
         }
         // Connections and timers of the event loops release it one after the other.
-        try await eventually("the server's memory to be given back") { held.core == nil }
+        try await eventually("the server's memory to be given back") { held.core == nil && held.stream == nil }
     }
 }
