@@ -8,7 +8,7 @@ import Synchronization
 /// Counters and gauges in Prometheus' text format 0.0.4.
 struct Metrics {
     static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
-    /// Members of ``Counters/Values/shape`` that may also fall.
+    /// Members of ``ServerTotals/outputType`` that may also fall.
     private static let gauges: Set<String> = ["talkMixes", "memoryUsedBytes", "memoryLimitBytes", "memoryTrimLongestMs"]
 
     private(set) var text = ""

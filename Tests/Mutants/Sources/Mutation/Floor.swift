@@ -27,7 +27,7 @@ package struct Floor: Sendable {
                 "FileIdentity.swift", "FileReader.swift", "QueueExecutor.swift", "StoreLock.swift", "StoreProbe.swift", "StoreStatus.swift",
                 "TokenStore.swift", "WriteAheadLog.swift",
             ]),
-        Floor("Relay"),
+        Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
         Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
     ]
 
