@@ -75,8 +75,7 @@ package final class Server: Sendable {
         var http = [
             HTTPService(
                 responder: responder, address: config.http.listen, shared: shared, placement: core.placement, gate: core.httpGate,
-                group: group,
-                log: log)
+                group: group, log: log)
         ]
         if let address = config.httpsAddress, let certificate = self.certificate {
             http.append(

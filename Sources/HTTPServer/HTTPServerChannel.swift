@@ -25,8 +25,7 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
         package init(
             limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, access: ServerConfig.Access,
-            clients: ClientAddresses,
-            proxies: ProxyEntrance, counters: Counters
+            clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters
         ) {
             self.limits = limits
             self.takeovers = takeovers

@@ -9,7 +9,8 @@ import ServiceLifecycle
 package import Support
 import Synchronization
 
-/// An HTTP port as a service: hands requests to the responder and to the takeovers that it was given. Binds once, reports its port, runs until the group shuts down.
+/// An HTTP port as a service: hands requests to the responder and to the takeovers that it was given. Binds once, reports its port, runs
+/// until the group shuts down.
 package final class HTTPService: Service, Sendable {
     private let responder: RouterResponder<APIContext>
     private let placement: Placement

@@ -8,8 +8,8 @@ package enum EventMessage {
         #"{"type":"event",\#(self.fields(of: event))}"#
     }
 
-    /// The members of an event's object, without braces, as in `RoomEvent.outputType` of the API. Built as text for speed: feeds and webhooks need one
-    /// for every event. Kinds and room ids have no characters that JSON escapes, and the data is JSON already.
+    /// The members of an event's object, without braces, as in `RoomEvent.outputType` of the API. Built as text for speed: feeds and webhooks
+    /// need one for every event. Kinds and room ids have no characters that JSON escapes, and the data is JSON already.
     package static func fields(of event: RoomEvent) -> String {
         #""id":\#(event.id),"number":\#(event.number),"kind":"\#(event.kind.rawValue)","#
             + #""roomId":\#(event.roomID.map { "\"\($0)\"" } ?? "null"),"instance":\#(event.instance),"#
