@@ -17,13 +17,7 @@ EARSHOT_BIN=${EARSHOT_BIN:-$(scripts/build.sh release earshot)/earshot}
 # By the client that the tests have, alone: clicks, timed from the message that brings one to the message that takes it on.
 if [[ ${DELAY:-1} != 0 ]]; then
     say "delay of clicks"
-    (
-        . scripts/build-env.sh
-        enter_scratch debug
-        swift build --build-tests --scratch-path "$SCRATCH" >&2 9>&-
-        EARSHOT_MEASURE=1 swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --filter TalkDelayMeasurement 9>&- 2>&1 |
-            tee /dev/stderr | grep '^delay with'
-    )
+    Benchmarks/measure.sh TalkDelayMeasurement
 fi
 on_server_core=() on_load_core=()
 if (($(nproc) >= 2)) && command -v taskset >/dev/null; then

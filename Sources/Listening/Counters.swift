@@ -40,6 +40,8 @@ package final class Counters: Sendable {
 package final class ConnectionAdmission: Sendable {
     private struct State {
         var total = 0
+        /// The highest total since ``takeHighest()``.
+        var highest = 0
         var perAddress: [String: Int] = [:]
         var publishers = 0
     }
@@ -59,6 +61,7 @@ package final class ConnectionAdmission: Sendable {
             if state.total >= self.totalLimit { return .tooManyConnections }
             if state.perAddress[address, default: 0] >= self.addressLimit { return .tooManyFromAddress }
             state.total += 1
+            state.highest = max(state.highest, state.total)
             state.perAddress[address, default: 0] += 1
             return nil
         }
@@ -74,6 +77,14 @@ package final class ConnectionAdmission: Sendable {
 
     /// Connections and publishers admitted now.
     package var current: (connections: Int, publishers: Int) { self.state.withLock { ($0.total, $0.publishers) } }
+
+    /// The most connections at a time since the last call: a burst may be over before anybody looks.
+    package func takeHighest() -> Int {
+        self.state.withLock { state in
+            defer { state.highest = state.total }
+            return state.highest
+        }
+    }
 
     package func enterPublisher(limit: Int) -> Bool {
         self.state.withLock { state in

@@ -134,6 +134,15 @@ import Testing
         #expect(trims.due(Self.load(60, 0, 50), nowMs: 25_000))
     }
 
+    /// Nobody looked while they were there.
+    @Test func whenABurstHasComeAndGone() {
+        let trims = Trims()
+        #expect(!trims.due(Self.load(60, 0, 1), nowMs: 0))
+        trims.schedule.sawConnections(101)
+        #expect(!trims.due(Self.load(60, 0, 1), nowMs: 1_000))
+        #expect(trims.due(Self.load(60, 0, 1), nowMs: 6_000))
+    }
+
     /// Memory in use cannot be given back: after each trim without effect, the next one waits longer.
     @Test func growthThatStays() {
         let trims = Trims()

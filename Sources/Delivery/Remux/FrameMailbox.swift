@@ -69,11 +69,12 @@ final class FrameMailbox: StreamTap {
         var isSkipping = false
         var dropped: UInt64 = 0
         /// Arrival of the newest coded frame, and of the oldest item here. Milliseconds of the steady clock.
-        var newestMs = LoopSweeper.nowMs
+        var newestMs: Int64
         var oldestMs: Int64 = 0
     }
 
-    private let box = Mutex(Box())
+    private let box: Mutex<Box>
+    private let nowMs: @Sendable () -> Int64
     private let eventLoop: any EventLoop
     private let limitBytes: Int
     private let ledger: MemoryLedger?
@@ -100,11 +101,13 @@ final class FrameMailbox: StreamTap {
         "limits.frameQueue \(ConfigUnits.size(bytes: limitBytes)), or \(Self.limitItems) frames"
     }
 
-    /// `eventLoop` is the stream's home. Buffered bytes are charged to `ledger`.
+    /// `eventLoop` is the stream's home. Buffered bytes are charged to `ledger`. `nowMs` is the steady clock.
     init(
         on eventLoop: any EventLoop, limitBytes: Int = FrameMailbox.usualLimitBytes, ledger: MemoryLedger? = nil,
-        wake: @escaping @Sendable () -> Void
+        nowMs: @escaping @Sendable () -> Int64 = { LoopSweeper.nowMs }, wake: @escaping @Sendable () -> Void
     ) {
+        self.box = Mutex(Box(newestMs: nowMs()))
+        self.nowMs = nowMs
         self.eventLoop = eventLoop
         self.limitBytes = limitBytes
         self.ledger = ledger
@@ -117,7 +120,7 @@ final class FrameMailbox: StreamTap {
     var dropped: UInt64 { self.box.withLock { $0.dropped } }
 
     func take(_ items: [TapItem]) {
-        let nowMs = LoopSweeper.nowMs
+        let nowMs = self.nowMs()
         let wakes = self.box.withLock { box in
             var isNews = false
             if box.entries.isEmpty { box.oldestMs = nowMs }
@@ -209,7 +212,7 @@ final class FrameMailbox: StreamTap {
     /// Wakes the taker when frames have stopped or an item has waited too long. The loop's sweeps are rare enough to cost nothing; the last
     /// one before a stall schedules the exact moment.
     func sweep() {
-        let nowMs = LoopSweeper.nowMs
+        let nowMs = self.nowMs()
         let (wakes, laterMs) = self.box.withLock { box -> (Bool, Int64?) in
             guard !box.isAwake, !box.isQuiet else { return (false, nil) }
             let idleMs = nowMs - box.newestMs
@@ -249,7 +252,7 @@ final class FrameMailbox: StreamTap {
                 if box.arena.capacity > max(Self.smallArena, 4 * arena.readableBytes) { box.arena = ByteBuffer() }
             }
             self.charge(&box)
-            return Batch(items: items, idleMs: LoopSweeper.nowMs - box.newestMs)
+            return Batch(items: items, idleMs: self.nowMs() - box.newestMs)
         }
     }
 

@@ -155,6 +155,7 @@ package struct MemoryService: Service {
 
     private func trim(_ schedule: TrimSchedule) async -> TrimSchedule {
         var schedule = schedule
+        schedule.sawConnections(self.core.admission.takeHighest())
         guard let trim = Self.mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
             return schedule
         }

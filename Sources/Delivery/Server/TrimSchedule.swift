@@ -29,7 +29,10 @@ struct TrimSchedule {
     private static let bytes = 16 << 20
     private static let connections = 100
 
-    /// Whether a trim is due. Call every second: bursts may be short.
+    /// Records that there were this many connections at a time.
+    mutating func sawConnections(_ count: Int) { self.peak.connections = max(self.peak.connections, count) }
+
+    /// Whether a trim is due. Call every second: what is charged may rise and fall quickly.
     mutating func isDue(_ load: Load, nowMs: Int64) -> Bool {
         let floor = self.floor ?? load.resident
         self.floor = min(floor, load.resident)

@@ -155,61 +155,54 @@ import Testing
 
     /// Several players block on playlists on one connection. Other requests on it are answered at once.
     @Test func waitingPlaylists() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
-        try await TestServer.runSecure { server in
-            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { push in
-                try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
-                let client = try await HTTP2Client.open(server.secure)
-                try await client.get("/live/cam1.m3u8", on: 1)
-                let first = try await client.answer(1)
-                #expect(first.status == 200)
-                let media = try first.text.split(separator: "\n").first { $0.contains("media.m3u8") }.map(String.init).orThrow()
-                try await client.get("/live/\(media)", on: 3)
-                var playlist = try await client.answer(3).text
-                var stream = 5
-                // On a busy machine the second part may exist before it is requested; then the test tries again.
-                var waited = 0
-                for round in 0..<20 where waited < 4 {
-                    let next = LiveHLS.next(after: playlist)
-                    // Requests the next part three times, the one after it, and then something that exists.
-                    let waiting = [next, next, next, (msn: next.msn, part: next.part + 1)]
-                    let streams = (0..<waiting.count).map { stream + 2 * $0 }
-                    let quick = stream + 2 * waiting.count
-                    // Media already received may complete one part meanwhile, but not two.
-                    let isWaiting = try await push.halted {
-                        try await client.send(
-                            zip(streams, waiting).flatMap {
-                                HTTP2Client.request("/live/\(media)&_HLS_msn=\($1.msn)&_HLS_part=\($1.part)", on: $0)
-                            })
-                        try await client.get("/healthz", on: quick)
-                        #expect(try await client.answer(quick).text == "ok\n")
-                        return !client.soFar(streams[3]).isEnded
-                    }
-                    if isWaiting { waited += 1 }
-                    let answers = try await Self.answers(client, streams)
-                    for answer in answers { #expect(answer.status == 200, "round \(round): \(answer)") }
-                    #expect(!isWaiting || Set(answers.prefix(3).map(\.text)).count == 1)
-                    playlist = answers[3].text
-                    let part = try playlist.firstMatch(of: /#EXT-X-PART:.*URI="([^"]+)"/).orThrow()
-                    try await client.get("/live/cam1.hls/\(part.1)", on: quick + 2)
-                    let bytes = try await client.answer(quick + 2)
-                    #expect(bytes.status == 200 && bytes.body.count > 500)
-                    try await client.get("/live/cam1.hls/\(part.1)", on: quick + 4, [("range", "bytes=100-199")])
-                    let range = try await client.answer(quick + 4)
-                    #expect(range.status == 200 || (range.status == 206 && range.body == Array(bytes.body[100..<200])), "\(range.headers)")
-                    stream = quick + 6
+        let tags = try await HLSLatencyTests.media(20)
+        try await TestServer.runSecure({
+            $0.hls.always = true
+            // Requests wait for up to three segments.
+            $0.hls.segmentMs = 8_000
+        }) { server in
+            let publisher = try await TagClient.publish(to: server, "live/cam1")
+            try await HLSLatencyTests.remuxing(server)
+            try await publisher.send(tags.filter { $0.timestamp < 8_000 })
+            let live = try await LiveHLS(server, "cam1")
+            let path = try live.url.components(separatedBy: server.http).last.orThrow()
+            let client = try await HTTP2Client.open(server.secure)
+            var stream = 1
+            for sentMs in stride(from: UInt32(8_000), to: 16_000, by: 2_000) {
+                var playlist = ""
+                try await eventually("all but two parts before \(sentMs) ms") {
+                    playlist = try await live.playlist().text
+                    return LiveHLS.listedMs(playlist) >= sentMs - 500
                 }
-                #expect(waited == 4, "it waits, and holds nobody up")
-                #expect(client.goAways.isEmpty)
-                await client.close()
+                let next = LiveHLS.next(after: playlist)
+                // Media on its way completes two parts at most: these requests wait. Then something that exists.
+                let parts = [2, 2, 2, 3].map { next.part + $0 }
+                let streams = (0..<parts.count).map { stream + 2 * $0 }
+                let quick = stream + 2 * parts.count
+                try await client.send(
+                    zip(streams, parts).flatMap { HTTP2Client.request("\(path)&_HLS_msn=\(next.msn)&_HLS_part=\($1)", on: $0) })
+                try await client.get("/healthz", on: quick)
+                #expect(try await client.answer(quick).text == "ok\n")
+                #expect(streams.allSatisfy { !client.soFar($0).isEnded }, "they wait, and hold nobody up")
+                try await publisher.send(tags.filter { (sentMs..<sentMs + 2_000).contains($0.timestamp) })
+                var answers: [HTTP2Client.Answer] = []
+                for stream in streams { answers.append(try await client.answer(stream)) }
+                #expect(answers.allSatisfy { $0.status == 200 }, "\(answers)")
+                // Part by part, or as one when the media came at once.
+                #expect(Set(answers.prefix(3).map(\.text)).count == 1)
+                let part = try answers[3].text.firstMatch(of: /#EXT-X-PART:.*URI="([^"]+)"/).orThrow()
+                try await client.get("/live/cam1.hls/\(part.1)", on: quick + 2)
+                let bytes = try await client.answer(quick + 2)
+                #expect(bytes.status == 200 && bytes.body.count > 500)
+                try await client.get("/live/cam1.hls/\(part.1)", on: quick + 4, [("range", "bytes=100-199")])
+                let range = try await client.answer(quick + 4)
+                #expect(range.status == 200 || (range.status == 206 && range.body == Array(bytes.body[100..<200])), "\(range.headers)")
+                stream = quick + 6
             }
+            #expect(client.goAways.isEmpty)
+            await client.close()
+            await publisher.close()
         }
-    }
-
-    private static func answers(_ client: HTTP2Client, _ streams: [Int]) async throws -> [HTTP2Client.Answer] {
-        var answers: [HTTP2Client.Answer] = []
-        for stream in streams { answers.append(try await client.answer(stream)) }
-        return answers
     }
 
     /// A viewer that does not read is dropped and its stream reset; the rest of its connection goes on.
