@@ -47,8 +47,8 @@ bench: ## measure beside nginx-rtmp and a bare C program (half an hour; QUICK=1 
 budget: ## count instructions and allocations per frame and viewer (part of `make test`)
 	@scripts/packages.sh budget && exec Benchmarks/budget.sh
 
-release: ## optimised build; prints where the binary is
-	@scripts/packages.sh build && dir=$$(scripts/build.sh release earshot) && echo "$$dir/earshot"
+release: ## optimised build without symbols, which are beside it; prints where the binary is
+	@scripts/packages.sh build && exec scripts/release.sh
 
 format: ## format all Swift code in place
 	@swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks

@@ -32,21 +32,21 @@ let package = Package(
         .executable(name: "earshot", targets: ["earshot"])
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
-        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
-        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
-        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
-        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
-        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
-        .package(url: "https://github.com/vapor/jwt-kit.git", from: "5.7.1"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
-        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
-        .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", exact: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-nio-http2.git", exact: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-http-types.git", exact: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", exact: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", exact: "1.35.2"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", exact: "7.10.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", exact: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit.git", exact: "5.7.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", exact: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-crypto.git", exact: "4.5.2"),
+        .package(url: "https://github.com/jpsim/Yams.git", exact: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-collections.git", exact: "1.6.0"),
     ],
     targets: [
         // Floor 0: pure values, no sockets, no clock. Support is what every service needs: JSON, times, addresses, secrets, rates.
@@ -227,13 +227,23 @@ if let fast = Context.environment["EARSHOT_FAST"], !fast.isEmpty {
 
 // EARSHOT_FUZZ=1 adds the program of the fuzz targets (scripts/fuzz.sh). libFuzzer sees which edges of the targets below an input reaches.
 if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
-    let reached = ["Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream"]
+    let reached = ["Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream"]
     // As fast as a release, with the checks of a debug build.
     let seen: [SwiftSetting] = settings + [.unsafeFlags(["-O", "-assert-config", "Debug", "-sanitize=address,fuzzer"])]
     for target in package.targets where reached.contains(target.name) { target.swiftSettings = seen }
+    // Of rooms that need many packages, the decoders alone, which need none of these.
+    let alone: [Target] = [
+        .target(
+            name: "HTTPServer", dependencies: [nioCore], path: "Sources/HTTPServer", sources: ["WebSocketReader.swift"], swiftSettings: seen
+        ),
+        .target(
+            name: "Listening", dependencies: ["Support", nioCore], path: "Sources/Listening", sources: ["ProxyHeader.swift"],
+            swiftSettings: seen),
+    ]
+    package.targets += alone
     package.targets.append(
         .executableTarget(
-            name: "earshot-fuzz", dependencies: reached.map { .byName(name: $0) } + [nioCore], path: "Tests/Fuzz",
+            name: "earshot-fuzz", dependencies: (reached + alone.map(\.name)).map { .byName(name: $0) } + [nioCore], path: "Tests/Fuzz",
             exclude: ["Corpus", "Crashers", "README.md"], swiftSettings: seen,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]))
 }

@@ -97,7 +97,7 @@ struct AccessToken: JWTPayload, Equatable {
     /// The compact form. Throws when the key is too short for HS256.
     func signed(with keys: KeyRing) throws -> String {
         guard keys.jwtKey.utf8.count >= KeyRing.leastJWTKeyBytes else {
-            throw KeyFileError("the key of tokens has less than \(KeyRing.leastJWTKeyBytes) bytes (setting credentials.jwtKey)")
+            throw KeyFileError("the key for tokens has fewer than \(KeyRing.leastJWTKeyBytes) bytes (setting credentials.jwtKey)")
         }
         let serializer = DefaultJWTSerializer()
         let header = JWTHeader(fields: ["alg": .string("HS256"), "typ": .string("JWT")])
@@ -129,7 +129,7 @@ struct AccessToken: JWTPayload, Equatable {
         // Compares text: base64 has several spellings of some bytes, and only one of them is the signature.
         let expected = Self.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey)
         guard SecretText.isEqual(Array(parts[2].utf8), Array(expected.utf8)) else {
-            throw Self.wrong("The token's signature is not right; expected HS256 with the server's key.")
+            throw Self.wrong("The token's signature is invalid; expected HS256 with the server's key.")
         }
         do {
             let parsed = try DefaultJWTParser().parse(Array(token.utf8), as: Self.self)
@@ -143,14 +143,14 @@ struct AccessToken: JWTPayload, Equatable {
         for (name, date) in [("exp", self.exp.value), ("nbf", self.nbf?.value), ("iat", self.iat?.value)] as [(String, Date?)] {
             guard let seconds = date?.timeIntervalSince1970 else { continue }
             guard seconds.isFinite, abs(seconds) <= Self.lastSecond else {
-                throw Self.wrong("The token's \(name) is no time; expected seconds since 1970, at most \(Int64(Self.lastSecond)).")
+                throw Self.wrong("The token's \(name) is not a time; expected seconds since 1970, at most \(Int64(Self.lastSecond)).")
             }
         }
         let now = Double(nowSeconds)
         guard now < self.exp.value.timeIntervalSince1970 else {
             throw AdmissionRefusal(reason: .credentialExpired, message: "The token has expired (exp); ask for a new one.")
         }
-        if let start = self.nbf?.value.timeIntervalSince1970, now < start { throw Self.wrong("The token is not good yet (nbf).") }
+        if let start = self.nbf?.value.timeIntervalSince1970, now < start { throw Self.wrong("The token is not valid yet (nbf).") }
     }
 
     /// Throws unless the token allows this action on this stream.
@@ -162,14 +162,14 @@ struct AccessToken: JWTPayload, Equatable {
             let isTalk = address.app == TalkStreamName.app && Self.talkRoles.contains(role.lowercased())
             guard let actions = isTalk ? ["publish", "play"] : Self.roles[role.lowercased()] else {
                 let known = (Self.roles.keys + (address.app == TalkStreamName.app ? Array(Self.talkRoles) : [])).sorted()
-                throw Self.wrong("The token's role is none for this; expected one of \(known.joined(separator: ", ")).")
+                throw Self.wrong("The token's role is unknown here; expected one of \(known.joined(separator: ", ")).")
             }
             allowed = actions
         } else {
             allowed = ["play"]
         }
         guard allowed.contains(action.rawValue) else {
-            throw Self.wrong("The token does not allow to \(action.rawValue); expected it in the claim act, or a role that may.")
+            throw Self.wrong("The token does not allow \(action.rawValue); expected it in the claim act, or a role that allows it.")
         }
         guard self.room != nil || self.stream != nil || self.talk != nil else {
             throw Self.wrong("The token opens no stream; expected the claim room, stream or talk.")
@@ -181,7 +181,7 @@ struct AccessToken: JWTPayload, Equatable {
                     throw Self.wrong("The token is for another participant: it may publish talk/<room>/\(sub).")
                 }
             } else if self.stream == nil {
-                throw Self.wrong("The token names no participant; expected the name as which it speaks in the claim sub.")
+                throw Self.wrong("The token names no participant; expected the participant's name in the claim sub.")
             }
         }
         if let stream = self.stream, stream != address.path { throw Self.wrong("The token is for another stream.") }

@@ -50,7 +50,7 @@ package struct AdmissionRules: Sendable {
         if let wait = self.throttle.wait(source, digest) {
             throw AdmissionRefusal(
                 reason: .credentialThrottled,
-                message: "Too many wrong credentials came from this address; this one was not looked at. Try again in"
+                message: "Too many wrong credentials came from this address; this one was not checked. Try again in"
                     + " \(max(1, Int(wait.rounded(.up)))) s.",
                 retrySeconds: max(1, Int(wait.rounded(.up))))
         }
@@ -124,7 +124,7 @@ package struct AdmissionRules: Sendable {
         return AdmissionRefusal(
             reason: .credentialMissing,
             message: "\(what) from \(remote) needs a credential: txSecret and txTime, or token, in the URL's query"
-                + " (the server's setting \(setting) says from where none is needed).")
+                + " (the server's setting \(setting) names the networks that need none).")
     }
 
     /// Whether `ask` must be called too.

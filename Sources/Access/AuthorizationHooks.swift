@@ -87,7 +87,7 @@ final class AuthorizationHooks: Sendable {
             state.open[request.action, default: 0] += 1
             return true
         }
-        guard mayAsk else { return .failure(Self.unavailable("The authorisation hook has too many open questions; try again.")) }
+        guard mayAsk else { return .failure(Self.unavailable("The authorisation hook has too many open requests; try again.")) }
         defer { self.state.withLock { $0.open[request.action, default: 1] -= 1 } }
         let action = "on_\(request.action.rawValue)"
         let answer = await self.post(url, HookQuestion(action, request, pass), pool: action)
@@ -96,7 +96,7 @@ final class AuthorizationHooks: Sendable {
         switch answer {
         case .failure(let error):
             why = error.description
-            verdict = .failure(Self.unavailable("The authorisation hook could not be asked; try again later."))
+            verdict = .failure(Self.unavailable("The authorisation hook gave no answer; try again later."))
         case .success(let answer):
             do throws(HookAnswer.Problem) {
                 verdict = try HookAnswer(answer).verdict(on: pass)
@@ -105,7 +105,7 @@ final class AuthorizationHooks: Sendable {
                 verdict = .failure(Self.unavailable("The authorisation hook's answer could not be read; try again later."))
             }
         }
-        if let why { self.warn("An authorisation hook failed; the client is kept out", action, why) }
+        if let why { self.warn("An authorisation hook failed; the client is refused", action, why) }
         return verdict
     }
 
@@ -138,7 +138,7 @@ final class AuthorizationHooks: Sendable {
         }
         switch step {
         case .wait: break
-        case .drop(let all): self.warn("A hook's notice was dropped: too many wait", action, "\(all) since the start")
+        case .drop(let all): self.warn("A hook's notice was dropped: too many are pending", action, "\(all) since the start")
         case .send: Task { await self.send(from: notice) }
         }
     }
@@ -154,7 +154,7 @@ final class AuthorizationHooks: Sendable {
                 case .success(let answer): answer.status / 100 == 2 ? nil : "HTTP \(answer.status)"
                 case .failure(let error): error.description
                 }
-            if let problem { self.warn("A hook could not be told", notice.action, problem) }
+            if let problem { self.warn("A hook could not be notified", notice.action, problem) }
             next = self.state.withLock { state in
                 if problem != nil { state.failed += 1 }
                 if let waiting = state.notices.popFirst() { return waiting }
@@ -185,7 +185,7 @@ final class AuthorizationHooks: Sendable {
         do {
             body = [UInt8](try encoder.encode(question))
         } catch {
-            return .failure(.badURL("got no body: \(error)"))
+            return .failure(.badURL("was not called: its request body could not be encoded: \(error)"))
         }
         let signature = OutboundSignature.headers(key: self.signingKey, body: body, atSeconds: Int64(Date().timeIntervalSince1970))
         return await self.outbound.post(
@@ -265,7 +265,7 @@ private struct HookAnswer {
             throw Problem(description: "its answer has \(answer.body.count) bytes and is neither {\"code\":…} nor a number")
         }
         if let user = self.body.user, !RoomID.isID(user) {
-            throw Problem(description: "the user in its answer is no id; expected 1 to 64 of A-Z a-z 0-9 _ -")
+            throw Problem(description: "the user in its answer is not an id; expected 1 to 64 of A-Z a-z 0-9 _ -")
         }
         if let id = self.body.id, !(1...256).contains(id.utf8.count) {
             throw Problem(description: "the id in its answer has \(id.utf8.count) bytes; expected 1 to 256")

@@ -31,7 +31,7 @@ package enum FirstToken {
         if !valid.isEmpty {
             guard Self.isBlank(path) else { return FileManager.default.fileExists(atPath: path) ? path : nil }
             log?.warning(
-                "The file of the first API token was empty: another token is made; revoke the one that was lost",
+                "The file of the first API token was empty: a new token is created; revoke the lost one",
                 metadata: ["file": "\(path)"])
         }
         // Writes the file first: a server killed in between leaves a secret that opens nothing, and its next start makes another. The

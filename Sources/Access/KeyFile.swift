@@ -39,7 +39,7 @@ struct KeyFile {
     }
 
     fileprivate static let advice =
-        "put the file back from a backup, or remove it: new keys are made then, and URLs and tokens handed out before stop working"
+        "restore the file from a backup, or remove it: the server then creates new keys, and all URLs and tokens issued before stop working"
 
     init(directory: String) {
         self.directory = directory

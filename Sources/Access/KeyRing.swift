@@ -77,7 +77,7 @@ package struct KeyRing: Sendable, Equatable {
         }
         // txSecret is hash(key + name + time): with the keys "k" and "k1", a signature by "k" for "1x" is also one by "k1" for "x".
         if let (name, other) = ServerConfig.Credentials.beginningAlike(keys.prefix(3).map { ($0.0, $0.1) }) {
-            throw KeyFileError("the key of \(name) begins with that of \(other); expected keys that have nothing in common")
+            throw KeyFileError("the key in \(name) begins with the key in \(other); expected keys that have nothing in common")
         }
         return self
     }

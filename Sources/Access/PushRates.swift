@@ -39,8 +39,8 @@ package final class PushRates: Sendable {
         return AdmissionRefusal(
             reason: .rateLimited,
             message:
-                "Too many pushes of this address or credential (limits.publishesPerAddress, limits.publishesPerCredential). Try again in"
-                + " \(seconds) s.",
+                "Too many pushes from this address or with this credential (limits.publishesPerAddress, limits.publishesPerCredential)."
+                + " Try again in \(seconds) s.",
             retrySeconds: seconds)
     }
 

@@ -33,16 +33,16 @@ struct SecretFile {
         }
         defer { close(descriptor) }
         guard let info = FileStatus(descriptor: descriptor), info.isRegular else {
-            throw KeyFileError("\(self.path) is not a regular file; move it away: new keys are made then")
+            throw KeyFileError("\(self.path) is not a regular file; move it away: the server then creates new keys")
         }
         guard info.permissions & 0o077 == 0 else {
             let mode = String(info.permissions, radix: 8)
             throw KeyFileError(
                 "\(self.path) holds secret keys and has mode 0\(mode), open to other users; run: chmod 600 \(self.path)"
-                    + " (if others may have read it, remove it instead: new keys are made then)")
+                    + " (if others may have read it, remove it instead: the server then creates new keys)")
         }
         guard info.size <= Self.limit else {
-            throw KeyFileError("\(self.path) has \(info.size) bytes and is no key file; \(self.advice)")
+            throw KeyFileError("\(self.path) has \(info.size) bytes and is not a key file; \(self.advice)")
         }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -60,7 +60,7 @@ struct SecretFile {
         let temporary = "\(self.path).\(getpid()).\(SecretText.random().prefix(8))"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw KeyFileError("cannot make \(temporary) for new keys: \(Self.errorText()) (setting data.directory)")
+            throw KeyFileError("cannot create \(temporary) for new keys: \(Self.errorText()) (setting data.directory)")
         }
         defer { unlink(temporary) }
         var failure: String?

@@ -106,7 +106,7 @@ package struct StreamURLs: Sendable {
         let claims = AccessToken(expires: expires, issued: nowMs / 1_000, sub: user.rawValue, talk: room.rawValue, role: role)
         let token: String
         do { token = try claims.signed(with: self.keys) } catch {
-            throw FieldError("token", "jwt", "cannot be made: the setting credentials.jwtKey is too short")
+            throw FieldError("token", "jwt", "cannot be created: the setting credentials.jwtKey is too short")
         }
         let base = "\(self.address.rtmp)/\(TalkStreamName.prefix(of: room))"
         return Talk(

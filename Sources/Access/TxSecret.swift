@@ -78,7 +78,7 @@ enum TxSecret {
         guard isRight else {
             throw AdmissionRefusal(
                 reason: .credentialWrong,
-                message: "txSecret does not fit this stream and txTime; expected hash(key + stream name + txTime).")
+                message: "txSecret does not match this stream and txTime; expected hash(key + stream name + txTime).")
         }
         // Checked after the signature, so that a stranger learns nothing about times.
         guard nowSeconds < seconds else {

@@ -17,7 +17,7 @@ package struct URLVault: Sendable, CustomStringConvertible {
     private static let mark = "sealed1:"
     private static let keyBytes = 32
     package static let fileName = "relay.key"
-    private static let advice = "put it back from a backup, or remove it and make the relay tasks anew"
+    private static let advice = "restore it from a backup, or remove it and create the relay tasks again"
 
     package var description: String { "URLVault(key not shown)" }
 

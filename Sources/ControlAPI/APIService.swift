@@ -45,7 +45,7 @@ package final class APIService: Sendable {
             answer = APIAnswer(APIError(error), requestID: context.id)
         } catch {
             self.log("An API call failed", "\(error)", context)
-            let error = APIError(.internalServerError, .internal, "The server failed; its log says more.")
+            let error = APIError(.internalServerError, .internal, "The server failed to carry out the call; its log has the details.")
             answer = APIAnswer(error, requestID: context.id)
         }
         answer.headers.append(contentsOf: headers)
@@ -74,7 +74,7 @@ package final class APIService: Sendable {
         let token = try await self.authentication.token(request.headers, from: client)
         try self.checkRate(token, &headers)
         guard token.role >= role else {
-            let message = "This call needs a token of role \(role.rawValue); this one has \(token.role.rawValue)."
+            let message = "This call needs a token with role \(role.rawValue); this token has role \(token.role.rawValue)."
             var error = APIError(.forbidden, .forbidden, message)
             error.rule = "role \(role.rawValue)"
             throw error
@@ -96,7 +96,7 @@ package final class APIService: Sendable {
     /// 405 with the path's methods in Allow (RFC 9110 §15.5.6).
     private static func noSuchMethod(_ request: Request, _ methods: [HTTPRequest.Method]) -> APIError {
         let allowed = methods.map(\.rawValue)
-        let message = "No \(request.method) \(request.uri.path.prefix(200)) here; the path has \(allowed.joined(separator: ", "))."
+        let message = "\(request.uri.path.prefix(200)) does not support \(request.method); it supports \(allowed.joined(separator: ", "))."
         var error = APIError(.methodNotAllowed, .methodNotAllowed, message)
         error.allowed = allowed
         error.headers[.allow] = allowed.joined(separator: ", ")
@@ -123,7 +123,7 @@ package final class APIService: Sendable {
         if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
         let conditions = try Conditions(request.headers, of: route)
         if route.method != .get, !route.isConditional, let header = conditions.headerOfChange {
-            throw APIError(FieldError(header, "", "this call goes by no version; expected no \(header)"))
+            throw APIError(FieldError(header, "", "this call does not support conditions; expected no \(header)"))
         }
         let call = APICall(core: self.core, token: token, values: values, host: request.head.authority, condition: conditions.room)
         if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {
@@ -160,7 +160,7 @@ package final class APIService: Sendable {
     /// 304 when the caller has the current representation, otherwise nil. Throws 412 when If-Match names another version.
     private static func unchanged(_ tag: RoomTag, _ conditions: Conditions) throws(APIError) -> APIAnswer? {
         if let tags = conditions.ifMatch, !tag.isNamed(byVersionIn: tags) {
-            throw APIError.versionMismatch("The room has changed, or was never of this version.", expected: "\"\(tag.version)\"")
+            throw APIError.versionMismatch("If-Match does not name the room's present version.", expected: "\"\(tag.version)\"")
         }
         guard let tags = conditions.ifNoneMatch, let known = tag.named(in: tags) else { return nil }
         return APIAnswer(.notModified, headers: [.eTag: known])
@@ -173,12 +173,12 @@ package final class APIService: Sendable {
         guard let client else {
             throw APIError(
                 .forbidden, .forbidden,
-                "This request came by a proxy that the server's setting access.trustedProxies does not name; the API does not answer it.")
+                "This request came through a proxy that the server's setting access.trustedProxies does not list; the API refuses it.")
         }
         guard access.apiFrom.contains(address: client) else {
             throw APIError(
                 .forbidden, .forbidden,
-                "The API does not answer this address; the server's setting access.apiFrom says which ones it does.")
+                "This address may not call the API; the server's setting access.apiFrom lists the addresses that may.")
         }
     }
 
@@ -196,14 +196,14 @@ package final class APIService: Sendable {
         guard outcome.isAllowed else {
             var error = APIError(
                 .tooManyRequests, .rateLimited,
-                "More than \(self.limits.rate) calls a second with this token; the server's setting api.rateLimit says how many.")
+                "More than \(self.limits.rate) calls a second with this token; the server's setting api.rateLimit is the limit.")
             error.headers[.retryAfter] = reset
             throw error
         }
     }
 
     private static func noSuchCall(_ request: Request) -> APIError {
-        APIError(.notFound, .notFound, "No \(request.method) \(request.uri.path.prefix(200)) here.")
+        APIError(.notFound, .notFound, "There is no \(request.method) \(request.uri.path.prefix(200)).")
     }
 
     // MARK: Answers

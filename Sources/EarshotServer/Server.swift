@@ -181,7 +181,7 @@ private struct DrainService: Service {
 
     func run() async throws {
         try await gracefulShutdown()
-        self.core.log.info("Shutting down: telling the clients")
+        self.core.log.info("Shutting down: notifying the clients")
         await self.core.drain()
         // Gives the last bytes time to leave; idle sockets close by themselves before.
         try await Task.sleep(for: Self.lastWords)

@@ -105,7 +105,7 @@ package struct Track: Sendable, Equatable {
         case .av1:
             guard format.profile != nil else { throw .unsupported("AV1 with a header for MPEG-TS") }
         case .vp9:
-            throw .unsupported("VP9, whose header does not tell the picture's size,")
+            throw .unsupported("VP9, whose header does not contain the picture's size,")
         default:
             throw .unsupported("\(codec.name) video")
         }

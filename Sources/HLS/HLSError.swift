@@ -25,7 +25,7 @@ package enum HLSError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .badEpoch: "the epoch is not 1 to 32 letters and digits"
         case .badSequence(let found): "a window cannot start at sequence number \(found)"
-        case .badCodecs: "the codecs text does not fit a playlist"
+        case .badCodecs: "the codecs text is too long, or contains characters that a playlist cannot quote"
         case .missingInitialization: "the initialization section is missing"
         case .tooLarge(let field, let found, let max): "\(field) is \(found) bytes, at most \(max) accepted"
         case .emptyPart: "the part is empty"

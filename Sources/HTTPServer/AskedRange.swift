@@ -13,7 +13,7 @@ extension ByteRange {
         var error = APIError(.rangeNotSatisfiable, .invalid, "\(what) has \(size) bytes.")
         error.field = "Range"
         error.value = String(text.prefix(80))
-        error.rule = "a range that begins before its end"
+        error.rule = "expected a range that begins before byte \(size)"
         error.headers[.contentRange] = "bytes */\(size)"
         throw error
     }

@@ -118,7 +118,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             return self.answer(APIError(.notImplemented, .invalid, "CONNECT is not served; open WebSockets over HTTP/1.1."), context)
         }
         guard HTTPConnectionHandler.isHost(head.authority ?? "") else {
-            return self.answer(HTTPConnectionHandler.badHost("The :authority is no host, with or without a port."), context)
+            return self.answer(HTTPConnectionHandler.badHost("The :authority is not a host, with or without a port."), context)
         }
         if let refusal = self.place.refusal, !HTTPConnectionHandler.isHealthCheck(head.path ?? "") {
             return self.answer(refusal.error, context)

@@ -17,9 +17,9 @@ extension HTTPConnectionHandler {
         let hosts = head.headers["host"]
         switch hosts.count {
         case 0 where head.isOld: return nil
-        case 0: return Self.badHost("A request of HTTP/1.1 needs a Host header; this one has none.")
-        case 1: return Self.isHost(hosts[0]) ? nil : Self.badHost("The Host header is no host, with or without a port.")
-        default: return Self.badHost("A request has one Host header; this one has more.")
+        case 0: return Self.badHost("An HTTP/1.1 request needs a Host header; this one has none.")
+        case 1: return Self.isHost(hosts[0]) ? nil : Self.badHost("The Host header is not a host, with or without a port.")
+        default: return Self.badHost("A request must have exactly one Host header; this one has more.")
         }
     }
 

@@ -55,7 +55,7 @@ struct BodyPace: Equatable {
 
     static let error: APIError = {
         var error = APIError(.requestTimeout, .invalid, "The request's body came too slowly (limits.httpBody).")
-        error.rule = "the whole body in time, \(Self.leastRate) bytes a second or more"
+        error.rule = "expected the whole body in time, at \(Self.leastRate) bytes a second or more"
         return error
     }()
 }

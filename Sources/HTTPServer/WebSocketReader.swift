@@ -84,15 +84,15 @@ package struct WebSocketReader {
         var header = Header(isFinal: first & 0x80 != 0, opcode: opcode, length: 0, key: 0, bytes: 2)
         // §5.4, §5.5
         if header.isControl {
-            guard header.isFinal else { throw .protocolError("a control frame in fragments") }
+            guard header.isFinal else { throw .protocolError("a fragmented control frame") }
         } else if opcode == 0 {
-            guard self.messageOpcode != nil else { throw .protocolError("a continuation of nothing") }
+            guard self.messageOpcode != nil else { throw .protocolError("a continuation frame without a message to continue") }
         } else {
-            guard self.messageOpcode == nil else { throw .protocolError("a message within a message") }
+            guard self.messageOpcode == nil else { throw .protocolError("a new message before the end of the last one") }
         }
         guard let second = self.buffer.getInteger(at: start + 1, as: UInt8.self) else { return nil }
         // §5.1
-        guard second & 0x80 != 0 else { throw .protocolError("a client's frames are masked") }
+        guard second & 0x80 != 0 else { throw .protocolError("an unmasked frame; clients must mask their frames") }
         guard let length = try self.length(second & 0x7F, isControl: header.isControl, &header.bytes) else { return nil }
         header.length = length
         guard header.isControl || length <= self.messageBytes - self.message.readableBytes else { throw .tooLarge(self.messageBytes) }
@@ -107,15 +107,15 @@ package struct WebSocketReader {
         let at = self.buffer.readerIndex + 2
         switch short {
         case ...125: return Int(short)
-        case _ where isControl: throw .protocolError("a control frame has at most 125 bytes")
+        case _ where isControl: throw .protocolError("a control frame of more than 125 bytes")
         case 126:
             guard let length = self.buffer.getInteger(at: at, as: UInt16.self) else { return nil }
-            guard length > 125 else { throw .protocolError("a length in more bytes than it takes") }
+            guard length > 125 else { throw .protocolError("a length that is not in its shortest form") }
             bytes += 2
             return Int(length)
         default:
             guard let length = self.buffer.getInteger(at: at, as: UInt64.self) else { return nil }
-            guard length > 0xFFFF, length >> 63 == 0 else { throw .protocolError("a length that is none") }
+            guard length > 0xFFFF, length >> 63 == 0 else { throw .protocolError("an invalid 64-bit length") }
             guard let length = Int(exactly: length) else { throw .tooLarge(self.messageBytes) }
             bytes += 8
             return length
@@ -150,10 +150,10 @@ package struct WebSocketReader {
     private func closeCode(_ payload: ByteBuffer) throws(WebSocketError) -> UInt16? {
         var payload = payload
         guard payload.readableBytes > 0 else { return nil }
-        guard let code = payload.readInteger(as: UInt16.self) else { throw .protocolError("half a close code") }
+        guard let code = payload.readInteger(as: UInt16.self) else { throw .protocolError("a close code of one byte; expected two") }
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: break
-        default: throw .protocolError("close code \(code) is not for the wire")
+        default: throw .protocolError("close code \(code) must not be sent")
         }
         guard Self.text(payload) != nil else { throw .notUTF8 }
         return code

@@ -180,7 +180,7 @@ package final class AcceptGate: Sendable {
         var metadata: Logger.Metadata = ["error": "\(error)", "turnedAway": "\(turnedAway)"]
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.error(
-            "No descriptor is free for a connection; raise the limit of open files (LimitNOFILE=, ulimit -n)", metadata: metadata)
+            "No file descriptor is free for a new connection; raise the limit of open files (LimitNOFILE=, ulimit -n)", metadata: metadata)
     }
 
     /// Handles one listening channel. Loop-bound.

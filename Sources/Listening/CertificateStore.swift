@@ -83,7 +83,7 @@ package final class CertificateStore: Sendable {
             let what = lifetime.isLeaf ? "The TLS certificate in \(path)" : "A certificate of the chain in \(path)"
             let (begin, end) = (WallClock.text(lifetime.begins * 1_000), WallClock.text(lifetime.ends * 1_000))
             if now > lifetime.ends { return "\(what) expired at \(end): clients that check it refuse to connect. Renew it and send SIGHUP" }
-            if now < lifetime.begins { return "\(what) is good only from \(begin): clients that check it refuse to connect until then" }
+            if now < lifetime.begins { return "\(what) is valid only from \(begin): clients that check it refuse to connect until then" }
             let days = (lifetime.ends - now) / 86_400
             guard days < self.warningDays else { return nil }
             let left = days == 0 ? "today or tomorrow" : "in \(days) \(days == 1 ? "day" : "days")"

@@ -18,7 +18,7 @@ package struct ListenError: Error, CustomStringConvertible {
         if let io = self.cause as? IOError {
             switch io.errnoCode {
             case Self.EADDRINUSE: why = "the port is in use; stop the other server or choose another port"
-            case Self.EACCES: why = "ports below 1024 need more rights"
+            case Self.EACCES: why = "ports below 1024 need more privileges"
             case Self.EADDRNOTAVAIL: why = "this machine has no such address"
             default: why = io.description
             }

@@ -53,7 +53,7 @@ package enum ProxyHeader: Equatable {
         let fields = String(decoding: line[..<(end - 1)], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
         // §2.1: ignore what follows UNKNOWN.
         if fields.count >= 2, fields[1] == "UNKNOWN" { return (.unknownClient, length) }
-        guard fields.count == 6 else { throw .malformed("a v1 line of \(fields.count) words; expected 6") }
+        guard fields.count == 6 else { throw .malformed("a v1 line of \(fields.count) fields; expected 6") }
         let parse: (String) -> [UInt8]?
         switch fields[1] {
         case "TCP4": parse = IPText.v4
@@ -62,7 +62,7 @@ package enum ProxyHeader: Equatable {
         }
         guard let source = parse(String(fields[2])), parse(String(fields[3])) != nil, let port = self.port(fields[4]),
             self.port(fields[5]) != nil
-        else { throw .malformed("a v1 line whose addresses or ports are none") }
+        else { throw .malformed("a v1 line with an invalid address or port") }
         return (.client(try self.address(source, port)), length)
     }
 
@@ -112,7 +112,7 @@ package enum ProxyHeader: Equatable {
         do {
             return try SocketAddress(packedIPAddress: ByteBuffer(bytes: bytes), port: port)
         } catch {
-            throw .malformed("an address that is none")
+            throw .malformed("an invalid address")
         }
     }
 }
@@ -125,7 +125,7 @@ enum ProxyHeaderError: Error, Equatable, CustomStringConvertible {
     var description: String {
         switch self {
         case .missing: "no PROXY protocol header; expected one of version 1 or 2 (setting access.proxyProtocolFrom)"
-        case .malformed(let what): "a PROXY protocol header that is none: \(what)"
+        case .malformed(let what): "an invalid PROXY protocol header: \(what)"
         }
     }
 }

@@ -13,7 +13,7 @@ package enum MediaError: Error, Equatable, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .truncated(let field, let needed, let available): "\(field) is cut short: \(needed) needed, \(available) there"
+        case .truncated(let field, let needed, let available): "\(field) is cut short: \(needed) needed, \(available) available"
         case .invalid(let field, let found, let expected): "\(field) is \(found), expected \(expected)"
         case .overLimit(let field, let found, let max): "\(field) is \(found), at most \(max) accepted"
         case .mismatch(let expected, let found): "expected \(expected), found \(found)"

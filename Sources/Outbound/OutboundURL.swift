@@ -21,7 +21,7 @@ struct OutboundURL: Sendable, Equatable {
     /// The whole URL.
     var text: String { self.origin + self.target }
 
-    static let expected = "http:// or https://, a host name or address, a port if it is another than usual, and a path"
+    static let expected = "http:// or https://, a host name or address, a port if it is not the default one, and a path"
 
     /// Throws ``OutboundError/badURL(_:)``, whose text does not contain the URL.
     init(parsing text: String) throws(OutboundError) {
@@ -40,7 +40,7 @@ struct OutboundURL: Sendable, Equatable {
         }
         // RFC 3986 §3.2: the authority ends at the first of these.
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        guard !authority.contains("@") else { throw .badURL("has a user name in it; expected \(Self.expected)") }
+        guard !authority.contains("@") else { throw .badURL("contains a user name; expected \(Self.expected)") }
         do throws(URLAuthority.Problem) {
             let read = try URLAuthority(parsing: authority, expected: Self.expected)
             self.host = read.host

@@ -18,7 +18,7 @@ package struct TargetRules: Sendable {
     }
 
     private func objectionBySpace(_ address: [UInt8]) -> String? {
-        guard address.count == 4 || address.count == 16 else { return "no IP address" }
+        guard address.count == 4 || address.count == 16 else { return "not an IP address" }
         return Self.closed.first { $0.block.contains(address) }?.what
     }
 

@@ -115,7 +115,7 @@ package struct HLSEndpoint: Sendable {
         let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
         guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.core.config.http.firstWaitMs)) else {
             await self.close(session, .streamEnded)
-            var error = APIError.unavailable("\(streamPath) has no whole segment yet; ask again in a moment.")
+            var error = APIError.unavailable("\(streamPath) has no complete segment yet; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
         }
@@ -145,13 +145,13 @@ package struct HLSEndpoint: Sendable {
         let address = play.request.remote?.ipAddress ?? "unknown"
         if let home = core.registry.find(path)?.home {
             do throws(APIError) { try await core.waitForPlace(on: home.eventLoop) } catch {
-                play.consent.end(.overloaded)
+                play.grant.end(.overloaded)
                 throw error
             }
         }
         core.counters.update { $0.connectionsAccepted += 1 }
         if let reason = core.admission.enter(address) {
-            play.consent.end(reason)
+            play.grant.end(reason)
             core.counters.update { $0.closed[reason, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
@@ -176,11 +176,12 @@ package struct HLSEndpoint: Sendable {
         }
         guard let made, let session = made else {
             core.admission.leave(address)
-            play.consent.end(.tooManyViewers)
+            play.grant.end(.tooManyViewers)
             core.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(
-                    reason: .tooManyViewers, message: "\(path) has its \(limit) viewers already (limits.viewersPerStream)."))
+                    reason: .tooManyViewers,
+                    message: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."))
         }
         return session
     }
@@ -195,16 +196,16 @@ package struct HLSEndpoint: Sendable {
         let path = request.uri.path
         let query = QueryParameters(request.uri.query ?? "")
         guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.core.hlsSessions.find(token) else {
-            throw APIError(.forbidden, .forbidden, "This session is not known or is over; load the stream's .m3u8 again.")
+            throw APIError(.forbidden, .forbidden, "This session is unknown or has ended; load the stream's .m3u8 again.")
         }
         let live = try LivePath(
             "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.core.config.limits))
         guard live.address.path == session.path, session.touch() else {
-            throw APIError(.forbidden, .forbidden, "This session is for another stream, or over; load the stream's .m3u8 again.")
+            throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
         }
         if let why = self.core.rooms.playRefusal(session.path) {
             await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
-            throw APIError(.forbidden, .forbidden, "\(session.path) may not be played any more.")
+            throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
         }
         guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
         let name = String(path[folder.endIndex...].dropFirst())
@@ -225,7 +226,7 @@ package struct HLSEndpoint: Sendable {
         switch await remuxer.mediaPlaylist(asked, after: asked.isBlocking ? nil : session.lastListed) {
         case .badRequest(let why): throw APIError(.badRequest, .invalid, why)
         case .notYet:
-            var error = APIError.unavailable("The stream has paused; ask again in a moment.")
+            var error = APIError.unavailable("The stream has paused; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
         case .playlist(let text, let cache, let last):
@@ -255,7 +256,7 @@ package struct HLSEndpoint: Sendable {
             headers[.contentRange] = ByteRange.contentRange(part, of: size)
             return Response(status: .partialContent, headers: headers, body: Self.body(Self.pieces(resource.pieces, in: part)))
         case .pending:
-            var error = APIError.unavailable("This part has not come yet.")
+            var error = APIError.unavailable("This part is not available yet; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
         case .gone, .unknown: throw .notFound("media", name)

@@ -29,7 +29,7 @@ extension ServerCore {
             }
             throw APIError(refusal)
         case .success(let pass):
-            let consent = PlayGrant(request, pass, self.admissions)
+            let grant = PlayGrant(request, pass, self.admissions)
             if let why = self.rooms.playRefusal(address.path) {
                 throw APIError(
                     AdmissionRefusal(
@@ -39,7 +39,7 @@ extension ServerCore {
             if let refusal = self.keptOut(pass, of: address.path) { throw APIError(refusal) }
             // The first request for a stream of another server starts fetching it.
             if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
-            return HTTPPlay(request: request, consent: consent)
+            return HTTPPlay(request: request, grant: grant)
         }
     }
 

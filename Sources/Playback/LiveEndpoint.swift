@@ -57,10 +57,12 @@ package struct LiveEndpoint: HTTPTakeover {
             if let refusal = WebSocketHandshake.refusal(of: head) { throw refusal }
             guard self.pages.letsSocket(page) else {
                 throw APIError(
-                    .forbidden, .forbidden, "Pages of this origin may not play here; the server's setting http.allowOrigin says which may.")
+                    .forbidden, .forbidden,
+                    "Pages of this origin may not play here; the server's setting http.allowOrigin names the one that may.")
             }
         } else if head.version == .http1_0 {
-            throw APIError(.httpVersionNotSupported, .invalid, "Streams without an end are sent in chunks, which HTTP/1.0 does not know.")
+            throw APIError(
+                .httpVersionNotSupported, .invalid, "Live streams are sent in chunks, which HTTP/1.0 does not support; use HTTP/1.1.")
         }
         try await self.core.waitForPlace(on: request.channel.eventLoop)
         let play = try await self.core.admitHTTPPlay(path.address, from: self.core.clients.client(of: request))
@@ -84,7 +86,7 @@ package struct LiveEndpoint: HTTPTakeover {
             preface = ByteBuffer()
         }
         let viewer = LiveViewer.Play(
-            request: play.request, consent: play.consent, packaging: packaging, transport: transport, preface: preface,
+            request: play.request, grant: play.grant, packaging: packaging, transport: transport, preface: preface,
             client: head.headers.first(name: "user-agent"))
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
         let core = self.core
@@ -101,7 +103,7 @@ package struct LiveEndpoint: HTTPTakeover {
         }
         guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
         guard let type = await remuxer.openPieces(waitMs: Int(self.core.config.http.firstWaitMs)) else {
-            var error = APIError.unavailable("\(path) has nothing yet that can be carried in MP4; ask again in a moment.")
+            var error = APIError.unavailable("\(path) has no media yet that MP4 can carry; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
         }

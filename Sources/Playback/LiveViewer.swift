@@ -19,7 +19,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     /// The outcome of admission, decided before the viewer exists.
     struct Play: Sendable {
         let request: AdmissionRequest
-        let consent: PlayGrant
+        let grant: PlayGrant
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
         /// Bytes sent before the first message; over a WebSocket, whole messages.
@@ -122,7 +122,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let stream = self.core.registry.acquire(path, on: loop.relay)
         guard stream.enterViewer(limit: limit) else {
             self.core.registry.release(stream)
-            return self.close(.tooManyViewers, detail: "\(path) has its \(limit) viewers already (limits.viewersPerStream)")
+            return self.close(
+                .tooManyViewers, detail: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)")
         }
         self.core.counters.update { $0.playsStarted += 1 }
         if let held = self.core.roleFlood.pass(nowMs: loop.relay.nowMs) {
@@ -170,7 +171,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     /// Releases everything and logs the end. Runs once.
     private func end() {
         self.endPlay()
-        self.play.consent.end(self.closeReason ?? .clientClosed)
+        self.play.grant.end(self.closeReason ?? .clientClosed)
         guard let loop = self.loop else { return }
         self.loop = nil
         loop.remove(self)
@@ -199,7 +200,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             stream.leaveViewer()
             self.core.registry.release(stream)
         }
-        self.play.consent.end(self.closeReason ?? .clientClosed)
+        self.play.grant.end(self.closeReason ?? .clientClosed)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -303,7 +304,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     // MARK: Queries
 
     func plays(as user: String, _ paths: Set<String>) -> Bool {
-        self.viewer != nil && self.play.consent.pass.user == user && paths.contains(self.play.request.address.path)
+        self.viewer != nil && self.play.grant.pass.user == user && paths.contains(self.play.request.address.path)
     }
 
     func publishes(as user: String, _ paths: Set<String>) -> Bool { false }

@@ -124,8 +124,8 @@ struct PageRules: Sendable {
         else {
             throw APIError(
                 .forbidden, .forbidden,
-                "\(Self.shown(request.hosts.joined(separator: ", "))) is no name of this server; name it in the server's setting http.hosts, or"
-                    + " play with a signed URL or a token.")
+                "\(Self.shown(request.hosts.joined(separator: ", "))) is not a known name of this server; add it to the server's setting"
+                    + " http.hosts, or play with a signed URL or a token.")
         }
     }
 

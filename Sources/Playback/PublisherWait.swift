@@ -33,7 +33,7 @@ extension ServerCore {
         }
         let address = play.request.remote?.ipAddress ?? "unknown"
         if let reason = self.admission.enter(address) {
-            play.consent.end(reason)
+            play.grant.end(reason)
             self.counters.update {
                 $0.connectionsAccepted += 1
                 $0.closed[reason, default: 0] += 1

@@ -41,7 +41,7 @@ package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
         case .messageTooLarge(let type, let length, let limit): "message type \(type) announces \(length) bytes; the limit is \(limit)"
         case .messageTooLargeBeforePublish(let type, let length, let limit):
             "message type \(type) announces \(length) bytes; the limit is \(limit) until a publish is accepted"
-        case .tooManyBytesBeforePublish(let limit): "holds more than \(limit) bytes before a publish is accepted"
+        case .tooManyBytesBeforePublish(let limit): "the connection holds more than \(limit) bytes before a publish is accepted"
         case .tooManyPartialMessages(let limit): "more than \(limit) unfinished messages at once"
         case .tooManyPartialBytes(let limit): "unfinished messages hold more than \(limit) bytes"
         case .tooManyChunkStreams(let limit): "more than \(limit) chunk stream ids used"

@@ -29,7 +29,7 @@ package final class Slab: @unchecked Sendable {
 
     /// Reserves the next `count` bytes, which must be free.
     func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
-        precondition(count <= self.free, "a slab is only asked for what is free")
+        precondition(count <= self.free, "the slab has less free space than requested")
         let start = self.base + self.used
         self.used += count
         return UnsafeMutableRawBufferPointer(start: start, count: count)

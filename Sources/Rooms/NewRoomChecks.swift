@@ -37,14 +37,14 @@ package enum RoomLimits {
 
     static func checkTitle(_ title: String) throws(FieldError) {
         guard title.unicodeScalars.count <= self.titleLength, self.isPlain(title) else {
-            throw FieldError("title", title, "expected at most \(self.titleLength) characters, none of them control or invisible ones")
+            throw FieldError("title", title, "expected at most \(self.titleLength) characters, and no control or invisible characters")
         }
     }
 
     static func checkCustom(_ custom: String) throws(FieldError) {
-        guard custom.utf8.count <= self.customBytes, JSONChecker.isObject(custom, maxDepth: self.customDepth) else {
+        guard custom.utf8.count <= self.customBytes, JSONParser.isObject(custom, deepest: self.customDepth) else {
             throw FieldError(
-                "custom", custom, "expected a JSON object of at most \(self.customBytes) bytes, nested at most \(self.customDepth) deep")
+                "custom", custom, "expected a JSON object of at most \(self.customBytes) bytes, nested at most \(self.customDepth) levels")
         }
     }
 
@@ -74,7 +74,7 @@ extension NewRoom {
     /// Throws for the first field that breaks a rule.
     func check() throws(FieldError) {
         try RoomLimits.checkID(self.app, "app")
-        guard self.app != "talk" else { throw FieldError("app", self.app, "talk is kept for voice channels") }
+        guard self.app != "talk" else { throw FieldError("app", self.app, "talk is reserved for voice channels") }
         guard RoomLimits.slots.contains(self.slots) else {
             throw FieldError("slots", String(self.slots), "expected \(RoomLimits.slots.lowerBound) to \(RoomLimits.slots.upperBound)")
         }

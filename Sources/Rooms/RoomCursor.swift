@@ -38,14 +38,14 @@ struct RoomCursor: Equatable {
             text.utf8.count <= RoomQuery.longestCursor ? Base64URL.bytes(text).flatMap { String(validating: $0, as: UTF8.self) } : nil
         let fields = parts?.split(separator: Self.separator, omittingEmptySubsequences: false).map(String.init) ?? []
         guard fields.count == 4, fields[0] == Self.version, let made = RoomQuery.Order(rawValue: fields[1]), RoomID.isID(fields[3]) else {
-            throw FieldError("after", text, "expected the `next` of the page before")
+            throw FieldError("after", text, "expected the previous page's `next`")
         }
         guard made == order else {
-            throw FieldError("after", text, "expected the `next` of a page with the same order; this one has \(made.rawValue)")
+            throw FieldError("after", text, "expected the `next` of a page in the same order; this one is in order \(made.rawValue)")
         }
         switch order {
         case .newest, .oldest:
-            guard let number = Int64(fields[2]) else { throw FieldError("after", text, "expected the `next` of the page before") }
+            guard let number = Int64(fields[2]) else { throw FieldError("after", text, "expected the previous page's `next`") }
             self.init(order: order, key: .number(number), id: fields[3])
         case .title, .titleDescending:
             self.init(order: order, key: .text(fields[2]), id: fields[3])

@@ -56,7 +56,7 @@ extension RoomRegistry {
             let text =
                 after.utf8.count <= StreamBan.longestCursor ? Base64URL.bytes(after).flatMap { String(validating: $0, as: UTF8.self) } : nil
             place = text.flatMap(StreamPath.init)
-            guard place != nil else { throw .invalid(FieldError("after", after, "expected the `next` of the page before")) }
+            guard place != nil else { throw .invalid(FieldError("after", after, "expected the previous page's `next`")) }
         }
         return try await self.store.read { [place] store in
             let limit = Self.pageLimit(limit)

@@ -110,7 +110,7 @@ final class RoomStore: Sendable {
         guard (1..<Migrations.version).contains(version) else { return nil }
         let copy = "\(path).schema-\(version)"
         if !FileManager.default.fileExists(atPath: copy) { try StoreCopy.make(of: pool, at: copy) }
-        return "the store's schema is brought from \(version) to \(Migrations.version); the store as it was is kept as \(copy)"
+        return "the store's schema is migrated from \(version) to \(Migrations.version); the former store is kept as \(copy)"
     }
 
     /// Throws ``StoreGone`` if the open files have left their paths, as writes would be lost.
@@ -123,14 +123,14 @@ final class RoomStore: Sendable {
 
     static func foreign(_ path: String) -> StoreError {
         StoreError(
-            path: path, problem: "is another program's database: it has tables, and none of them is earshot's",
-            advice: "name another data directory (data.directory), or move the file away; it is as it was")
+            path: path, problem: "is another program's database: none of its tables is earshot's",
+            advice: "name another data directory (data.directory), or move the file away; it was not changed")
     }
 
     static func newer(_ path: String) -> StoreError {
         StoreError(
             path: path, problem: "was written by a newer version of earshot",
-            advice: "run that version, or put back a copy made before it")
+            advice: "run that version, or restore a copy made before the upgrade")
     }
 
     static func explain(_ error: any Error, path: String) -> StoreError {
@@ -140,7 +140,7 @@ final class RoomStore: Sendable {
         case let error as DatabaseError: self.explain(error, path: path)
         case let error as FileFailure: StoreError(path: path, problem: error.description, advice: "check disk space and permissions")
         case is StoreGone:
-            StoreError(path: path, problem: "was deleted or replaced while it was open", advice: "put it back, or start the server anew")
+            StoreError(path: path, problem: "was deleted or replaced while it was open", advice: "put it back, or restart the server")
         default: StoreError(path: path, problem: "cannot be read (\(error))", advice: "check which version of earshot wrote it")
         }
     }
@@ -151,14 +151,14 @@ final class RoomStore: Sendable {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             return StoreError(
                 path: path, problem: "is damaged or not a database (\(text))",
-                advice: "put back a backup (`earshot store restore`), or move it and its -wal and -shm away to begin with an empty store")
+                advice: "restore a backup (`earshot store restore`), or move it and its -wal and -shm away to begin with an empty store")
         case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM:
             return StoreError(
                 path: path, problem: "cannot be opened (\(text))", advice: "check that its folder exists and may be written to")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             return StoreError(
                 path: path, problem: "is in use by another process (\(text))",
-                advice: "end that process, or give this one its own data directory")
+                advice: "stop that process, or give this one its own data directory")
         default:
             return StoreError(path: path, problem: "cannot be used (\(text))", advice: "check disk space and permissions")
         }

@@ -151,7 +151,7 @@ struct RoomPlan {
         guard query.after != nil || query.page <= RoomQuery.deepest / query.size else {
             throw FieldError(
                 "page", String(query.page),
-                "only the first \(RoomQuery.deepest) rooms are reached by page; use `after` with `next` for the others")
+                "`page` reaches only the first \(RoomQuery.deepest) rooms; use `after` with `next` for the others")
         }
         if let owner = query.owner, !RoomID.isID(owner) { throw FieldError("owner", owner, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
         let text = query.text ?? ""

@@ -53,7 +53,7 @@ extension RoomTransaction {
         }
         guard reason.unicodeScalars.count <= StreamBan.longestReason, RoomLimits.isPlain(reason) else {
             throw FieldError(
-                "reason", reason, "expected at most \(StreamBan.longestReason) characters, none of them control or invisible ones")
+                "reason", reason, "expected at most \(StreamBan.longestReason) characters, and no control or invisible characters")
         }
     }
 
@@ -91,7 +91,7 @@ extension RoomTransaction {
     private func checkStreams(of room: Room, field: String) throws {
         for slot in room.slots {
             if let other = try self.store.roomID(ofStream: slot.path), other != room.id.rawValue {
-                throw FieldError(field, room.id.rawValue, "its stream \(slot.path) would be that of room \(other)")
+                throw FieldError(field, room.id.rawValue, "its stream \(slot.path) already belongs to room \(other)")
             }
         }
     }
@@ -215,7 +215,7 @@ extension RoomTransaction {
     func join(_ id: String, user: String, nick: String) throws -> Member {
         try RoomLimits.checkID(user, "userId")
         guard nick.unicodeScalars.count <= RoomLimits.nickLength, RoomLimits.isPlain(nick) else {
-            throw FieldError("nick", nick, "expected at most \(RoomLimits.nickLength) characters, none of them control or invisible ones")
+            throw FieldError("nick", nick, "expected at most \(RoomLimits.nickLength) characters, and no control or invisible characters")
         }
         var room = try self.openRoom(id, action: "join")
         if let until = try self.store.kick(of: user, from: room.id, now: self.now) {

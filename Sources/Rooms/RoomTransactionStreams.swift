@@ -186,7 +186,7 @@ extension RoomTransaction {
         for (field, value) in [("app", path.app), ("name", path.name)] {
             guard (1...RoomLimits.streamNameLength).contains(value.unicodeScalars.count), RoomLimits.isPlain(value) else {
                 throw FieldError(
-                    field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, none of them control or invisible characters")
+                    field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, and no control or invisible characters")
             }
         }
     }

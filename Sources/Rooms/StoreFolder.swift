@@ -75,14 +75,14 @@ package struct StoreFolder: Sendable {
             try store.read { db in
                 let schema = try Migrations.version(db)
                 if try Migrations.areForeign(db) {
-                    problems.append("it is another program's database: it has tables, and none of them is earshot's")
+                    problems.append("it is another program's database: none of its tables is earshot's")
                 } else if schema == 0 {
-                    problems.append("it is no store of earshot: it has no tables")
+                    problems.append("it is not an earshot store: it has no tables")
                 } else if try !db.tableExists("rooms") {
                     problems.append("its table of rooms is missing")
                 }
                 if try Migrations.all.hasBeenSuperseded(db) {
-                    problems.append("its schema (\(schema)) is newer than this version of earshot knows (\(Migrations.version))")
+                    problems.append("its schema (\(schema)) is newer than this version of earshot supports (\(Migrations.version))")
                 }
                 problems += try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.mostProblems))").filter { $0 != "ok" }
                     .map { $0.split(separator: "\n").joined(separator: " ") }
@@ -106,7 +106,7 @@ package struct StoreFolder: Sendable {
         if rooms > 0 { problems.append("\(rooms) rooms have no stream") }
         let counted = try Int.fetchOne(db, sql: "SELECT total(n) FROM room_counts WHERE owner = ''") ?? 0
         let there = try Int.fetchOne(db, sql: "SELECT count(*) FROM rooms") ?? 0
-        if counted != there { problems.append("the counters have \(counted) rooms, and there are \(there)") }
+        if counted != there { problems.append("the counters count \(counted) rooms, but the store has \(there)") }
         return problems
     }
 
@@ -127,8 +127,8 @@ package struct StoreFolder: Sendable {
         defer { view?.remove() }
         guard FileIdentity(path: view?.path ?? self.path)?.size ?? 0 > 0 else {
             throw StoreError(
-                path: self.path, problem: "has nothing in it: the power failed while it was made",
-                advice: "start the server, which makes it anew")
+                path: self.path, problem: "contains no data: the power failed while it was created",
+                advice: "start the server, which creates it again")
         }
         var configuration = Configuration()
         configuration.readonly = true
@@ -144,7 +144,7 @@ package struct StoreFolder: Sendable {
     package func backup(to folder: String) throws {
         try self.explained {
             guard !FileManager.default.fileExists(atPath: folder) else {
-                throw StoreError(path: folder, problem: "is there already", advice: "name a folder that is not there yet", isConflict: true)
+                throw StoreError(path: folder, problem: "already exists", advice: "name a folder that does not exist yet", isConflict: true)
             }
             guard !Self.lies(StoreCopy.folder(of: folder), in: self.directory) else {
                 throw StoreError(
@@ -154,7 +154,7 @@ package struct StoreFolder: Sendable {
             let isInUse = StoreLock.isHeld(directory: self.directory)
             if !isInUse, let notice = try StoreInspection(path: self.path, directory: self.directory).notices.first {
                 throw StoreError(
-                    path: self.path, problem: notice, advice: "start the server once, which says what is left, or restore a backup")
+                    path: self.path, problem: notice, advice: "start the server once to recover what is left, or restore a backup")
             }
             let partial = StoreFiles.ownedName("\(folder).partial-")
             guard mkdir(partial, 0o700) == 0 else { throw FileFailure("make", partial) }
@@ -196,7 +196,7 @@ package struct StoreFolder: Sendable {
         let copy = StoreFolder(directory: backup, secrets: self.secrets)
         let report = try copy.check()
         guard report.problems.isEmpty else {
-            throw StoreError(path: report.path, problem: "is no whole backup: \(report.problems[0])", advice: "take another one")
+            throw StoreError(path: report.path, problem: "is not a complete backup: \(report.problems[0])", advice: "restore another one")
         }
         return try self.explained {
             if mkdir(self.directory, 0o700) != 0, errno != EEXIST { throw FileFailure("make", self.directory) }
@@ -223,7 +223,8 @@ package struct StoreFolder: Sendable {
         }
         if let secret = missing.first(where: { !self.ofStore.contains($0) }) {
             throw StoreError(
-                path: backup, problem: "has no \(secret), and the data directory has one: what was made with it would be worth nothing",
+                path: backup,
+                problem: "has no \(secret), but the data directory has one: everything signed or sealed with it would become useless",
                 advice: "to keep it, copy \(self.directory)/\(secret) into the backup; to do without it, move it out of the data directory")
         }
         return missing

@@ -29,7 +29,7 @@ struct StoreInspection {
         if FileManager.default.fileExists(atPath: Self.restoreMark(in: directory)) {
             throw StoreError(
                 path: path, problem: "a restore into its folder was not finished",
-                advice: "run `earshot store restore` again; what was there before is in the folders before-restore-…")
+                advice: "run `earshot store restore` again; the former files are in the folders before-restore-…")
         }
         let index = WriteAheadIndex(path: self.index)
         guard let logSize = FileIdentity(path: self.log)?.size, logSize > 0 else {
@@ -42,7 +42,7 @@ struct StoreInspection {
         }
         guard let size = FileIdentity(path: path)?.size, size > 0 else {
             throw StoreError(
-                path: path, problem: "is missing or empty, and its write-ahead log beside it is not",
+                path: path, problem: "is missing or empty, but the write-ahead log beside it is not",
                 advice: "put the file back, or move the log away to begin with an empty store")
         }
         try self.inspect(index: index, logSize: logSize)
@@ -52,15 +52,16 @@ struct StoreInspection {
         guard let log = try WriteAheadLog(path: self.log) else {
             // A power cut may leave the beginning of a log that nothing was committed to.
             if logSize <= 32, index?.frames ?? 0 == 0 { return }
-            self.notices.append("the write-ahead log \(self.log) (\(logSize) bytes) is damaged or none: what is only in it is lost")
+            self.notices.append(
+                "the write-ahead log \(self.log) (\(logSize) bytes) is damaged or not such a log: changes that are only in it are lost")
             self.keeping = .moved
             return
         }
         // An index behind its log says nothing about it.
         let index = index.flatMap { $0.isBehind(log) ? nil : $0 }
         let store = try self.header()
-        if let id = log.storeID, let own = store?.id, id != 0, own != 0, id != own { throw self.foreign("it is another store's") }
-        if let store, log.pageSize != store.pageSize { throw self.foreign("its pages have another size") }
+        if let id = log.storeID, let own = store?.id, id != 0, own != 0, id != own { throw self.foreign("it belongs to another store") }
+        if let store, log.pageSize != store.pageSize { throw self.foreign("its page size differs") }
         if let index, index.frames > 0, index.salts != log.salts {
             self.notices.append("the write-ahead log \(self.log) is not the one that the store was last used with")
             self.keeping = .copied
@@ -73,17 +74,17 @@ struct StoreInspection {
                     path: self.path,
                     problem: "its write-ahead log was cut off: \(log.committed) of \(index.frames) pages are left, and the"
                         + " store has newer ones already",
-                    advice: "restore a backup, or move the log away to go on with what is in the store itself; the files are as they were")
+                    advice: "restore a backup, or move the log away to continue with the store itself; no file was changed")
             }
             self.notices.append(
-                "the write-ahead log \(self.log) is damaged or cut off: of \(index.frames) pages of changes \(log.committed) are left,"
-                    + " the newest changes are lost")
+                "the write-ahead log \(self.log) is damaged or cut off: \(log.committed) of \(index.frames) pages of changes are left,"
+                    + " and the newest changes are lost")
             self.keeping = .copied
         } else if log.isTorn {
             // The index shows no more once somebody has opened the store: SQLite rebuilds it from what is left.
             self.notices.append(
-                "the write-ahead log \(self.log) ends in the middle of a change, after \(log.committed) pages; that change is dropped, as it"
-                    + " is to be after a kill or a power cut")
+                "the write-ahead log \(self.log) ends in the middle of a change, after \(log.committed) pages; that change is dropped,"
+                    + " which is normal after a kill or a power cut")
             self.keeping = .copied
         }
     }
@@ -91,7 +92,7 @@ struct StoreInspection {
     private func foreign(_ why: String) -> StoreError {
         StoreError(
             path: self.path, problem: "the write-ahead log beside it does not belong to it (\(why))",
-            advice: "put the store's own log back, or move this one away; the files are as they were")
+            advice: "put the store's own log back, or move this one away; no file was changed")
     }
 
     /// The page size and the store's id, from the database's first page. Nil if it is no database.

@@ -41,7 +41,7 @@ final class StoreLock: Sendable {
             }
             close(descriptor)
             throw StoreError(
-                path: path, problem: "is in use by another server", advice: "end that one, or give this one its own data directory",
+                path: path, problem: "is in use by another server", advice: "stop that one, or give this one its own data directory",
                 isConflict: true)
         }
         self.descriptor = descriptor

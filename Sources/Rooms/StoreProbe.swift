@@ -77,11 +77,11 @@ extension RegistryError {
     /// A description for operators, without paths.
     var storeProblem: String {
         switch self {
-        case .storeGone: "the data directory was deleted or replaced while the server runs; put it back, or start the server anew"
+        case .storeGone: "the data directory was deleted or replaced while the server was running; put it back, or restart the server"
         case .storeFailed(let what): what
         case .tooMany(let what, let limit): "too many \(what): \(limit)"
-        case .diskFull(let free, let least): "the disk has \(free) bytes left, of which \(least) are to stay free (data.minFree)"
-        default: "a fact does not fit what is there (\(self))"
+        case .diskFull(let free, let least): "the disk has \(free) bytes left; at least \(least) must stay free (data.minFree)"
+        default: "a fact does not fit the store's state (\(self))"
         }
     }
 }

@@ -28,9 +28,9 @@ package struct StoreStatus: Sendable, Equatable {
 
     /// A description of the problem; nil if there is none.
     package var problem: String? {
-        if self.isFailing { return "the store cannot be written: \(self.failure ?? "no reason"); \(self.waitingFacts) facts wait" }
+        if self.isFailing { return "the store cannot be written: \(self.failure ?? "unknown reason"); \(self.waitingFacts) facts wait" }
         guard self.isShortOfDisk else { return nil }
-        return "the disk has \(self.freeBytes ?? 0) bytes left, of which \(self.minFreeBytes) are to stay free (data.minFree)"
+        return "the disk has \(self.freeBytes ?? 0) bytes left; at least \(self.minFreeBytes) must stay free (data.minFree)"
     }
 }
 

@@ -19,9 +19,9 @@ enum TokenSecret {
     static func create(_ secret: String, name: String, role: TokenRole, in store: StoreAccess, now: Int64) throws -> APIToken {
         guard (1...RoomLimits.tokenNameLength).contains(name.unicodeScalars.count), RoomLimits.isPlain(name) else {
             throw FieldError(
-                "name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, none of them control or invisible characters")
+                "name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, and no control or invisible characters")
         }
-        guard try !store.hasToken(named: name) else { throw FieldError("name", name, "a valid token has this name already") }
+        guard try !store.hasToken(named: name) else { throw FieldError("name", name, "a valid token already has this name") }
         guard try store.validTokenCount() < RoomLimits.tokens else {
             throw RegistryError.tooMany(what: "tokens", limit: RoomLimits.tokens)
         }

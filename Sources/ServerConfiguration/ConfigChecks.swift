@@ -31,7 +31,7 @@ enum ConfigChecks {
     private static func proxies(_ access: ServerConfig.Access) -> [Finding] {
         guard access.proxyProtocolFrom.contains(where: CIDR.any.contains) else { return [] }
         let path = "access.proxyProtocolFrom"
-        return [Finding(path: path, problem: "names every address; expected those of the proxies alone", paths: [path])]
+        return [Finding(path: path, problem: "contains every address; expected only the addresses of the proxies", paths: [path])]
     }
 
     private static func portClashes(_ config: ServerConfig) -> [Finding] {

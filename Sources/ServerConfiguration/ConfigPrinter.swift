@@ -1,7 +1,7 @@
 extension LoadedConfig {
     /// The whole configuration as commented YAML that reads back to the same values.
     package var yaml: String {
-        var lines = ["# The configuration in effect. Beside each value: where it came from. Above it: what it is, and its variable."]
+        var lines = ["# The configuration in effect. After each value: its source. Above it: its meaning and its environment variable."]
         var open: [String] = []
         for setting in ConfigSetting.all {
             let parts = setting.path.split(separator: ".").map(String.init)

@@ -43,47 +43,50 @@ extension ConfigSetting {
     package static let all: [ConfigSetting] = [
         .make("rtmp.listen", \.rtmp.listen, .address, "Where to listen for RTMP.", flag: "--rtmp"),
         .make(
-            "rtmps.listen", \.rtmps.listen, .optional(.address), "Where to listen for RTMPS; 127.0.0.1:1936 once a certificate is set."),
+            "rtmps.listen", \.rtmps.listen, .optional(.address),
+            "Where to listen for RTMPS. Default once a certificate is set: 127.0.0.1:1936."),
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
         .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
         .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
         .make(
             "http.allowOrigin", \.http.allowOrigin, .origin,
-            "Whose pages may play with a credential: * for all, one origin (also without, where none is needed), or nothing for none."),
+            "Other origins whose pages may play: * (all, with a credential), one origin (also where none is needed), or empty (none)."),
         .make(
             "http.hosts", \.http.hosts, .hosts,
-            "More names by which pages may ask for what needs no credential, beside those of urls, localhost and local addresses; or any."),
+            "More host names for players without a credential, besides those in urls, localhost and local addresses. any: every name."),
         .make(
             "http.firstWait", \.http.firstWaitMs, .duration(0...50_000),
             "How long a player's first request waits for a publisher in a room that has none, or for the first segment."),
         .make(
             "https.listen", \.https.listen, .optional(.address),
-            "Where to listen for the same over TLS, HTTP/2 included; 127.0.0.1:8443 once a certificate is set (rtmps.certificate)."),
-        .make("data.directory", \.data.directory, .path, "Folder for what is kept on disk.", flag: "--data"),
+            "Where to listen for HTTPS, HTTP/2 included. Default once rtmps.certificate is set: 127.0.0.1:8443."),
+        .make(
+            "data.directory", \.data.directory, .path, "Folder for database, keys and, by default, recordings and pictures.",
+            flag: "--data"),
         .make(
             "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),
-            "Room on its disk without which no room is made and no push begins; what runs goes on."),
+            "Free disk space to keep: with less, no room is created and no push begins; running pushes go on."),
 
         .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
         .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
         .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token."),
         .make(
             "access.trustedProxies", \.access.trustedProxies, .networks,
-            "HTTP proxies that say in X-Forwarded-For for whom they ask; of others that is not believed."),
+            "HTTP proxies whose X-Forwarded-For header is trusted to name the client."),
         .make(
             "access.proxyProtocolFrom", \.access.proxyProtocolFrom, .networks,
-            "TCP proxies whose connections all begin with a PROXY protocol header (v1 or v2), on every port; of others none is accepted."),
+            "TCP proxies that must begin each connection, on any port, with a PROXY protocol header (v1 or v2). Others must not send one."),
 
-        .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "How others reach RTMP: the beginning of the URLs handed out."),
+        .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "Prefix of the RTMP URLs that the server hands out."),
         .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),
         .make("urls.http", \.urls.http, .optional(.url("http", "https")), "The same, for HTTP."),
 
         .make(
             "rooms.autoCreate", \.rooms.autoCreate, .choice(ServerConfig.Rooms.AutoCreate.self),
-            "From where a push to a name without a room makes one: loopback, always, or never (with a credential as the rest)."),
+            "Pushes that create a missing room: from this machine (loopback), all (always), none (never). All need their credential."),
         .make(
             "rooms.duplicatePublish", \.rooms.duplicatePublish, .choice(ServerConfig.Rooms.DuplicatePublish.self),
-            "A second push to a name: the same credential takes over (identity), none does (reject), any valid one does (takeover)."),
+            "A second push to a name takes over: with the same credential (identity), never (reject), with any valid one (takeover)."),
         .make(
             "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp,
             .byApp(.choice(ServerConfig.Rooms.DuplicatePublish.self), example: "live=reject"),
@@ -94,59 +97,60 @@ extension ConfigSetting {
         .make(
             "rooms.clockHold", \.rooms.clockHoldMs, .duration(1_000...day),
             "How long a leap of the machine's clock (over a minute) must hold before rooms and recordings follow it."),
-        .policy("neverStarted", "From a room's creation to its first media."),
+        .policy("neverStarted", "Longest time from a room's creation to its first media."),
         .policy("grace", "How long a room waits for a publisher whose connection broke or was dropped."),
-        .policy("cleanStop", "How long it waits for one that said it was done."),
-        .policy("mediaIdle", "Silence of a connected publisher that makes its room interrupted."),
-        .policy("idleGrace", "How long the room then waits."),
-        .policy("pauseGrace", "How long it waits for a publisher that announced a pause."),
+        .policy("cleanStop", "How long a room waits for a publisher that stopped cleanly."),
+        .policy("mediaIdle", "How long a connected publisher may send nothing before its room is interrupted."),
+        .policy("idleGrace", "How long a room waits for a publisher that went silent."),
+        .policy("pauseGrace", "How long a room waits for a publisher that announced a pause."),
         .policy("heartbeat", "How often clients send heartbeats."),
-        .policy("heartbeatMisses", "Heartbeats missed until the sender counts as gone."),
-        .policy("ownerOffline", "How long a room without an active stream outlives its owner's leaving."),
-        .policy("maxDuration", "From first media to the end of a room."),
+        .policy("heartbeatMisses", "Missed heartbeats after which their sender counts as gone."),
+        .policy("ownerOffline", "How long a room without an active stream stays open after its owner has left."),
+        .policy("maxDuration", "Longest time from a room's first media to its end."),
         .policy("retention", "How long an ended room can be looked up and its id stays taken."),
-        .policy("urlLifetime", "Life of a signed URL."),
-        .policy("record", "Whether a room's streams are recorded whenever they are live: always, never, or as recording.apps says (apps)."),
+        .policy("urlLifetime", "Lifetime of a signed URL."),
+        .policy("record", "Recording of a room's streams while they are live: always, never, or as recording.apps says (apps)."),
 
         .make(
-            "credentials.key", \.credentials.key, .optional(.secret(8...256)), "Signs txSecret URLs; made at the first start when not set.",
-            isSecret: true),
+            "credentials.key", \.credentials.key, .optional(.secret(8...256)),
+            "Key that signs txSecret URLs; generated at the first start if not set.", isSecret: true),
         .make(
             "credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)),
-            "A second key that is accepted, for changing keys.", isSecret: true),
+            "Second key that is also accepted in txSecret URLs, for changing keys.", isSecret: true),
         .make(
             "credentials.playKey", \.credentials.playKey, .optional(.secret(8...256)),
-            "Signs txSecret URLs that only play; derived from key when not set.", isSecret: true),
+            "Key that signs txSecret URLs that only play; derived from credentials.key if not set.", isSecret: true),
         .make(
             "credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self),
-            "Of the txSecret URLs made here; both are accepted."),
+            "Hash in the txSecret URLs that the server makes; it accepts both."),
         .make(
             "credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)),
-            "Signs and checks JWT (HS256); made at the first start when not set.", isSecret: true),
+            "Key that signs and checks tokens (JWT, HS256); generated at the first start if not set.", isSecret: true),
 
         .make(
             "hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")),
-            "Asked by POST whether a push may begin; no answer means no."),
+            "URL that the server asks by POST whether a push may begin; no answer means no."),
         .make(
-            "hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")), "Asked by POST whether a play may begin; no answer means no."),
-        .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "Told by POST when a push has ended."),
-        .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "Told by POST when a play has ended."),
-        .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long an answer may take."),
+            "hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")),
+            "URL that the server asks by POST whether a play may begin; no answer means no."),
+        .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "URL that gets a POST when a push ends."),
+        .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "URL that gets a POST when a play ends."),
+        .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long a hook may take to answer."),
 
-        .make("webhooks.urls", \.webhooks.urls, .urls, "Where events are sent, signed with HMAC-SHA256."),
+        .make("webhooks.urls", \.webhooks.urls, .urls, "URLs that get every event by POST, signed with HMAC-SHA256."),
         .make(
             "webhooks.tencentUrls", \.webhooks.tencentURLs, .urls,
-            "Where streams, recordings, pictures and links are reported in the shape of Tencent's callbacks."),
+            "URLs that get events of streams, recordings, pictures and links in the shape of Tencent's callbacks."),
         .make(
-            "webhooks.key", \.webhooks.key, .optional(.secret(8...256)), "Signs webhooks; made at the first start when not set.",
-            isSecret: true),
-        .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long an answer may take."),
-        .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Tries after the first."),
-        .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Between tries."),
+            "webhooks.key", \.webhooks.key, .optional(.secret(8...256)),
+            "Key that signs webhooks and hooks; generated at the first start if not set.", isSecret: true),
+        .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long a target may take to answer."),
+        .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Retries after a failed first try."),
+        .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Time between tries."),
         .make(
             "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
-            "Private networks that hooks, webhooks and links may lie in, e.g. [127.0.0.0/8]."),
-        .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token, twice as many at once."),
+            "Private networks that hooks, webhooks and links may connect to, e.g. [127.0.0.0/8]."),
+        .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token; bursts may be twice as large."),
         .make(
             "api.allowOrigins", \.api.allowOrigins, .origins,
             "Origins whose pages may call the API with a token, e.g. [https://console.example.com]."),
@@ -157,8 +161,8 @@ extension ConfigSetting {
             "A viewer further behind live than this skips video to the next keyframe."),
         .make(
             "relay.gopCache.maxBytes", \.relay.gopCache.maxBytes, .size((64 << 10)...(1 << 30)),
-            "Cached video and audio since the last keyframe, per stream."),
-        .make("relay.gopCache.maxDuration", \.relay.gopCache.maxDurationMs, .duration(100...600_000), "The same, in time."),
+            "Most bytes of video and audio cached since the last keyframe, per stream."),
+        .make("relay.gopCache.maxDuration", \.relay.gopCache.maxDurationMs, .duration(100...600_000), "The same limit, in time."),
         .make(
             "relay.coalesce", \.relay.coalesceMs, .duration(0...1_000), "Gather messages this long before sending; 0s sends each at once."),
         .make(
@@ -166,34 +170,36 @@ extension ConfigSetting {
             "The same for single apps, e.g. [live=100ms, talk=0s]."),
 
         .make(
-            "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self), "What segments are: fmp4, or ts for old players."),
+            "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self), "Format of segments: fmp4, or ts for old players."),
         .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too."),
         .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS."),
-        .make("hls.segment", \.hls.segmentMs, .duration(500...20_000), "Length from which on a segment ends at the next keyframe."),
-        .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may go."),
+        .make("hls.segment", \.hls.segmentMs, .duration(500...20_000), "A segment ends at the first keyframe after this time."),
+        .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may seek."),
         .make("hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take."),
         .make("hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait."),
 
         .make("recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all."),
         .make(
             "recording.directory", \.recording.directory, .optional(.path),
-            "Folder for recordings; without: recordings in the data directory."
+            "Folder for recordings. Default: recordings in the data directory."
         ),
-        .make("recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: what a crash may cost."),
+        .make("recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: the most that a crash loses."),
         .make(
             "recording.fsync", \.recording.sync, .sync,
-            "When recordings are forced to the disk: never, with each fragment, or every so often."
+            "When recordings are forced to disk: never, with each fragment (fragment), or at an interval such as 5s."
         ),
         .make(
             "recording.splitDuration", \.recording.splitDurationMs, .duration(0...(7 * day)),
-            "Length from which on a file ends at the next keyframe and another begins; 0s: never."),
+            "Length after which the next keyframe begins a new file; 0s: never."),
         .make("recording.splitSize", \.recording.splitBytes, .size(0...(1 << 50)), "The same, by size; 0: never."),
         .make(
             "recording.retention", \.recording.retentionMs, .duration(0...(3_660 * day)),
             "How long after its end a recording is deleted; 0s: never."),
-        .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Bytes of all recordings; 0: as much as the disk has."),
+        .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Most bytes of all recordings together; 0: no limit."),
         .make("recording.talk", \.recording.talk, .onOff, "Record a room's talk in a file beside that of its stream."),
-        .make("recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)), "Room on the disk without which nothing is recorded."),
+        .make(
+            "recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)),
+            "Free disk space to keep: with less, no recording and no picture is written."),
 
         .make(
             "snapshots.interval", \.snapshots.intervalMs, .duration(0...day), "How often a picture of each live stream is taken; 0s: never."
@@ -201,17 +207,17 @@ extension ConfigSetting {
         .make(
             "snapshots.intervalByApp", \.snapshots.intervalByAppMs, .byApp(.duration(0...day), example: "live=10s"),
             "The same for single apps, e.g. [live=10s, talk=0s]."),
-        .make("snapshots.keep", \.snapshots.keep, .count(1...1_000), "Of each stream, so many pictures are kept."),
-        .make("snapshots.width", \.snapshots.width, .count(0...3_840), "Their width in pixels; 0: as wide as the stream."),
+        .make("snapshots.keep", \.snapshots.keep, .count(1...1_000), "How many pictures are kept per stream, the newest."),
+        .make("snapshots.width", \.snapshots.width, .count(0...3_840), "Width of pictures in pixels; 0: as wide as the stream."),
         .make(
-            "snapshots.directory", \.snapshots.directory, .optional(.path), "Folder for pictures; without: snapshots in the data directory."
+            "snapshots.directory", \.snapshots.directory, .optional(.path), "Folder for pictures. Default: snapshots in the data directory."
         ),
         .make(
-            "snapshots.quota", \.snapshots.quotaBytes, .size(0...(1 << 50)), "Bytes of all pictures, of which the oldest go; 0: no limit."),
+            "snapshots.quota", \.snapshots.quotaBytes, .size(0...(1 << 50)),
+            "Most bytes of all pictures together; the oldest are deleted first. 0: no limit."),
         .make("snapshots.retention", \.snapshots.retentionMs, .duration(0...(3_660 * day)), "How long a picture is kept; 0s: for ever."),
         .make(
-            "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "Who is heard: all who talk (open), or one at a time (ptt)."
-        ),
+            "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "open: all talkers are heard; ptt: one at a time."),
         .make("talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time."),
         .make(
             "talk.listeners", \.talk.settings.listeners, .count(TalkSettings.listenerRange), "Listeners of a room's talk channel at a time."
@@ -220,8 +226,8 @@ extension ConfigSetting {
             "talk.maxOpen", \.talk.settings.maxOpen, .count(TalkSettings.talkerRange), "Open microphones of a room at a time, in mode open."
         ),
         .make("talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange), "How long the floor may be held, in mode ptt."),
-        .make("talk.preempts", \.talk.settings.preempts, .onOff, "Whether a higher role takes the floor at once, in mode ptt."),
-        .make("talk.ducks", \.talk.settings.ducks, .onOff, "Whether who speaks hears the others less loud."),
+        .make("talk.preempts", \.talk.settings.preempts, .onOff, "Let a higher role take the floor at once, in mode ptt."),
+        .make("talk.ducks", \.talk.settings.ducks, .onOff, "Lower the volume of the others for whoever is speaking."),
         .make(
             "talk.idle", \.talk.idleMs, .duration(FloorSettings.idleRange),
             "How long the floor stays with somebody who sends nothing, in mode ptt."),
@@ -242,42 +248,42 @@ extension ConfigSetting {
         .make("limits.partialBytes", \.limits.partialBytes, .size(message), "Bytes of unfinished messages per connection."),
         .make(
             "limits.messageBeforePublish", \.limits.messageBytesBeforePublish, .size(message),
-            "Largest message of a connection whose publish was not accepted (yet)."),
+            "Largest message of a connection whose publish is not accepted yet."),
         .make(
             "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
-            "Bytes kept of what such a connection has sent; while a decision is awaited its socket is not read past that."),
+            "Most bytes held for such a connection; while its publish is being decided, the server reads no further."),
         .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
         .make(
             "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),
-            "Memory for streams and connections; past it caches go, then new publishes and plays are refused. Without: 60 % of what there is."
+            "Memory for streams and connections: past it, caches are dropped, then new publishes and plays refused. Default: 60 % of RAM."
         ),
         .make(
             "limits.frameQueue", \.limits.frameQueueBytes, .size((1 << 20)...(1 << 30)),
-            "Frames of one stream that may wait for remuxing, or for its recording's disk; past it pictures are left out up to a keyframe."),
+            "Bytes of one stream's frames queued for remuxing or recording; past it, video is dropped up to the next keyframe."),
         .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
         .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
         .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
         .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
         .make(
             "limits.lag", \.limits.lagMs, .duration(50...60_000),
-            "How late an event loop may be before new viewers wait, and are refused after 2 s."),
+            "Lag of an event loop from which new viewers have to wait; after 2 s they are refused."),
         .make(
             "limits.publishesPerAddress", \.limits.publishesPerAddress, .count(1...1_000_000),
-            "Pushes that one address may begin per second; ten times as many at once."),
+            "Pushes that one address may begin per second; bursts may be ten times as large."),
         .make(
             "limits.publishesPerCredential", \.limits.publishesPerCredential, .count(1...1_000_000),
             "The same for one credential: a token's subject, or a signed URL's stream."),
         .make(
             "limits.roomsPerAddress", \.limits.roomsPerAddress, .count(1...1_000_000),
-            "Rooms that pushes from one address may make per second; twenty times as many at once."),
+            "Rooms that pushes from one address may create per second; bursts may be twenty times as large."),
         .make(
             "limits.roomsPerCredential", \.limits.roomsPerCredential, .count(1...1_000_000), "The same for one credential."),
         .make(
             "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
-            "HTTP connections at a time, viewers and event feeds included; the last few are for access.apiFrom."),
+            "HTTP connections at a time, viewers and event feeds included; the last few are reserved for access.apiFrom."),
         .make(
             "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
-            "HTTP connections of one address, and requests that trusted proxies forward for it; three quarters of all at most."),
+            "HTTP connections of one address, plus requests that trusted proxies forward for it; at most three quarters of all."),
         .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
         .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
         .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),

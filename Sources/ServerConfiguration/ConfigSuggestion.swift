@@ -15,7 +15,7 @@ enum ConfigSuggestion {
         if let elsewhere = Suggestion.nearest(path, known) ?? known.first(where: { last($0).lowercased() == name.lowercased() }) {
             return "unknown key; did you mean \(elsewhere)?"
         }
-        let place = parent.isEmpty ? "known are" : "\(parent) has"
+        let place = parent.isEmpty ? "the known keys are" : "\(parent) has"
         return siblings.isEmpty ? "unknown key" : "unknown key; \(place) \(siblings.map(last).joined(separator: ", "))"
     }
 

@@ -109,7 +109,7 @@ extension ConfigValueKind<Bool> {
 extension ConfigValueKind<String> {
     /// A value of Access-Control-Allow-Origin (Fetch §3.2).
     package static var origin: Self {
-        Self("*, an origin such as https://example.com, or nothing") { (text: String) throws(ValueProblem) in
+        Self("*, an origin such as https://example.com, or an empty text") { (text: String) throws(ValueProblem) in
             let isOrigin = text.hasPrefix("https://") || text.hasPrefix("http://")
             guard text.isEmpty || text == "*" || (isOrigin && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2C }) else {
                 throw ValueProblem("\"\(text)\" is neither *, nor an origin such as https://example.com, nor empty")
@@ -131,7 +131,7 @@ extension ConfigValueKind<[String]> {
                 return try values.map { (value: String) throws(ValueProblem) in
                     let text = value.lowercased()
                     guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
-                        let why = value == "*" ? "; pages are named one by one here" : ""
+                        let why = value == "*" ? "; expected each origin by name" : ""
                         throw ValueProblem("\"\(value)\" is not an origin such as https://example.com\(why)")
                     }
                     let host = String(text.dropFirst(scheme.utf8.count))
@@ -157,7 +157,7 @@ extension ConfigValueKind<[String]> {
                     do throws(ValueProblem) {
                         _ = try HostPort(parsing: value.contains(":") ? "[\(value)]:0" : "\(value):0")
                     } catch {
-                        throw ValueProblem("\"\(value)\" is not a host name without a port, such as live.example.com, nor an IP address")
+                        throw ValueProblem("\"\(value)\" is not a host name or IP address without a port; expected e.g. live.example.com")
                     }
                 }
                 return values

@@ -35,7 +35,7 @@ struct ConfigYAML {
         }
         for (key, value) in mapping {
             guard let name = key.scalar?.string else {
-                report(path.isEmpty ? nil : path, "a key must be a word, not \(Self.kind(key))", key)
+                report(path.isEmpty ? nil : path, "a key must be a single value, not \(Self.kind(key))", key)
                 continue
             }
             let full = path.isEmpty ? name : "\(path).\(name)"
@@ -60,7 +60,7 @@ struct ConfigYAML {
         case .sequence(let items) where setting.isList:
             let values = items.compactMap(\.scalar?.string)
             guard values.count == items.count else {
-                return report(setting.path, "holds something other than words; expected \(setting.expected)", node)
+                return report(setting.path, "holds an item that is not a single value; expected \(setting.expected)", node)
             }
             entries.append(Entry(setting: setting, values: values, line: key.mark?.line))
         default:
@@ -79,7 +79,7 @@ struct ConfigYAML {
 
     private static func kind(_ node: Node) -> String {
         switch node {
-        case .scalar: "a word"
+        case .scalar: "a single value"
         case .sequence: "a list"
         case .mapping: "a mapping"
         case .alias: "an alias"
@@ -87,7 +87,7 @@ struct ConfigYAML {
     }
 
     private static func described(_ node: Node) -> String {
-        if case .scalar(let scalar) = node { return "\"\(scalar.string)\" is a word" }
+        if case .scalar(let scalar) = node { return "\"\(scalar.string)\" is a single value" }
         return "is \(kind(node))"
     }
 

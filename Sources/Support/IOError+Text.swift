@@ -5,7 +5,7 @@ extension IOError {
     package var words: String {
         switch self.errnoCode {
         case 104: "reset by the client"
-        case 32: "closed by the client while being written to"
+        case 32: "closed by the client during a write"
         case 110: "the client's network no longer answers"
         default: self.description
         }

@@ -94,9 +94,9 @@ package enum TalkAddressError: Error, Sendable, Equatable, CustomStringConvertib
     package var description: String {
         switch self {
         case .empty: "a participant's name is missing"
-        case .missingParticipant: "mix- is to be followed by a participant's name"
+        case .missingParticipant: "mix- must be followed by a participant's name"
         case .tooLong(let found, let max): "a participant's name has \(found) bytes, at most \(max) accepted"
-        case .badCharacter(let index): "character \(index + 1) of the name is none of A-Z, a-z, 0-9, _ and -"
+        case .badCharacter(let index): "character \(index + 1) of the name is not one of A-Z, a-z, 0-9, _ and -"
         case .reserved(let name): "\(name) is the name of a mix, not of a participant"
         case .notPublishable(let name): "\(name) is made by the server and cannot be published"
         }

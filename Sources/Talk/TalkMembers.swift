@@ -24,11 +24,11 @@ package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .talkersFull(let max): "all \(max) talkers are there"
-        case .listenersFull(let max): "all \(max) listeners are there"
+        case .talkersFull(let max): "all \(max) talker places are taken"
+        case .listenersFull(let max): "all \(max) listener places are taken"
         case .taken(let id): "somebody else speaks as \(id)"
         case .forbidden(let id, _): "\(id) is forbidden to take part"
-        case .flapping(let id): "\(id) is published by several clients in turn"
+        case .flapping(let id): "\(id) is published too often, or by several clients in turn"
         }
     }
 }

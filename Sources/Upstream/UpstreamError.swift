@@ -72,23 +72,25 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         switch self {
         case .badURL(let problem): "the URL \(problem)"
         case .forbidden(let host, let address, let why):
-            "\(host == address ? host : "\(host) (\(address))") is \(why), where this server may not connect to; allow that network in its settings, or use another address"
+            "\(host == address ? host : "\(host) (\(address))") is \(why)"
+                + "; this server does not connect to such addresses; allow the network (outbound.allowPrivate), or use another address"
         case .resolve(let host, let why): "no address for \(host): \(why); check the name, and this machine's name servers"
         case .connect(let origin, let why): "no connection to \(origin): \(why); check host, port and firewall"
         case .tls(let origin, let why): "no TLS with \(origin): \(why)"
         case .handshake(let origin, let why):
-            "\(origin) does not answer as an RTMP server: \(why); check the port, and rtmp:// against rtmps://"
+            "\(origin) does not answer as an RTMP server: \(why); check the port, and whether it expects rtmp:// or rtmps://"
         case .refused(let command, let code, let description):
             "the server refused \(command): \(code)\(description.isEmpty ? "" : " (\(description))"); check app, stream name and key"
         case .notFound(let description):
             "the server does not have this stream\(description.isEmpty ? "" : " (\(description))"); check app and stream name, and that it is being published"
-        case .redirected(let target): "the server redirects to \(target), which is not followed; use that address if you trust it"
+        case .redirected(let target): "the server redirects to \(target); links do not follow redirects; use that address if you trust it"
         case .loop(let why): why
         case .ended(let code): "the server ended the stream (\(code))"
         case .closed(let what): "the connection was lost \(what)"
-        case .silent(let what, let ms): "\(what) did not come within \(ms) ms; the server accepts connections and says nothing"
-        case .noMedia(let ms): "the server lets it be played, but no audio or video came in \(ms) ms; does anybody publish it there?"
-        case .stalled(let ms): "the server took nothing for \(ms) ms; its network or the server is too slow"
+        case .silent(let what, let ms): "\(what) did not arrive within \(ms) ms; the connection is open but silent"
+        case .noMedia(let ms):
+            "the server accepted play, but no audio or video arrived within \(ms) ms; check that the stream is being published there"
+        case .stalled(let ms): "the server accepted no data for \(ms) ms; its network or the server is too slow"
         case .protocolViolation(let what): "the server broke the protocol: \(what)"
         case .system(let what): "the system refused: \(what)"
         case .cancelled: "stopped"

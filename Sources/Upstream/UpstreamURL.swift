@@ -15,7 +15,7 @@ package struct UpstreamURL: Sendable, Equatable {
     package let stream: String
 
     package static let expected =
-        "rtmp:// or rtmps://, a host name or address, a port if it is another than usual, an app and a stream name"
+        "rtmp:// or rtmps://, a host name or address, a port if it is not the default one, an app and a stream name"
     /// Bytes.
     package static let maxBytes = 2_048
     /// Bytes.
@@ -53,7 +53,7 @@ package struct UpstreamURL: Sendable, Equatable {
         self.isSecure = parts.isSecure
         let authority = parts.rest.prefix { $0 != "/" && $0 != "?" }
         guard !authority.contains("@") else {
-            throw .badURL("has a user name in it; services that want one take it in the stream name's query")
+            throw .badURL("contains a user name; services that need one expect it in the stream name's query")
         }
         do throws(URLAuthority.Problem) {
             let read = try URLAuthority(parsing: authority, expected: Self.expected)
@@ -80,7 +80,7 @@ package struct UpstreamURL: Sendable, Equatable {
         switch text[..<colon.lowerBound].lowercased() {
         case "rtmp": return (false, text[colon.upperBound...])
         case "rtmps": return (true, text[colon.upperBound...])
-        case "rtmpe", "rtmpt", "rtmpte", "rtmpts": throw .badURL("is of a kind that is not supported; use rtmps:// for encryption")
+        case "rtmpe", "rtmpt", "rtmpte", "rtmpts": throw .badURL("has a scheme that is not supported; use rtmps:// for encryption")
         default: throw .badURL("is not rtmp or rtmps; expected \(Self.expected)")
         }
     }

@@ -25,15 +25,15 @@ enum Banner {
         ]
         if let https = addresses.https { lines.append("          https://\(Self.reachable(https))/api/v1/rooms") }
         lines += [
-            tokenFile.map { "          token in \($0); or: earshot rooms list" }
-                ?? "          needs a token; for another one: earshot token create NAME --role admin",
+            tokenFile.map { "          token in \($0); try: earshot rooms list" }
+                ?? "          needs a token; to make another one: earshot token create NAME --role admin",
             "  events  \(http)/events  (WebSocket)",
             "  health  \(http)/healthz",
         ]
         if config.access == ServerConfig.Access() {
             lines += [
-                "From this machine pushing and playing need no credential; from elsewhere a signed URL (earshot rooms push-url), once",
-                "rtmp.listen lets others in. The API answers this machine only (access.apiFrom).",
+                "Pushing and playing from this machine need no credential. To serve others, set rtmp.listen; they need a signed URL",
+                "(earshot rooms push-url). The API answers this machine only (access.apiFrom).",
             ]
         }
         lines.append("Stop with Ctrl-C.")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import EarshotServer
+import Support
 
 /// The command line. It holds commands only; the server does all the work.
 @main
@@ -8,8 +9,8 @@ struct Earshot: AsyncParsableCommand {
         commandName: "earshot",
         abstract: "A live-streaming relay: devices push RTMP, viewers play it.",
         discussion: """
-            Without a command it serves. The commands of the second group talk to a running server: the one on this machine, or the one \
-            that --server names.
+            Without a command, earshot runs the server. The commands of the second group call a running server: the one on this machine, \
+            or the one that --server names.
 
             EXAMPLES
               earshot
@@ -18,10 +19,11 @@ struct Earshot: AsyncParsableCommand {
 
             \(ExitStatus.explanation)
             """,
+        version: "earshot \(ServerVersion.text)",
         groupedSubcommands: [
             CommandGroup(name: "The server:", subcommands: [Serve.self, Config.self, TokenCommand.self, StoreCommand.self]),
             CommandGroup(
-                name: "Talking to a running server:",
+                name: "Commands for a running server:",
                 subcommands: [
                     RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
                     TalkCommand.self,

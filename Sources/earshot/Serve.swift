@@ -13,7 +13,7 @@ struct SettingsOptions: ParsableArguments {
     var rtmp: String?
     @Option(help: ArgumentHelp("Where to listen for HTTP: API and health checks.", valueName: "HOST:PORT"))
     var http: String?
-    @Option(help: ArgumentHelp("The folder for what is kept on disk.", valueName: "DIR"))
+    @Option(help: ArgumentHelp("The data directory: database, keys and, by default, recordings and pictures.", valueName: "DIR"))
     var data: String?
     @Option(help: ArgumentHelp("A YAML file with settings; `earshot config print` shows them all.", valueName: "FILE"))
     var config: String?
@@ -65,7 +65,7 @@ struct Serve: AsyncParsableCommand {
 
 struct Config: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Check or show the settings.", subcommands: [Check.self, Show.self])
+        abstract: "Check or show the settings.", subcommands: [Check.self, Show.self, Reference.self])
 
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Check the settings and list every mistake.")
@@ -79,11 +79,18 @@ struct Config: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "print", abstract: "Print every setting as YAML: its value, where that comes from, and what it means.")
+            commandName: "print", abstract: "Print every setting as YAML, with its value, source and meaning.")
         @OptionGroup var settings: SettingsOptions
 
         func run() throws {
             print(try self.settings.load().yaml, terminator: "")
         }
+    }
+
+    struct Reference: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the reference of all settings as Markdown: defaults, accepted values, meaning.")
+
+        func run() { print(ConfigReference.markdown, terminator: "") }
     }
 }

@@ -119,7 +119,7 @@ import Testing
                 let cli = CLI(server: server.http, token: try CLI.tokenFile(secret, in: directory))
                 let follower = try ClientProcess(try cli.line(["events", "follow", "--after", "1000", "--quiet"]))
                 defer { follower.send(SIGKILL) }
-                try await eventually("it to be said") { follower.errorsSoFar.contains("begin anew") }
+                try await eventually("it to be said") { follower.errorsSoFar.contains("start over") }
                 try await Self.makeRoom("r1", server)
                 try await eventually("the event") { String(decoding: follower.outputSoFar, as: UTF8.self) == "1\n" }
             }

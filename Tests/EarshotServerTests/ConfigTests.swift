@@ -26,6 +26,13 @@ import Testing
         }
     }
 
+    @Test func theReferenceIsCurrent() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../docs/configuration.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text == ConfigReference.markdown, "make it again: earshot config reference > docs/configuration.md")
+        for setting in ConfigSetting.all { #expect(text.contains("\n| `\(setting.path)`"), "\(setting.path)") }
+    }
+
     @Test(arguments: [
         ("relay.gopCache.maxBytes", "EARSHOT_RELAY_GOP_CACHE_MAX_BYTES"), ("rtmp.listen", "EARSHOT_RTMP_LISTEN"),
         ("limits.connectionsPerAddress", "EARSHOT_LIMITS_CONNECTIONS_PER_ADDRESS"),
@@ -143,7 +150,7 @@ import Testing
             let expected = [
                 "maxBehind: unknown key; did you mean relay.maxBehind? (F:14)",
                 "relay.gopCach: unknown key; did you mean relay.gopCache? (F:5)",
-                "relay.gopCache: \"5\" is a word; the section must be a mapping of settings (F:6)",
+                "relay.gopCache: \"5\" is a single value; the section must be a mapping of settings (F:6)",
                 "limits.connect: is a list; expected a duration, e.g. 5s or 500ms (F:11)",
                 "rtmp.listen: \"1935\" has no host; expected HOST:PORT, e.g. 0.0.0.0:1935 or [::]:1935 (F:2)",
                 "relay.maxBehind: \"abc\" is not a duration; expected e.g. 5s or 500ms (F:4)",
@@ -168,9 +175,10 @@ import Testing
         ("rtmp:\n  listen: [::]:1935\n", "line 2, column "),
         ("log: {}\nlog: {}\n", "the same key twice: log"), ("log: {}\n---\nlog: {}\n", "line 2, column 1"),
         ("a\u{1}b", "line 1, column 2"), ("x: *y", "line 1, column 4"), ("- 1\n- 2", "is a list; the file must be a mapping of settings"),
-        ("5", "\"5\" is a word; the file must be a mapping of settings"), ("relay: {? [a] : 1}", "a key must be a word, not a list"),
+        ("5", "\"5\" is a single value; the file must be a mapping of settings"),
+        ("relay: {? [a] : 1}", "a key must be a single value, not a list"),
         ("relay: {maxBehind: {a: 1}}", "relay.maxBehind: is a mapping; expected a duration"),
-        ("access: {playFrom: [[any]]}", "holds something other than words"),
+        ("access: {playFrom: [[any]]}", "holds an item that is not a single value"),
         ("relay: {maxBehind: 6s}\nrelay.maxBehind: 7s\n", "relay.maxBehind: is set twice"),
         ("relay: {wholly: 1}", "relay.wholly: unknown key; relay has "), ("<<: {a: 1}", "<<: unknown key"),
         ("data: {directory: \"\"}", "\"\" is not a path"), ("data: {directory: \"a\\0b\"}", "is not a path"),

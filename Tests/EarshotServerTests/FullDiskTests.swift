@@ -35,7 +35,7 @@ import Testing
                 try await limit("unlimited")
                 // The late fact, and nothing else.
                 try await eventually("the interruption") { try await state() == "interrupted" }
-                try await eventually("the log") { server.process.errorsSoFar.contains("The store is well again") }
+                try await eventually("the log") { server.process.errorsSoFar.contains("The store works again") }
                 let after = (try await metric("failing"), try await metric("waiting_facts"), try await metric("dropped_facts_total"))
                 #expect(after == (0, 0, 0), "\(after)")
             }

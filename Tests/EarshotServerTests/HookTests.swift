@@ -260,7 +260,7 @@ import Testing
             for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .clientClosed) }
             try await eventually("all notices") { server.requests.count == 40 && door.rules.lostNotices.failed == 20 }
             #expect(door.rules.lostNotices.dropped == 0)
-            #expect(await lines.comes("A hook could not be told", "HTTP 500", "hook=on_stop"))
+            #expect(await lines.comes("A hook could not be notified", "HTTP 500", "hook=on_stop"))
         }
     }
 

@@ -50,7 +50,7 @@ import Testing
     @Test func aCacheThatIsTooSmall() async throws {
         try await TestServer.run({ $0.relay.gopCache.maxBytes = 1 << 20 }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1")
-            let text = "The pictures since the last keyframe are more than what is cached"
+            let text = "The group of pictures exceeds the cache"
             // One and a half times the limit, repeatedly: what arrives before the loop's first look is not reported.
             let group = 1_536 << 10
             func send(_ round: Int) async throws {

@@ -51,7 +51,7 @@ import Testing
                 let made = try await Self.store(data, "backup", backup.path + "/")
                 #expect(made.status == 0 && made.text == "\(backup.path)\n", "\(made.errors)")
                 let again = try await Self.store(data, "backup", backup.path)
-                #expect(again.status == 4 && again.errors.contains("is there already"), "\(again.errors)")
+                #expect(again.status == 4 && again.errors.contains("already exists"), "\(again.errors)")
                 #expect(try await Self.create("later", server).status == 201)
                 let busy = try await Self.store(data, "restore", backup.path)
                 #expect(busy.status == 4 && busy.errors.contains("another server"), "\(busy.errors)")

@@ -138,7 +138,7 @@ import Testing
                 .init(begins: 0, ends: now + 10_000_000, isLeaf: true), .init(begins: 0, ends: now - 1, isLeaf: false),
                 .init(begins: now + 60, ends: now + 10_000_000, isLeaf: false),
             ], path: "/c.pem", nowMs: now * 1_000)
-        #expect(chain.count == 2 && chain[0].contains("of the chain") && chain[1].contains("good only from"), "\(chain)")
+        #expect(chain.count == 2 && chain[0].contains("of the chain") && chain[1].contains("valid only from"), "\(chain)")
     }
 
     /// With the real process: new connections get the new certificate, running ones continue.

@@ -103,7 +103,7 @@ import Testing
             }
             #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
             try await eventually("their lines") {
-                server.lines.all.filter { $0.contains("A webhook target is well again") }.count == 2
+                server.lines.all.filter { $0.contains("A webhook target works again") }.count == 2
             }
         }
         for receiver in [down, up, tencent] { await receiver.stop() }
@@ -312,7 +312,7 @@ import Testing
             try await eventually("it to be given up") {
                 try await rooms.notices(state: .failed, room: "cam1", before: nil, limit: 10).count == 1
             }
-            #expect(await server.lines.comes("A webhook was given up", "not in the settings"))
+            #expect(await server.lines.comes("A webhook was given up", "no longer in the settings"))
         }
         #expect(receiver.deliveries.isEmpty)
         await receiver.stop()

@@ -114,10 +114,10 @@ import Testing
         #expect(lines.all.allSatisfy { $0.contains("target=\(target.id)") && !$0.contains("secret") })
         #expect(log[target.id]?.failed == attempts && log[target.id]?.isFailing == true)
         log.attempted(WebhookFormTests.entry(target: target), .delivered, problem: nil, now: begin + 3 * day)
-        #expect(lines.all.last?.contains("A webhook target is well again") == true)
+        #expect(lines.all.last?.contains("A webhook target works again") == true)
         #expect(lines.all.last?.contains("failed=\(attempts) ") == true && lines.all.last?.contains("seconds=259200") == true)
         log.attempted(WebhookFormTests.entry(target: target), .delivered, problem: nil, now: begin + 3 * day + 1)
-        #expect(lines.all.filter { $0.contains("well again") }.count == 1)
+        #expect(lines.all.filter { $0.contains("works again") }.count == 1)
     }
 
     /// A target that comes and goes gets no more lines than one that stays away.

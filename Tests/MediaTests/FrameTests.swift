@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func errorsNameWhatWasWrong() {
-        #expect("\(MediaError.truncated(field: "FourCC", needed: 4, available: 3))" == "FourCC is cut short: 4 needed, 3 there")
+        #expect("\(MediaError.truncated(field: "FourCC", needed: 4, available: 3))" == "FourCC is cut short: 4 needed, 3 available")
         #expect("\(MediaError.invalid(field: "a", found: 3, expected: "4"))" == "a is 3, expected 4")
         #expect("\(MediaError.overLimit(field: "a", found: 9, max: 4))" == "a is 9, at most 4 accepted")
         #expect("\(MediaError.mismatch(expected: "a", found: "b"))" == "expected a, found b")

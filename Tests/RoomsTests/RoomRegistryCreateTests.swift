@@ -93,7 +93,7 @@ import Testing
         defer { test.remove() }
         try await test.create("cam") { $0.slots = 2 }
         let error = await fieldError { try await test.create("cam-2") }
-        #expect(error?.field == "roomId" && error?.rule.contains("live/cam-2 would be that of room cam") == true)
+        #expect(error?.field == "roomId" && error?.rule.contains("live/cam-2 already belongs to room cam") == true)
         // In another app it is another name.
         try await test.create("cam-2") { $0.app = "studio" }
         try await test.create("x-2")

@@ -210,12 +210,12 @@ import Testing
         ("{\"a\":1}x", false),
         ("{\"a\"}", false), ("{\"a\":\"", false), ("{\"a\":[1}", false), ("{\"a\":NaN}", false), ("\u{FEFF}{}", false), ("{", false),
     ]) func objectsAreTold(_ text: String, _ isObject: Bool) {
-        #expect(JSONChecker.isObject(text, maxDepth: 3) == isObject)
+        #expect(JSONParser.isObject(text, deepest: 3) == isObject)
     }
 
     @Test func depthIsBounded() {
-        #expect(JSONChecker.isObject(#"{"a":[[1]]}"#, maxDepth: 3))
-        #expect(!JSONChecker.isObject(#"{"a":[[[1]]]}"#, maxDepth: 3))
+        #expect(JSONParser.isObject(#"{"a":[[1]]}"#, deepest: 3))
+        #expect(!JSONParser.isObject(#"{"a":[[[1]]]}"#, deepest: 3))
     }
 
     @Test func whatIsWrittenIsRead() throws {
@@ -224,7 +224,7 @@ import Testing
         text.add("n", Int64.min)
         text.add("none", nil as String?)
         text.add("list", ["x", "\u{0}"])
-        #expect(JSONChecker.isObject(text.text, maxDepth: 2))
+        #expect(JSONParser.isObject(text.text, deepest: 2))
         let event = RoomEvent(id: 1, number: 1, kind: .roomUpdated, roomID: nil, instance: 1, at: 0, data: text.text)
         let data = try fields(event)
         #expect(data["a\""] == "q\"\\\n\t\r\u{1}\u{7F}é💥" && data["n"] == "-9223372036854775808" && data["none"] == nil)

@@ -174,7 +174,7 @@ import Testing
         "{ \"a\" : [ 1 , 2 ] , \"b\" : { } }", #"{"a":"\"\\\/\b\f\n\r\t\u00e9\uABCD"}"#, "{\"é\":\"\u{7F}\"}",
     ])
     func aJSONObject(_ text: String) {
-        #expect(JSONChecker.isObject(text, maxDepth: 2))
+        #expect(JSONParser.isObject(text, deepest: 2))
         #expect(throws: Never.self) { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
     }
 
@@ -187,14 +187,14 @@ import Testing
         "{,}", "{\"a\":1,,\"b\":2}", "\u{0B}{}",
     ])
     func noJSONObject(_ text: String) {
-        #expect(!JSONChecker.isObject(text, maxDepth: 100))
+        #expect(!JSONParser.isObject(text, deepest: 100))
     }
 
     @Test func nestingIsBounded() {
         func nested(_ depth: Int) -> String {
             "{\"a\":" + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}"
         }
-        #expect(JSONChecker.isObject(nested(32), maxDepth: 32) && !JSONChecker.isObject(nested(33), maxDepth: 32))
+        #expect(JSONParser.isObject(nested(32), deepest: 32) && !JSONParser.isObject(nested(33), deepest: 32))
         var new = NewRoom(policy: RoomPolicy())
         new.custom = nested(32)
         #expect(throws: Never.self) { try new.check() }
@@ -217,7 +217,7 @@ import Testing
         #expect(
             read["a"] as? String == odd && read["b"] as? [String] == [odd, "", "x"] && read["c"] as? [String] == []
                 && read["d"] as? Int == -5)
-        #expect(JSONChecker.isObject(text.text, maxDepth: 2))
+        #expect(JSONParser.isObject(text.text, deepest: 2))
         #expect(text.text.contains("\\u000b") && text.text.contains("\\u007f") && text.text.contains("\\n\\u000b"))
     }
 

@@ -73,7 +73,7 @@ import Testing
             try Self.write("keys", own + "/keys.json")
             let mine = try Self.files(own)
             let restore = #expect(throws: StoreError.self) { try Self.folder(own).restore(from: data) }
-            #expect(Self.text(restore).contains("no whole backup"))
+            #expect(Self.text(restore).contains("not a complete backup"))
             #expect(try Self.files(own) == mine)
         }
     }

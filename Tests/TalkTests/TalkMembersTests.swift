@@ -15,7 +15,7 @@ private let ann = participant("ann"), ben = participant("ben")
             }
         }
         #expect(members.talkers.map(\.id) == (0..<8).map { participant("t\($0)") })
-        #expect(refused == Array(repeating: .talkersFull(max: 8), count: 22) && "\(refused[0])" == "all 8 talkers are there")
+        #expect(refused == Array(repeating: .talkersFull(max: 8), count: 22) && "\(refused[0])" == "all 8 talker places are taken")
         // One talker leaves and another joins.
         let left1 = members.left(session: members.talkers[3].session)
         #expect(left1)

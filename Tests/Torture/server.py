@@ -206,4 +206,4 @@ def check_store(earshot, data, under=()):
     if outcome.returncode != (1 if problems else 0):
         problems = problems + [f"ended with {outcome.returncode} and {len(problems)} problems"]
     # A change that nobody was answered, cut off by a kill or a full disk: told, and as it should be.
-    return [text for text in problems if "as it is to be after a kill or a power cut" not in text]
+    return [text for text in problems if "is normal after a kill or a power cut" not in text]

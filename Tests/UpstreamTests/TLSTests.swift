@@ -70,7 +70,7 @@ import Testing
             testDescription: "wrong address", names: "DNS:media.example.test,IP:127.0.0.2", host: "127.0.0.1", words: "for another name"),
         Refusal(testDescription: "address as a name", names: "DNS:127.0.0.1", host: "127.0.0.1", words: "for another name"),
         Refusal(testDescription: "expired", names: "DNS:media.example.test", days: -1, words: "expired"),
-        Refusal(testDescription: "unknown authority", names: "DNS:media.example.test", trusted: false, words: "nobody we trust"),
+        Refusal(testDescription: "unknown authority", names: "DNS:media.example.test", trusted: false, words: "does not trust"),
         Refusal(testDescription: "TLS 1.1", names: "DNS:media.example.test", old: true, words: "is TLS spoken on that port?"),
     ]
 

@@ -10,15 +10,15 @@ extension APIRoute {
     private static let state = Input("state", .choice() as InputType<OutboxEntry.State>, "Only notices in this state.")
     private static let room = Input("roomId", .id, "Only this room's notices.", formerly: "room")
     private static let target = Input(
-        "targetId", .sought(length: 1...64), "Only notices to this target of the settings, as /callbacks/targets names it.")
-    private static let before = Input("before", .whole(1...Int64.max), "Notices with smaller ids only.")
-    private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+        "targetId", .sought(length: 1...64), "Only notices to this webhook target; /callbacks/targets lists the ids.")
+    private static let before = Input("before", .whole(1...Int64.max), "Only notices with smaller ids.")
+    private static let limit = Input("limit", .whole(1...1_000), "The maximum number of notices.", fallback: 100)
     private static let id = Input("callbackId", .whole(1...Int64.max), "The notice's id.").required
 
     /// Callbacks: the delivery log of webhooks.
     static let callbacks: [APIRoute] = [
         APIRoute(
-            .get, "/callbacks", "listCallbacks", .callbacks, .ops, "The delivery log, newest first.",
+            .get, "/callbacks", "listCallbacks", .callbacks, .ops, "List the delivery log of webhooks, newest first.",
             query: [Self.state.erased, Self.room.erased, Self.target.erased, Self.before.erased, Self.limit.erased],
             answers: CallbackListAnswer.outputType
         ) { call in
@@ -28,8 +28,8 @@ extension APIRoute {
             return CallbackListAnswer(next: list.count == limit ? list.last?.id : nil, list: list)
         },
         APIRoute(
-            .get, "/callbacks/targets", "listCallbackTargets", .callbacks, .ops, "The targets that the settings name, and how each does.",
-            answers: CallbackTargetListAnswer.outputType
+            .get, "/callbacks/targets", "listCallbackTargets", .callbacks, .ops,
+            "List the webhook targets in the settings, and whether each is failing.", answers: CallbackTargetListAnswer.outputType
         ) { call in
             CallbackTargetListAnswer(
                 list: call.core.config.webhooks.targets.map {
@@ -37,8 +37,9 @@ extension APIRoute {
                 })
         },
         APIRoute(
-            storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops, "Send a notice again, with the same key.",
-            in: [Self.id.erased], answers: OutboxEntry.outputType
+            storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops,
+            "Send a notice again: queues a copy with an id of its own and the same idempotency key.", in: [Self.id.erased],
+            answers: OutboxEntry.outputType
         ) { call, keep in
             let id = try call.value(Self.id)
             return try await keep({ (entry: OutboxEntry?) in
@@ -52,8 +53,8 @@ extension APIRoute {
         guard let id = call[Self.target] else { return nil }
         let targets = call.core.config.webhooks.targets
         guard let target = targets.first(where: { $0.id == id }) else {
-            let known = targets.isEmpty ? "the settings name none" : "known are \(targets.map(\.id).joined(separator: ", "))"
-            throw APIError(FieldError("targetId", id, "is no target; \(known)"))
+            let known = targets.isEmpty ? "the settings have none" : "expected one of \(targets.map(\.id).joined(separator: ", "))"
+            throw APIError(FieldError("targetId", id, "is not a webhook target; \(known)"))
         }
         return target
     }
@@ -70,14 +71,14 @@ struct CallbackTargetAnswer: Sendable {
     static let outputType = OutputType<CallbackTargetAnswer>.object(
         "CallbackTarget",
         [
-            .field("targetId", .text, "Its id: log and callbacks name it so.", \.target.id),
-            .field("url", .text, "Scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
-            .field("format", .choice(), "The shape of the bodies.", \.target.format),
-            .field("isFailing", .flag, "Its last attempt failed.") { $0.failing != nil },
-            .field("failingSince", .nullable(.instant), "The first of the attempts that failed.") { $0.failing?.since },
-            .field("failedAttempts", .count, "Failed since then, one after the other.") { $0.failing?.failed ?? 0 },
+            .field("targetId", .text, "The target's id, as in the log and in callbacks.", \.target.id),
+            .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
+            .field("format", .choice(), "The format of the bodies.", \.target.format),
+            .field("isFailing", .flag, "Whether the last attempt failed.") { $0.failing != nil },
+            .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
+            .field("failedAttempts", .count, "Consecutive failed attempts since then.") { $0.failing?.failed ?? 0 },
             .field("givenUp", .count, "Notices given up since then.") { $0.failing?.givenUp ?? 0 },
-            .field("lastError", .nullable(.text), "Why the last one failed.") { $0.failing?.problem },
+            .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
         ])
 }
 
@@ -85,7 +86,7 @@ struct CallbackTargetListAnswer: Sendable {
     let list: [CallbackTargetAnswer]
 
     static let outputType = OutputType<CallbackTargetListAnswer>.object(
-        "CallbackTargetList", [.field("list", .list(CallbackTargetAnswer.outputType), "As the settings have them.", \.list)])
+        "CallbackTargetList", [.field("list", .list(CallbackTargetAnswer.outputType), "The targets, as in the settings.", \.list)])
 }
 
 struct CallbackListAnswer: Sendable {
@@ -95,7 +96,7 @@ struct CallbackListAnswer: Sendable {
     static let outputType = OutputType<CallbackListAnswer>.object(
         "CallbackList",
         [
-            .field("next", .nullable(.count), "For `before`; null at the end.", \.next),
+            .field("next", .nullable(.count), "Pass it as `before` to get the next page; null at the end.", \.next),
             .field("list", .list(OutboxEntry.outputType), "The notices.", \.list),
         ])
 }
@@ -104,21 +105,21 @@ extension OutboxEntry {
     static let outputType = OutputType<OutboxEntry>.object(
         "Callback",
         [
-            .field("callbackId", .count, "The notice's number; its idempotency key names it too.", \.id),
+            .field("callbackId", .count, "The notice's number.", \.id),
             .former("id", of: "callbackId", .count, \.id),
-            .field("targetId", .text, "Where it goes: the target's id.", \.target.id),
+            .field("targetId", .text, "The id of the target.", \.target.id),
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
-            .field("format", .choice(), "The shape of its body.", \.target.format),
-            .field("state", .choice(), "Failed: given up after the last try.", \.state),
-            .field("event", RoomEvent.outputType, "What it tells.", \.event),
-            .field("attempts", .count, "Tries so far.", \.attempts),
-            .field("dueAt", .nullable(.instant), "When the next try is due, while it is pending.") {
+            .field("format", .choice(), "The format of the body.", \.target.format),
+            .field("state", .choice(), "failed: given up after the last attempt.", \.state),
+            .field("event", RoomEvent.outputType, "The event that it reports.", \.event),
+            .field("attempts", .count, "Attempts so far.", \.attempts),
+            .field("dueAt", .nullable(.instant), "When the next attempt is due; null unless the notice is pending.") {
                 $0.state == .pending ? $0.dueAt : nil
             },
-            .field("lastStatus", .nullable(.whole(0...999)), "HTTP status of the last try; null without an answer.", \.lastStatus),
-            .field("lastError", .nullable(.text), "Why the last try failed.", \.lastError),
-            .field("lastAttemptAt", .nullable(.instant), "When the last try began.", \.lastAttemptAt),
-            .field("lastSeconds", .nullable(.seconds), "How long the last try took.", \.durationMs),
-            .field("deliveredAt", .nullable(.instant), "When it was accepted.", \.deliveredAt),
+            .field("lastStatus", .nullable(.whole(0...999)), "HTTP status of the last attempt; null if there was no answer.", \.lastStatus),
+            .field("lastError", .nullable(.text), "Why the last attempt failed.", \.lastError),
+            .field("lastAttemptAt", .nullable(.instant), "When the last attempt began.", \.lastAttemptAt),
+            .field("lastSeconds", .nullable(.seconds), "How long the last attempt took, in seconds.", \.durationMs),
+            .field("deliveredAt", .nullable(.instant), "When the target accepted the notice.", \.deliveredAt),
         ])
 }

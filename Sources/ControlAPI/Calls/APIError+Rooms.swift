@@ -13,7 +13,7 @@ extension APIError {
         case .noSuchMember(let user): self = .notFound("member", user, field: "userId")
         case .keptOut(let user, let room, let forMs):
             let seconds = max(1, (forMs + 999) / 1_000)
-            self.init(.conflict, .conflict, "User \(user) was thrown out of room \(room) and may come back in \(seconds) s.")
+            self.init(.conflict, .conflict, "User \(user) was kicked from room \(room) and may come back in \(seconds) s.")
             self.field = "userId"
             self.value = user
             self.headers[.retryAfter] = "\(seconds)"
@@ -26,29 +26,29 @@ extension APIError {
                 state: state.rawValue,
                 allowed: words)
         case .versionChanged(let id, let version):
-            self = .versionMismatch("Room \(id) has changed, or was never of this version.", expected: "\"\(version)\"")
+            self = .versionMismatch("If-Match does not name the present version of room \(id).", expected: "\"\(version)\"")
         case .versionExcluded(let id, let version):
             self = .versionMismatch(
-                "Room \(id) is there, of a version that the change is not meant for.",
-                expected: "a room of another version than \"\(version)\"",
+                "Room \(id) exists, with a version that If-None-Match excludes.",
+                expected: "a version other than \"\(version)\"",
                 field: "If-None-Match")
         case .idTaken(let id, let state, let freeAt):
             let when = freeAt.map { "; the id is free from \(Instant.text($0))" } ?? ""
-            self.init(.conflict, .conflict, "There is a room \(id) already, \(state.rawValue)\(when).")
+            self.init(.conflict, .conflict, "Room \(id) exists already and is \(state.rawValue)\(when).")
             self.field = "roomId"
             self.value = id.rawValue
             self.state = state.rawValue
         case .deviceTaken(let device, let room):
-            self.init(.conflict, .conflict, "Device \(device) has an open room already: \(room).")
+            self.init(.conflict, .conflict, "Device \(device) already has an open room: \(room).")
             self.field = "deviceUid"
             self.value = device
         case .keyReused(let key):
             self.init(.unprocessableContent, .conflict, "This Idempotency-Key was used for another request.")
             self.field = "Idempotency-Key"
             self.value = key
-            self.rule = "expected a key of its own for each request"
+            self.rule = "expected a new key for each request"
         case .keyBusy(let key):
-            self.init(.conflict, .conflict, "A request with this Idempotency-Key is being carried out; its answer can be had soon.")
+            self.init(.conflict, .conflict, "A request with this Idempotency-Key is still running; repeat it later to get its answer.")
             self.field = "Idempotency-Key"
             self.value = key
             self.rule = "in_progress"
@@ -56,22 +56,22 @@ extension APIError {
         case .keyOutcomeUnknown(let key):
             self.init(
                 .conflict, .conflict,
-                "The request with this Idempotency-Key was carried out by an earlier version of the server, which did not keep the answer.")
+                "An earlier version of the server carried out the request with this Idempotency-Key and did not store its answer.")
             self.field = "Idempotency-Key"
             self.value = key
             self.rule = "outcome_unknown"
         case .diskFull(let free, let least):
             self.init(
                 .init(code: 507), .unavailable,
-                "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); nothing was made.")
+                "The server's disk has \(free) bytes left, but at least \(least) must stay free (data.minFree); nothing was created.")
             self.rule = "disk_full"
         case .storeFailed:
             // The store's own message goes to the log only.
-            self = .unavailable("The room registry cannot be written or read now; nothing was changed.")
+            self = .unavailable("The server cannot read or write its store now; nothing was changed.")
         case .storeGone:
-            self = .unavailable("The server's data directory was deleted or replaced while it runs; nothing was changed.")
+            self = .unavailable("The server's data directory was deleted or replaced while the server was running; nothing was changed.")
         case .tooMany("waiting calls", _):
-            self = .unavailable("The room registry has too much to do now; nothing was changed.")
+            self = .unavailable("Too many calls are waiting for the server's store; nothing was changed.")
         case .tooMany(let what, let limit):
             self.init(.conflict, .conflict, "Too many \(what): the limit is \(limit).")
             self.rule = "at most \(limit) \(what)"
@@ -86,21 +86,21 @@ extension APIError {
         .object([
             .init(
                 name: "code", schema: .keywords("integer", ("minimum", 400), ("maximum", 599)), help: "The HTTP status.", isRequired: true),
-            .init(name: "message", schema: .keywords("string"), help: "What was wrong, for people.", isRequired: true),
-            .init(name: "requestId", schema: .keywords("string"), help: "As in the X-Request-Id header.", isRequired: true),
+            .init(name: "message", schema: .keywords("string"), help: "The error in words, for people.", isRequired: true),
+            .init(name: "requestId", schema: .keywords("string"), help: "The request's id, as in X-Request-Id.", isRequired: true),
             .init(
                 name: "error",
                 schema: .object([
                     .init(
-                        name: "type", schema: .words(Kind.allCases.map(\.rawValue)), help: "What was wrong, for programs.", isRequired: true
-                    ),
-                    .init(name: "field", schema: .keywords("string"), help: "The field, parameter or header.", isRequired: false),
-                    .init(name: "value", schema: .keywords("string"), help: "What it was, shortened.", isRequired: false),
-                    .init(name: "rule", schema: .keywords("string"), help: "What is expected.", isRequired: false),
-                    .init(name: "state", schema: .keywords("string"), help: "The state that does not fit.", isRequired: false),
+                        name: "type", schema: .words(Kind.allCases.map(\.rawValue)), help: "The class of the error, for programs.",
+                        isRequired: true),
+                    .init(name: "field", schema: .keywords("string"), help: "The field, parameter or header at fault.", isRequired: false),
+                    .init(name: "value", schema: .keywords("string"), help: "Its value, shortened.", isRequired: false),
+                    .init(name: "rule", schema: .keywords("string"), help: "The rule that was broken.", isRequired: false),
+                    .init(name: "state", schema: .keywords("string"), help: "The state that does not allow the call.", isRequired: false),
                     .init(
                         name: "allowed", schema: .list(.keywords("string")),
-                        help: "The states in which the call would have been possible, or the methods that the path has.", isRequired: false),
+                        help: "The states that allow the call, or the methods that the path supports.", isRequired: false),
                 ]), help: "", isRequired: true),
         ]))
 }

@@ -11,6 +11,7 @@ struct APIRoute: Sendable {
     let path: String
     /// The operationId: "closeRoom".
     let name: String
+    /// The first sentence is the document's summary, the rest its description.
     let summary: String
     let tag: APITag
     /// The least role that may call; nil when an allowed address suffices.
@@ -76,20 +77,23 @@ enum APIFailure: Int, Sendable, CaseIterable {
     var help: String {
         switch self {
         case .invalid: "A field, parameter or header breaks a rule; the error names it."
-        case .unauthorized: "No token, or not a valid one."
+        case .unauthorized: "The token is missing, unknown or revoked."
         case .forbidden: "The token's role is too low, or the address may not call the API."
-        case .notFound: "What the path names does not exist."
-        case .tooSlow: "The body came too slowly (the server's setting limits.httpBody)."
+        case .notFound: "The call names something that does not exist."
+        case .tooSlow: "The body arrived too slowly (the server's setting limits.httpBody)."
         case .conflict:
-            "The state does not allow it (the error says which states do), something is taken, or the key's request is not done."
-        case .versionMismatch: "The room is not of a version that If-Match names, or is of one that If-None-Match names: look it up again."
-        case .tooLarge: "The body has more than 64 KiB."
-        case .notJSON: "The body is not JSON by its Content-Type."
-        case .noSuchRange: "The Range begins behind the file's end."
+            """
+            The state does not allow the call (the error lists the states that do), something is taken or at its limit, or the first \
+            request with this Idempotency-Key is still running.
+            """
+        case .versionMismatch: "If-Match does not list the room's version, or If-None-Match does: look the room up again."
+        case .tooLarge: "The body is larger than 64 KiB."
+        case .notJSON: "The Content-Type is not application/json."
+        case .noSuchRange: "The Range begins after the end of the file."
         case .keyReused: "The Idempotency-Key was used for another request."
-        case .rateLimited: "Too many calls with this token, or too many failed ones from this address."
-        case .unavailable: "The room registry cannot be reached now; nothing was changed."
-        case .diskFull: "The server's disk has less room than its setting data.minFree; nothing was made."
+        case .rateLimited: "Too many calls with this token, or too many calls without a valid token from this address."
+        case .unavailable: "The server cannot carry out the call now; nothing was changed. Repeat it after Retry-After."
+        case .diskFull: "The server's disk has less free space than the setting data.minFree; nothing was created."
         }
     }
 }
@@ -180,9 +184,9 @@ extension APIRoute {
 
     private static func envelope(_ data: Schema) -> Schema {
         .object([
-            .init(name: "code", schema: .keywords("integer", ("const", 0)), help: "0: all went well.", isRequired: true),
+            .init(name: "code", schema: .keywords("integer", ("const", 0)), help: "0 for success.", isRequired: true),
             .init(name: "message", schema: .keywords("string", ("const", "")), help: "", isRequired: true),
-            .init(name: "requestId", schema: .keywords("string"), help: "As in the X-Request-Id header.", isRequired: true),
+            .init(name: "requestId", schema: .keywords("string"), help: "The request's id, as in X-Request-Id.", isRequired: true),
             .init(name: "data", schema: data, help: "", isRequired: true),
         ])
     }

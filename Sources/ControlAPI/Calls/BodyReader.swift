@@ -31,7 +31,7 @@ struct BodyReader {
 
     /// Returns the whole body. Throws 413 as soon as it is too large.
     func collect() async throws -> ByteBuffer {
-        let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body has more than \(Self.largest) bytes.")
+        let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body is larger than \(Self.largest) bytes.")
         if let length, length > Self.largest { throw tooLarge }
         if self.expectsContinue { self.channel.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }
         let charge = MemoryCharge(self.ledger)

@@ -5,24 +5,24 @@ import Notifications
 import Rooms
 
 extension APIRoute {
-    private static let after = Input("after", .whole(0...Int64.max), "Events with larger ids only.", fallback: 0)
-    private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+    private static let after = Input("after", .whole(0...Int64.max), "Only events with larger ids.", fallback: 0)
+    private static let limit = Input("limit", .whole(1...1_000), "The maximum number of events.", fallback: 100)
     private static let room = Input("roomId", .id, "Only this room's events.", formerly: "room")
 
-    private static let ticketRoom = Input("roomId", .id, "The only room whose events it is good for; without: all.")
+    private static let ticketRoom = Input("roomId", .id, "The room whose events the ticket covers; all rooms if omitted.")
 
     /// Events, oldest first.
     package static let events: [APIRoute] = [
         APIRoute(
             .get, "/events", "listEvents", .events, .app,
-            "Events of all rooms, oldest first; the WebSocket /events tells them as they happen.",
+            "List the events of all rooms, oldest first. The WebSocket /events sends them as they happen.",
             query: [Self.after.erased, Self.room.erased, Self.limit.erased], answers: EventListAnswer.outputType
         ) { call in
             try await Self.list(call, room: call[Self.room])
         },
         APIRoute(
-            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "A room's events, oldest first.", in: [RoomInputs.room.erased],
-            query: [Self.after.erased, Self.limit.erased], answers: EventListAnswer.outputType
+            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "List a room's events, oldest first.",
+            in: [RoomInputs.room.erased], query: [Self.after.erased, Self.limit.erased], answers: EventListAnswer.outputType
         ) { call in
             let id = try call.value(RoomInputs.room)
             let answer = try await Self.list(call, room: id)
@@ -32,10 +32,10 @@ extension APIRoute {
         },
         APIRoute(
             .post, "/events/ticket", "makeEventTicket", .events, .app,
-            "Make a ticket that opens the WebSocket /events once, within a minute: for clients that cannot send a token.",
+            "Make a ticket that opens the WebSocket /events once, within a minute, for clients that cannot send a token.",
             body: [Self.ticketRoom.erased], answers: EventTickets.Ticket.outputType, failures: [.notFound], effect: .nothing
         ) { call in
-            guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket is made for a token.") }
+            guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket needs a token.") }
             // Fails now rather than when the ticket is used.
             if let room = call[Self.ticketRoom] { _ = try await call.rooms.room(room) }
             let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
@@ -62,8 +62,8 @@ struct EventListAnswer: Sendable {
     static let outputType = OutputType<EventListAnswer>.object(
         "EventList",
         [
-            .field("last", .count, "For the next call's `after`.", \.last),
-            .field("isComplete", .flag, "There is no later event yet.", \.isComplete),
+            .field("last", .count, "Pass it as `after` in the next call.", \.last),
+            .field("isComplete", .flag, "Whether there is no later event yet.", \.isComplete),
             .field("list", .list(RoomEvent.outputType), "The events.", \.list),
         ])
 }
@@ -72,13 +72,13 @@ extension RoomEvent {
     static let outputType = OutputType<RoomEvent>.object(
         "Event",
         [
-            .field("id", .count, "Grows over all rooms and is never used twice.", \.id),
-            .field("number", .count, "Grows by one per event of the room.", \.number),
-            .field("kind", .choice(), "What happened.", \.kind),
+            .field("id", .count, "Increases across all rooms and is never reused.", \.id),
+            .field("number", .count, "Increases by one with each event of the room.", \.number),
+            .field("kind", .choice(), "The kind of event.", \.kind),
             .field("roomId", .nullable(.text), "The room; null for streams without one.") { $0.roomID?.rawValue },
-            .field("instance", .count, "The room's life.", \.instance),
-            .field("at", .instant, "When.", \.at),
-            .field("data", .jsonObject, "What there is to know.", \.data),
+            .field("instance", .count, "The number of the room's instance.", \.instance),
+            .field("at", .instant, "When it happened.", \.at),
+            .field("data", .jsonObject, "Details, which depend on `kind`.", \.data),
         ])
 }
 
@@ -86,7 +86,7 @@ extension EventTickets.Ticket {
     static let outputType = OutputType<EventTickets.Ticket>.object(
         "EventTicket",
         [
-            .field("ticket", .text, "For /events?ticket=…. Good for one connection.", \.text),
-            .field("expiresAt", .instant, "Until when.", \.expiresAt),
+            .field("ticket", .text, "For /events?ticket=…. Valid for one connection.", \.text),
+            .field("expiresAt", .instant, "When the ticket expires.", \.expiresAt),
         ])
 }

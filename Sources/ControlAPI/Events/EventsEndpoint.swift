@@ -58,7 +58,7 @@ package struct EventsEndpoint: HTTPTakeover {
         }
         guard let place = self.core.events.takePlace() else {
             self.core.counters.update { $0.eventFeedsRefused += 1 }
-            throw APIError.unavailable("The event feed has its \(EventHub.subscriberLimit) subscribers already.")
+            throw APIError.unavailable("The event feed already has \(EventHub.subscriberLimit) subscribers, its limit.")
         }
         let start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
         return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
@@ -71,7 +71,7 @@ package struct EventsEndpoint: HTTPTakeover {
             return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil)
         }
         guard let holder = self.core.tickets.redeem(ticket) else {
-            throw APIError(.unauthorized, .unauthorized, "This ticket is not known, was used, or is older than a minute.")
+            throw APIError(.unauthorized, .unauthorized, "This ticket is unknown, already used, or older than a minute.")
         }
         return holder
     }
@@ -131,7 +131,7 @@ struct EventsQuery: Equatable {
             // `room` is the former name.
             case "roomId", "room":
                 guard RoomID.isID(value) else { throw FieldError(pair.name, value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
-                guard self.room == nil else { throw FieldError(pair.name, value, "is there under its former name too") }
+                guard self.room == nil else { throw FieldError(pair.name, value, "is given twice: roomId is the same as room") }
                 self.room = value
             default:
                 throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or roomId")

@@ -106,7 +106,7 @@ struct Form: Sendable {
             } else if known.isEmpty {
                 "none is expected here"
             } else {
-                "known are \(known.joined(separator: ", "))"
+                "expected one of \(known.joined(separator: ", "))"
             }
         return FieldError(String(member.name.prefix(60)), member.value.shown, "is not a known \(what); \(hint)")
     }

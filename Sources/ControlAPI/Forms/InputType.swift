@@ -201,7 +201,7 @@ extension InputType {
                 guard case .string(let text) = value, let word = Word(rawValue: text) else {
                     throw BrokenRule(rule, value: value.shown.isEmpty ? all : value.shown)
                 }
-                guard chosen.insert(word).inserted else { throw BrokenRule("\(text) is there twice", value: all) }
+                guard chosen.insert(word).inserted else { throw BrokenRule("\(text) is given twice", value: all) }
             }
             return chosen
         }

@@ -36,7 +36,7 @@ final class Authentication: Sendable {
         guard let token, token.revokedAt == nil else {
             self.limits.failed(address: address)
             _ = self.known.withLock { $0.remove(hash) }
-            throw Self.unauthorized("This token is not known, or it was revoked.", isInvalid: true)
+            throw Self.unauthorized("This token is unknown or revoked.", isInvalid: true)
         }
         self.known.withLock { known in
             if known.count >= Self.knownLimit { known.removeAll() }

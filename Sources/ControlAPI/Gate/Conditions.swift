@@ -58,7 +58,7 @@ struct EntityTags: Sendable, Equatable {
         guard !lines.isEmpty else { return nil }
         let text = lines.joined(separator: ",")
         guard text.utf8.count <= Self.mostBytes, let tags = Self.read(text) else {
-            throw APIError(FieldError(name.rawName, text, "expected * or entity tags in quotes, as ETag has them"))
+            throw APIError(FieldError(name.rawName, text, "expected * or entity tags in quotes, as in ETag"))
         }
         self.tags = tags.isEmpty ? nil : tags
     }

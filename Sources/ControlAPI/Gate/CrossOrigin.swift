@@ -47,7 +47,7 @@ struct CrossOrigin: Sendable {
         guard self.named(request) != nil else {
             throw APIError(
                 .forbidden, .forbidden,
-                "Pages of this origin may not call the API; the server's setting api.allowOrigins names those that may.")
+                "Pages of this origin may not call the API; the server's setting api.allowOrigins lists the origins that may.")
         }
         return [
             .accessControlAllowMethods: methods.map(\.rawValue).joined(separator: ", "),

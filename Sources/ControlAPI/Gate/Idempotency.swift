@@ -65,7 +65,7 @@ final class Idempotency: Sendable {
             try await self.registry.keep(keyed.stored(data), for: key)
         } catch {
             // The effect cannot be undone: the caller gets its answer, and a repetition runs again.
-            self.log.warning("An answer was not kept for its Idempotency-Key", metadata: ["call": "\(route.name)", "error": "\(error)"])
+            self.log.warning("An answer was not stored for its Idempotency-Key", metadata: ["call": "\(route.name)", "error": "\(error)"])
         }
         return .fresh(data)
     }

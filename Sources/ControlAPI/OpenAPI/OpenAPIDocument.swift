@@ -23,16 +23,18 @@ enum OpenAPIDocument {
             }
             paths.append(.init(name: path, value: .object(operations)))
         }
+        let webhooks = OpenAPIWebhooks.document(&schemas)
         let responses = APIFailure.allCases.map { failure in
             JSONValue.Member(name: Self.name(failure), value: Self.response(failure, error))
         }
         return [
             "openapi": "3.1.0", "info": Self.info, "servers": [["url": .string(APIService.prefix)]],
             "tags": .array(APITag.allCases.map { ["name": .string($0.rawValue)] }), "paths": .object(paths),
+            "webhooks": webhooks,
             "components": [
                 "schemas": .object(schemas.sorted { $0.key < $1.key }.map(JSONValue.Member.init)), "responses": .object(responses),
                 "securitySchemes": [
-                    "token": ["type": "http", "scheme": "bearer", "description": "An API token; see the operation's x-role."]
+                    "token": ["type": "http", "scheme": "bearer", "description": "An API token; x-role is the lowest role that may call."]
                 ],
             ],
         ]
@@ -43,24 +45,26 @@ enum OpenAPIDocument {
         "description": """
         Rooms, streams and sessions of a live-streaming server.
 
-        Every call but this document needs a token of the role named by its `x-role` (admin may do everything, ops what app may, and more). \
-        Times are RFC 3339 in UTC; durations are seconds; lengths of text are in Unicode code points. Unknown fields and parameters are \
-        errors. Each answer has an `X-Request-Id`; `RateLimit-Limit`, `-Remaining` and `-Reset` tell how many calls the token has at once, \
-        how many of them are left, and in how many seconds all of them are there again (`RateLimit-Policy`: so many in so many seconds). \
-        With none left a call gets 429, whose `Retry-After` is the same as `-Reset`. A method that a path does not have gets 405 with \
-        `Allow` and the error type `method_not_allowed`.
+        Every call except for this document needs a token with the role in its `x-role`, or a higher one: `ops` may do all that `app` may, \
+        and more; `admin` may do everything. Times are RFC 3339 in UTC; durations are seconds; lengths of text are in Unicode code points. \
+        Unknown fields and parameters are errors. A method that the path does not support gets 405 with `Allow` and the error type \
+        `method_not_allowed`. Each answer has an `X-Request-Id`. Answers of 1 KiB or more are compressed for clients that send \
+        `Accept-Encoding: gzip`. Browsers may call from pages of the origins in the setting `api.allowOrigins`.
 
-        A room's answers have an `ETag`. `If-Match` with it, or with the room's `version` in quotes, makes a change only when the room has \
-        not changed since: otherwise 412. Likes, heartbeats and viewers are no changes in this sense. `If-None-Match` on a GET gets 304 while \
-        all of the answer is the same. Answers of 1 KiB or more are compressed for clients that send `Accept-Encoding: gzip`. Pages of the \
-        origins in the setting `api.allowOrigins` may call from browsers.
+        `RateLimit-Limit` is the number of calls that the token may make at once, `RateLimit-Remaining` how many of them are left, and \
+        `RateLimit-Reset` the number of seconds until all of them are available again. `RateLimit-Policy` gives the limit and its window \
+        in seconds. A call beyond the limit gets 429 with a `Retry-After` equal to `RateLimit-Reset`.
 
-        A POST with an `Idempotency-Key` is carried out once: a repetition within a day, with the same token, path, query and body, gets \
-        the first answer with `Idempotency-Replayed: true`, also after a crash of the server: the answer is stored in one transaction with \
-        what the call changes. While the first is being carried out, a repetition gets 409 with `Retry-After` and the rule `in_progress`. \
-        Only what succeeded is kept; a call that was refused changed nothing, and its repetition is judged anew. Calls that change nothing \
-        are simply carried out again. Calls with `x-effect: live` act on connections and the floor, which end with the server's process: \
-        their answers are stored after the effect, and a repetition that finds none is carried out again.
+        Answers with a room have an `ETag`. A change with `If-Match`, which holds that tag or the room's `version` in quotes, is carried \
+        out only if the room has not changed since; otherwise it gets 412. Likes, heartbeats and viewers do not count as changes. A GET \
+        with `If-None-Match` gets 304 while the whole answer is the same.
+
+        A POST with an `Idempotency-Key` is carried out once. A repetition within a day, with the same token, path, query and body, gets \
+        the first answer and `Idempotency-Replayed: true`, even after a crash of the server: the answer is stored in one transaction with \
+        the change. While the first request is running, a repetition gets 409 with `Retry-After` and the rule `in_progress`. Only \
+        successful answers are stored: a refused call changed nothing, and its repetition is carried out as a new call. Calls that change \
+        nothing are carried out each time. Calls with `x-effect: live` act on connections and the floor, which end with the server's \
+        process: their answers are stored after the effect, and a repetition that finds no answer is carried out again.
         """,
     ]
 
@@ -68,7 +72,9 @@ enum OpenAPIDocument {
 
     private static func operation(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> JSONValue {
         var members: [JSONValue.Member] = [
-            .init(name: "operationId", value: .string(route.name)), .init(name: "summary", value: .string(route.summary)),
+            .init(name: "operationId", value: .string(route.name)),
+            .init(name: "summary", value: .string(Self.sentences(route.summary).first)),
+            .init(name: "description", value: .string(Self.description(route))),
             .init(name: "tags", value: [.string(route.tag.rawValue)]),
         ]
         if let role = route.role {
@@ -83,21 +89,56 @@ enum OpenAPIDocument {
             parameters += input.formerNames.map { Self.formerParameter($0, input, &schemas) }
         }
         if route.isConditional || (route.isVersioned && route.method == .get) {
-            parameters.append(Self.tags("If-Match", "Only of this version."))
+            parameters.append(Self.tags("If-Match", "Carries out the call only if the room has one of these versions."))
         }
-        if route.isVersioned, route.method == .get { parameters.append(Self.tags("If-None-Match", "Only if it is not this any more.")) }
-        if route.isConditional { parameters.append(Self.tags("If-None-Match", "Only if it is of none of these versions.")) }
+        if route.isVersioned, route.method == .get {
+            parameters.append(Self.tags("If-None-Match", "Answers 304 if the answer's ETag is one of these."))
+        }
+        if route.isConditional {
+            parameters.append(Self.tags("If-None-Match", "Carries out the call only if the room has none of these versions."))
+        }
         if route.method == .post, route.role != nil { parameters.append(Self.idempotencyKey) }
         if route.isDownload {
-            parameters += [Self.header("Range", "Which bytes."), Self.header("If-Range", "Only of the file with this ETag.")]
+            parameters += [
+                Self.header("Range", "The bytes to return."),
+                Self.header("If-Range", "Applies Range only if the file has this ETag; otherwise the whole file is returned."),
+            ]
         }
         if !parameters.isEmpty { members.append(.init(name: "parameters", value: .array(parameters))) }
         if let body = route.body {
-            let content: JSONValue = ["application/json": ["schema": body.schema.json(&schemas)]]
+            let content: JSONValue = [
+                "application/json": ["schema": body.schema.json(&schemas), "example": SchemaExample.value(body.schema, optional: 2)]
+            ]
             members.append(.init(name: "requestBody", value: ["required": .bool(!body.isOptional), "content": content]))
         }
         members.append(.init(name: "responses", value: .object(Self.successes(route, &schemas) + route.allFailures.map(Self.reference))))
         return .object(members)
+    }
+
+    /// The first sentence, without its full stop, and the rest.
+    private static func sentences(_ text: String) -> (first: String, rest: String) {
+        guard let end = text.firstRange(of: ". ") else { return (text.hasSuffix(".") ? String(text.dropLast()) : text, "") }
+        return (String(text[..<end.lowerBound]), String(text[end.upperBound...]))
+    }
+
+    /// The rest of the summary, and what follows from the route's form.
+    private static func description(_ route: APIRoute) -> String {
+        var parts = [Self.sentences(route.summary).rest]
+        switch route.role {
+        case .admin?: parts.append("Needs a token with role admin.")
+        case let role?: parts.append("Needs a token with role \(role.rawValue) or higher.")
+        case nil: parts.append("Needs no token.")
+        }
+        switch route.effect {
+        case .nothing: if route.method == .get { parts.append("Changes nothing.") }
+        case .stored: parts.append("Carried out once per Idempotency-Key.")
+        case .live: parts.append("Acts on connections: carried out once per Idempotency-Key, unless the server restarts before it answers.")
+        }
+        if route.isConditional {
+            parts.append("Carried out only if the room's version matches If-Match and If-None-Match, when these are given.")
+        }
+        if route.isDownload { parts.append("Supports Range.") }
+        return parts.filter { !$0.isEmpty }.joined(separator: " ")
     }
 
     private static func parameter(_ input: AnyInput, _ place: String, _ schemas: inout [String: JSONValue]) -> JSONValue {
@@ -126,7 +167,8 @@ enum OpenAPIDocument {
     }
 
     private static let idempotencyKey: JSONValue = [
-        "name": "Idempotency-Key", "in": "header", "required": false, "description": "Makes a repetition harmless.",
+        "name": "Idempotency-Key", "in": "header", "required": false,
+        "description": "Makes the request safe to repeat: a repetition with the same key gets the first answer.",
         "schema": ["type": "string", "pattern": "^[!-~]{1,128}$"],
     ]
 
@@ -139,7 +181,7 @@ enum OpenAPIDocument {
     private static func successes(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> [JSONValue.Member] {
         let whole = Self.success(route, &schemas)
         if route.isVersioned, route.method == .get {
-            let unchanged: JSONValue = ["description": "It is still what If-None-Match names.", "headers": ["ETag": Self.eTag]]
+            let unchanged: JSONValue = ["description": "The answer is still one that If-None-Match lists.", "headers": ["ETag": Self.eTag]]
             return [whole, .init(name: "304", value: unchanged)]
         }
         // 206 answers a Range (RFC 9110 §15.3.7).
@@ -149,13 +191,15 @@ enum OpenAPIDocument {
     private static func success(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> JSONValue.Member {
         var content: [JSONValue.Member] = []
         for (type, schema) in route.success.content {
-            let body = schema.map { ["schema": $0.json(&schemas)] as JSONValue } ?? .object([])
-            content.append(.init(name: type, value: body))
+            var media: [JSONValue.Member] = [.init(name: "schema", value: schema?.json(&schemas) ?? Self.bytes(type))]
+            if let schema { media.append(.init(name: "example", value: SchemaExample.value(schema))) }
+            content.append(.init(name: type, value: .object(media)))
         }
         var response: [JSONValue.Member] = [.init(name: "description", value: .string(route.summary))]
         var headers: [JSONValue.Member] = []
         if route.success.location != nil {
-            headers.append(.init(name: "Location", value: ["description": "The path of what was made.", "schema": ["type": "string"]]))
+            let path: JSONValue = ["description": "The path of the created object.", "schema": ["type": "string"]]
+            headers.append(.init(name: "Location", value: path))
         }
         if route.isVersioned { headers.append(.init(name: "ETag", value: Self.eTag)) }
         if !headers.isEmpty { response.append(.init(name: "headers", value: .object(headers))) }
@@ -163,8 +207,13 @@ enum OpenAPIDocument {
         return .init(name: String(route.success.status.code), value: .object(response))
     }
 
+    /// A body that is not JSON. Generators know bytes by the format that OpenAPI 3.0 gave them.
+    private static func bytes(_ type: String) -> JSONValue {
+        type.hasPrefix("text/") || type.hasSuffix("+xml") ? ["type": "string"] : ["type": "string", "format": "binary"]
+    }
+
     private static let eTag: JSONValue = [
-        "description": "For If-Match and If-None-Match.", "schema": ["type": "string"],
+        "description": "The entity tag, for If-Match and If-None-Match.", "schema": ["type": "string"],
     ]
 
     private static func reference(_ failure: APIFailure) -> JSONValue.Member {

@@ -16,13 +16,13 @@ struct RecordingTaskAnswer: Sendable {
     static let outputType = OutputType<RecordingTaskAnswer>.object(
         "RecordingTask",
         [
-            .field("taskId", .text, "Shared by all files from this start to its end.", \.task.id),
+            .field("taskId", .text, "The task's id, shared by all files from this start to its end.", \.task.id),
             .field("roomId", .nullable(.text), "The room.") { $0.task.roomID?.rawValue },
-            .field("slot", .whole(1...8), "Which of its streams.", \.task.slot),
+            .field("slot", .whole(1...8), "The stream's slot in the room.", \.task.slot),
             .field("app", .text, "The app.", \.task.path.app),
             .field("name", .text, "The stream's name under the app.", \.task.path.name),
-            .field("isRecording", .flag, "True after a start.", \.isRecording),
-            .field("since", .instant, "When it was started.", \.startedAt),
+            .field("isRecording", .flag, "True after a start, false after a stop.", \.isRecording),
+            .field("since", .instant, "When the recording was started.", \.startedAt),
         ])
 }
 
@@ -40,27 +40,29 @@ struct RecordingAnswer: Sendable {
     static let outputType = OutputType<RecordingAnswer>.object(
         "Recording",
         [
-            .field("recordingId", .text, "Its id.", \.recording.id),
-            .field("taskId", .text, "Shared by all files from one start to its end.", \.recording.task.id),
-            .field("part", .count, "Counts the task's files, from 1.", \.recording.part),
+            .field("recordingId", .text, "The recording's id.", \.recording.id),
+            .field("taskId", .text, "The task's id, shared by all files from one start to its end.", \.recording.task.id),
+            .field("part", .count, "The file's number in its task, from 1.", \.recording.part),
             .field("roomId", .nullable(.text), "The room.") { $0.recording.task.roomID?.rawValue },
-            .field("slot", .count, "Which of its streams; 0 without a room.", \.recording.task.slot),
+            .field("slot", .count, "The stream's slot in the room; 0 without a room.", \.recording.task.slot),
             .field("app", .text, "The app.", \.recording.task.path.app),
             .field("name", .text, "The stream's name under the app.", \.recording.task.path.name),
-            .field("state", .choice(), "How far its file has come.", \.recording.state),
-            .field("reason", .nullable(.choice()), "Why it ended; null while it is being written.", \.recording.reason),
-            .field("startedAt", .instant, "When its first frame came.", \.recording.startedAt),
-            .field("endedAt", .nullable(.instant), "When its last frame came.", \.recording.endedAt),
-            .field("duration", .seconds, "Its length; 0 while it is being written.", \.recording.durationMs),
-            .field("bytes", .count, "Of the file, now.", \.bytes),
-            .field("videoCodec", .nullable(.text), "As RFC 6381 names it.", \.recording.media.videoCodec),
-            .field("audioCodec", .nullable(.text), "As RFC 6381 names it.", \.recording.media.audioCodec),
+            .field("state", .choice(), "The state of the file.", \.recording.state),
+            .field("reason", .nullable(.choice()), "Why the file ended; null while it is being written.", \.recording.reason),
+            .field("startedAt", .instant, "When the first frame arrived.", \.recording.startedAt),
+            .field("endedAt", .nullable(.instant), "When the last frame arrived.", \.recording.endedAt),
+            .field("duration", .seconds, "The duration in seconds; 0 while the file is being written.", \.recording.durationMs),
+            .field("bytes", .count, "The file's present size in bytes.", \.bytes),
+            .field("videoCodec", .nullable(.text), "The codec's RFC 6381 name.", \.recording.media.videoCodec),
+            .field("audioCodec", .nullable(.text), "The codec's RFC 6381 name.", \.recording.media.audioCodec),
             .field("width", .nullable(.count), "Pixels.", \.recording.media.width),
             .field("height", .nullable(.count), "Pixels.", \.recording.media.height),
-            .field("droppedFrames", .count, "Frames left out because the disk was too slow.", \.recording.droppedFrames),
-            .field("isSeekable", .flag, "Its index stands in front; before, it plays in fragments.", \.recording.isSeekable),
-            .field("file", .text, "Where it lies, below the folder of the recordings.", \.recording.file),
-            .field("url", .text, "Where it is downloaded, below the server's own address.") {
+            .field("droppedFrames", .count, "Frames dropped because the disk was too slow.", \.recording.droppedFrames),
+            .field(
+                "isSeekable", .flag, "Whether the index is at the front of the file; otherwise the file plays in fragments.",
+                \.recording.isSeekable),
+            .field("file", .text, "The file's path in the folder of recordings.", \.recording.file),
+            .field("url", .text, "The download's path below the server's address.") {
                 "\(APIService.prefix)/recordings/\($0.recording.id)/file"
             },
         ])
@@ -75,8 +77,8 @@ struct RecordingListAnswer: Sendable {
     static let outputType = OutputType<RecordingListAnswer>.object(
         "RecordingList",
         [
-            .field("next", .nullable(.count), "For `after`; null at the end.", \.next),
-            .field("usedBytes", .count, "Of all recordings' files.") { max(0, $0.usedBytes) },
-            .field("list", .list(RecordingAnswer.outputType), "The page.", \.list),
+            .field("next", .nullable(.count), "Pass it as `after` to get the next page; null at the end.", \.next),
+            .field("usedBytes", .count, "The size of all recordings' files in bytes.") { max(0, $0.usedBytes) },
+            .field("list", .list(RecordingAnswer.outputType), "The recordings of this page.", \.list),
         ])
 }

@@ -9,15 +9,16 @@ import Support
 enum RecordingInputs {
     enum Action: String, Sendable, CaseIterable { case start, stop }
 
-    static let action = Input("action", .choice() as InputType<Action>, "What to do.").required
-    static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
+    static let action = Input("action", .choice() as InputType<Action>, "Whether to start or stop recording.").required
+    static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
     static let id = Input("recordingId", .recordingID, "The recording's id.").required
-    static let room = Input("roomId", .id, "Only this room's.", formerly: "room")
-    static let app = Input("app", .streamApp, "Only streams of this app.")
-    static let name = Input("name", .streamName, "Only streams of this name; needs app.")
-    static let state = Input("state", .choice() as InputType<RecordingState>, "Only those in this state; without: all but deleted ones.")
-    static let after = Input("after", .whole(1...Int64.max), "The `next` of the page before.")
-    static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+    static let room = Input("roomId", .id, "Only recordings of this room.", formerly: "room")
+    static let app = Input("app", .streamApp, "Only recordings of this app's streams.")
+    static let name = Input("name", .streamName, "Only recordings of streams with this name; needs app.")
+    static let state = Input(
+        "state", .choice() as InputType<RecordingState>, "Only recordings in this state; if omitted, all except deleted ones.")
+    static let after = Input("after", .whole(1...Int64.max), "The `next` of the previous page.")
+    static let limit = Input("limit", .whole(1...1_000), "The maximum number of entries.", fallback: 100)
 }
 
 extension InputType<String> {
@@ -36,7 +37,10 @@ extension APIRoute {
     package static let recordings: [APIRoute] = [
         APIRoute(
             storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
-            "Start or stop recording one of a room's streams. A restart of the server does not end it. Stopped, its last file is closed when this answers.",
+            """
+            Start or stop recording one of a room's streams. The recording continues after a restart of the server. A stop answers once \
+            the last file is closed.
+            """,
             in: [RoomInputs.room.erased],
             body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.outputType,
             failures: [.conflict]
@@ -59,7 +63,7 @@ extension APIRoute {
             }
         },
         APIRoute(
-            .get, "/recordings", "listRecordings", .recordings, .ops, "Recordings, the running ones included, newest first.",
+            .get, "/recordings", "listRecordings", .recordings, .ops, "List recordings, including running ones, newest first.",
             query: [
                 RecordingInputs.room.erased, RecordingInputs.app.erased, RecordingInputs.name.erased, RecordingInputs.state.erased,
                 RecordingInputs.after.erased, RecordingInputs.limit.erased,
@@ -80,13 +84,14 @@ extension APIRoute {
                 list: list.map { RecordingAnswer($0, call) })
         },
         APIRoute(
-            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, "A recording.", in: [RecordingInputs.id.erased],
+            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, "Look a recording up.", in: [RecordingInputs.id.erased],
             answers: RecordingAnswer.outputType
         ) { call in
             RecordingAnswer(try await Self.recording(call), call)
         },
         APIRoute(
-            .delete, "/recordings/{recordingId}", "deleteRecording", .recordings, .ops, "Delete a recording's file.",
+            .delete, "/recordings/{recordingId}", "deleteRecording", .recordings, .ops,
+            "Delete the file of a finished or failed recording. The recording can still be looked up, in state deleted.",
             in: [RecordingInputs.id.erased], answers: .nothing, failures: [.conflict]
         ) { call in
             let recording = try await Self.recording(call)
@@ -95,7 +100,7 @@ extension APIRoute {
                 deleted = try await call.core.recordings.delete(recording)
             } catch let failure as RecordingFolder.Failure {
                 call.core.log.error("A recording could not be deleted", metadata: ["error": "\(failure)"])
-                throw APIError.unavailable("The file cannot be deleted now; the log says why.")
+                throw APIError.unavailable("The file cannot be deleted now; the server's log has the reason.")
             }
             guard deleted != nil else {
                 throw APIError.wrongState(
@@ -105,7 +110,7 @@ extension APIRoute {
         },
         APIRoute(
             file: "/recordings/{recordingId}/file", "downloadRecording", .recordings, .ops,
-            "A recording's file, whole or a range of it; of one that is being written, what there is by now.",
+            "Download a recording's file or a range of it. A file being written is returned up to its last complete fragment.",
             in: [RecordingInputs.id.erased],
             type: "video/mp4", failures: [.conflict]
         ) { call in
@@ -165,8 +170,8 @@ extension RecordingEnd {
     /// The failure's message for the caller who wants to record.
     var words: String {
         switch self {
-        case .quotaExceeded: "Recordings take all the room that the server's setting recording.quota gives them; delete some."
-        case .diskFull: "The disk has no room for recordings (the server's setting recording.minFree)."
+        case .quotaExceeded: "Recordings have used up the server's setting recording.quota; delete some."
+        case .diskFull: "The disk has too little free space for recordings (the server's setting recording.minFree)."
         case .noDescriptors: "No file can be opened for a recording: \(OpenDescriptors.advice)."
         default: "Nothing can be recorded now: \(self.rawValue)."
         }

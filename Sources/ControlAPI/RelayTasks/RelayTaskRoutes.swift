@@ -11,28 +11,30 @@ import Upstream
 
 extension APIRoute {
     private static let direction = Input(
-        "direction", .choice() as InputType<RelayTask.Direction>, "push: the stream goes there; pull: it comes from there."
+        "direction", .choice() as InputType<RelayTask.Direction>,
+        "push: sends the stream to the other server; pull: fetches it from there."
     )
     .required
-    private static let app = Input("app", .streamApp, "The stream's app here.").required
-    private static let name = Input("name", .streamName, "The stream's name here.").required
+    private static let app = Input("app", .streamApp, "The stream's app on this server.").required
+    private static let name = Input("name", .streamName, "The stream's name on this server.").required
     private static let url = Input(
-        "url", .text(length: 8...2_048), "The stream's address there, rtmp:// or rtmps://, with its credential. Not shown again."
+        "url", .text(length: 8...2_048),
+        "The stream's address on the other server, rtmp:// or rtmps://, with its credential. Never shown again."
     ).required
-    private static let onDemand = Input("onDemand", .flag, "Of a pull: only while somebody plays.", fallback: false)
+    private static let onDemand = Input("onDemand", .flag, "For a pull: runs only while somebody plays the stream.", fallback: false)
     private static let id = Input("taskId", .whole(1...Int64.max), "The task's number.").required
 
     /// Links to other servers.
     static let relayTasks: [APIRoute] = [
         APIRoute(
-            .get, "/relay-tasks", "listRelayTasks", .relays, .ops, "Links to other servers, with their state.",
+            .get, "/relay-tasks", "listRelayTasks", .relays, .ops, "List the links to other servers, with their state.",
             answers: RelayTaskListAnswer.outputType
         ) { call in
             RelayTaskListAnswer(list: call.core.relayTasks.all.map(RelayTaskAnswer.init))
         },
         APIRoute(
             storing: "/relay-tasks", "createRelayTask", .relays, .admin,
-            "Forward a stream to another server, or pull one from there. Kept up across restarts until it is deleted.",
+            "Forward a stream to another server, or pull one from there. The link is kept up, across restarts too, until it is deleted.",
             body: [Self.direction.erased, Self.app.erased, Self.name.erased, Self.url.erased, Self.onDemand.erased],
             answers: RelayTaskAnswer.outputType, status: .created, location: ("/relay-tasks/", "taskId"), failures: [.conflict]
         ) { call, keep in
@@ -50,21 +52,21 @@ extension APIRoute {
                 throw APIError(FieldError("url", "", "\(UpstreamError.forbidden(host: url.hostText, address: url.hostText, why: why))"))
             }
             if direction == .pull, path.app == TalkStreamName.app {
-                throw APIError(FieldError("app", path.app, "is for the talk channels of rooms, into which nothing is pulled"))
+                throw APIError(FieldError("app", path.app, "is reserved for talk channels; expected another app for a pull"))
             }
             let links = call.core.relayTasks.all
             let known = links.map(\.task)
             // Compares parsed URLs, however they are written.
             let same = links.filter { $0.url == url && $0.task.path == path }.map(\.task)
             if same.contains(where: { $0.direction == direction }) {
-                throw APIError(.conflict, .conflict, "There is this task already.")
+                throw APIError(.conflict, .conflict, "This relay task exists already.")
             }
             // A stream that went out and came back would be its own publisher.
             if same.contains(where: { $0.direction != direction }) {
-                throw APIError(.conflict, .conflict, "A task in the other direction has the same two ends: that would be a loop.")
+                throw APIError(.conflict, .conflict, "A task in the other direction has the same two ends; the two would form a loop.")
             }
             if direction == .pull, known.contains(where: { $0.direction == .pull && $0.path == path }) {
-                throw APIError(.conflict, .conflict, "\(path) is pulled from another address already.")
+                throw APIError(.conflict, .conflict, "\(path) is already pulled from another address.")
             }
             do {
                 let onDemand = try call.value(Self.onDemand)
@@ -75,11 +77,11 @@ extension APIRoute {
                 throw APIError(FieldError("url", "", "\(error)"))
             } catch let error as KeyFileError {
                 call.core.log.error("Relay task", metadata: ["error": "\(error)"])
-                throw APIError.unavailable("The task's address cannot be stored; the log says why.")
+                throw APIError.unavailable("The task's address cannot be stored; the server's log has the reason.")
             }
         },
         APIRoute(
-            .get, "/relay-tasks/{taskId}", "getRelayTask", .relays, .ops, "How a link stands.", in: [Self.id.erased],
+            .get, "/relay-tasks/{taskId}", "getRelayTask", .relays, .ops, "Look a link up.", in: [Self.id.erased],
             answers: RelayTaskAnswer.outputType
         ) { call in
             let id = try call.value(Self.id)
@@ -87,7 +89,7 @@ extension APIRoute {
             return RelayTaskAnswer(link)
         },
         APIRoute(
-            .delete, "/relay-tasks/{taskId}", "deleteRelayTask", .relays, .admin, "End a link, for good.", in: [Self.id.erased],
+            .delete, "/relay-tasks/{taskId}", "deleteRelayTask", .relays, .admin, "End a link and delete it.", in: [Self.id.erased],
             answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
@@ -103,7 +105,7 @@ struct RelayTaskListAnswer: Sendable {
     static let outputType = OutputType<RelayTaskListAnswer>.object(
         "RelayTaskList",
         [
-            .field("total", .count, "How many there are.", \.list.count),
+            .field("total", .count, "The number of tasks.", \.list.count),
             .field("list", .list(RelayTaskAnswer.outputType), "The tasks.", \.list),
         ])
 }
@@ -133,27 +135,31 @@ struct RelayTaskAnswer: Sendable {
     static let outputType = OutputType<RelayTaskAnswer>.object(
         "RelayTask",
         [
-            .field("taskId", .count, "Its number.", \.task.id),
-            .field("direction", .choice(), "push: the stream goes there; pull: it comes from there.", \.task.direction),
-            .field("app", .text, "The stream's app here.", \.task.path.app),
-            .field("name", .text, "The stream's name here.", \.task.path.name),
-            .field("target", .text, "The other server, without the credential.", \.target),
-            .field("onDemand", .flag, "Of a pull: only while somebody plays.", \.task.onDemand),
-            .field("createdAt", .instant, "When it was made.", \.task.createdAt),
+            .field("taskId", .count, "The task's number.", \.task.id),
+            .field(
+                "direction", .choice(), "push: sends the stream to the other server; pull: fetches it from there.", \.task.direction),
+            .field("app", .text, "The stream's app on this server.", \.task.path.app),
+            .field("name", .text, "The stream's name on this server.", \.task.path.name),
+            .field("target", .text, "The address on the other server, without the credential.", \.target),
+            .field("onDemand", .flag, "For a pull: runs only while somebody plays the stream.", \.task.onDemand),
+            .field("createdAt", .instant, "When the task was created.", \.task.createdAt),
             .field(
                 "state", .words(["idle", "connecting", "running", "waiting", "held", "stopped", "failed"]),
-                "waiting: for the next attempt. held: a pull waits until its stream is taken here again. idle and stopped: for a publisher or a viewer."
+                """
+                waiting: the link waits for its next attempt. held: this server refuses the pulled stream; the pull is retried later. idle \
+                and stopped: the link waits for a publisher or a viewer.
+                """
             ) { $0.held == nil ? $0.status?.state.word ?? "idle" : "held" },
-            .field("since", .nullable(.instant), "Of the state.") { $0.status?.sinceMs },
-            .field("lastError", .nullable(.text), "What ended the last connection, or speaks against publishing here.") {
+            .field("since", .nullable(.instant), "When the state began.") { $0.status?.sinceMs },
+            .field("lastError", .nullable(.text), "Why the last connection ended, or why this server refuses the pulled stream.") {
                 $0.held ?? $0.status?.lastError.map { "\($0)" }
             },
-            .field("attempts", .count, "To connect.") { $0.status?.attempts ?? 0 },
-            .field("bytesIn", .count, "Received.") { $0.status?.bytesIn ?? 0 },
-            .field("bytesOut", .count, "Sent.") { $0.status?.bytesOut ?? 0 },
-            .field("framesIn", .count, "Received.") { $0.status?.framesIn ?? 0 },
-            .field("framesOut", .count, "Sent.") { $0.status?.framesOut ?? 0 },
-            .field("framesDropped", .count, "Left out because the other server was slow.") {
+            .field("attempts", .count, "Attempts to connect.") { $0.status?.attempts ?? 0 },
+            .field("bytesIn", .count, "Bytes received.") { $0.status?.bytesIn ?? 0 },
+            .field("bytesOut", .count, "Bytes sent.") { $0.status?.bytesOut ?? 0 },
+            .field("framesIn", .count, "Frames received.") { $0.status?.framesIn ?? 0 },
+            .field("framesOut", .count, "Frames sent.") { $0.status?.framesOut ?? 0 },
+            .field("framesDropped", .count, "Frames dropped because the other server was too slow.") {
                 UInt64(($0.status?.droppedVideo ?? 0) + ($0.status?.droppedAudio ?? 0))
             },
         ])

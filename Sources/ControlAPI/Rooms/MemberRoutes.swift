@@ -5,7 +5,7 @@ extension APIRoute {
     /// Members of rooms.
     static let members: [APIRoute] = [
         APIRoute(
-            storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, "A user enters; entering again renews the nick.",
+            storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, "Add a user to a room. Joining again updates the nick.",
             in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.outputType,
             failures: [.conflict]
         ) { call, keep in
@@ -13,15 +13,16 @@ extension APIRoute {
             return try await keep({ $0 }) { try await call.rooms.join(id, user: user, nick: nick, keeping: $0) }
         },
         APIRoute(
-            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, "A user leaves.", in: [RoomInputs.room.erased],
+            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, "Remove a user from a room.", in: [RoomInputs.room.erased],
             body: [RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
             try await keep({}) { try await call.rooms.leave(id, user: user, keeping: $0) }
         },
         APIRoute(
-            .get, "/rooms/{roomId}/members", "listMembers", .members, .app, "Who is there, by user id.", in: [RoomInputs.room.erased],
-            query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased], answers: MemberListAnswer.outputType
+            .get, "/rooms/{roomId}/members", "listMembers", .members, .app, "List a room's members, by user id.",
+            in: [RoomInputs.room.erased], query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased],
+            answers: MemberListAnswer.outputType
         ) { call in
             let limit = Int(try call.value(RoomInputs.limit))
             let (total, list) = try await call.rooms.members(
@@ -30,7 +31,7 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app,
-            "Throw a user out: the user's connections end, and it stays out for a while: joins, pushes, plays and talk are refused.",
+            "Kick a user: ends the user's connections, and refuses the user's joins, pushes, plays and talk for a while.",
             in: [RoomInputs.room.erased, RoomInputs.user.erased], body: [RoomInputs.kick.erased], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
@@ -45,9 +46,9 @@ extension Member {
         "Member",
         [
             .field("userId", .text, "The user's id.", \.user),
-            .field("nick", .text, "For lists.", \.nick),
-            .field("joinedAt", .instant, "When the user entered.", \.joinedAt),
-            .field("seenAt", .instant, "The last heartbeat or call.", \.seenAt),
+            .field("nick", .text, "The nick, for lists.", \.nick),
+            .field("joinedAt", .instant, "When the user joined.", \.joinedAt),
+            .field("seenAt", .instant, "When the user's last join or heartbeat arrived.", \.seenAt),
         ])
 }
 
@@ -59,8 +60,8 @@ struct MemberListAnswer: Sendable {
     static let outputType = OutputType<MemberListAnswer>.object(
         "MemberList",
         [
-            .field("total", .count, "How many there are on all pages.", \.total),
-            .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
-            .field("list", .list(Member.outputType), "The page.", \.list),
+            .field("total", .count, "The number of members on all pages.", \.total),
+            .field("next", .nullable(.text), "Pass it as `after` to get the next page; null on the last page.", \.next),
+            .field("list", .list(Member.outputType), "The members of this page.", \.list),
         ])
 }

@@ -16,7 +16,7 @@ extension ServerCore {
         }
         guard let found, let source = found else {
             throw APIError(
-                .notFound, .notFound, "\(path) shows no picture now: it is not live, has no video, or has not sent a keyframe yet.")
+                .notFound, .notFound, "There is no picture of \(path) now: it is not live, has no video, or has not sent a keyframe yet.")
         }
         do throws(FFmpegError) {
             return try await self.snapshots.jpeg(of: path.description, source, width: width, nowMs: LoopSweeper.nowMs)

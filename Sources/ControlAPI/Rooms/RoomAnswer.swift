@@ -50,50 +50,55 @@ extension RoomAnswer {
         Self.fields + [
             .field(
                 "renewedUntil", .nullable(.instant),
-                "What the renewal gave. Where `expiresAt` is earlier, `expiresReason` says which deadline comes before it."
+                "The renewed deadline. If `expiresAt` is earlier, `expiresReason` names the deadline that comes first."
             ) { RoomRules.countdownEnd(of: $0.room) }
         ])
 
     private static let identity: [Field<RoomAnswer>] = [
-        .field("roomId", .text, "Its id.") { $0.room.id.rawValue },
+        .field("roomId", .text, "The room's id.") { $0.room.id.rawValue },
         .field(
             "version", .text,
-            "Another one after each event of the room, and when its times move with the clock; If-Match takes it in quotes, and the whole ETag.",
+            """
+            Changes with each event of the room, and when the room's times move with the clock. If-Match accepts it in quotes, or the \
+            whole ETag.
+            """,
             \.room.version),
-        .field("instance", .whole(1...Int.max), "Counts the lives of this id, from 1.", \.room.instance),
-        .field("title", .text, "For lists.", \.room.title),
+        .field("instance", .whole(1...Int.max), "The number of this instance, from 1; each life of the id is one.", \.room.instance),
+        .field("title", .text, "The title, for lists.", \.room.title),
         .field("owner", .nullable(.text), "The owner's user id.", \.room.owner),
-        .field("isPublic", .flag, "Whether lists for everybody may show it.", \.room.isPublic),
-        .field("isAdHoc", .flag, "Made by a push to a name without a room.", \.room.isAdHoc),
+        .field("isPublic", .flag, "Whether public lists may show the room.", \.room.isPublic),
+        .field("isAdHoc", .flag, "Whether a push to a name without a room created it.", \.room.isAdHoc),
         .field("deviceUid", .nullable(.text), "The device that pushes slot 1.", \.room.deviceUid),
-        .field("custom", .jsonObject, "What the app keeps there.", \.room.custom),
+        .field("custom", .jsonObject, "The back end's own data.", \.room.custom),
     ]
 
     private static let standing: [Field<RoomAnswer>] = [
-        .field("state", .choice(), "Live only while media arrives.", \.room.state),
-        .field("stateReason", .choice(), "Why it is in this state.", \.room.reason),
+        .field("state", .choice(), "The room's state; live only while media arrives.", \.room.state),
+        .field("stateReason", .choice(), "Why the room is in this state.", \.room.reason),
         .field("liveStatus", .whole(0...3), "0 idle, 1 live, 2 disabled, 3 live and recording.") {
             $0.room.liveStatus(isRecording: $0.isRecording)
         },
-        .field("streams", .list(Self.slot), "Its streams, by slot.", \.streams),
-        .field("policy", Self.policy, "How its time runs out, in seconds but for heartbeatMisses; and what is kept of it.", \.room.policy),
-        .field("playUrls", .nullable(PlayURLs.outputType), "Of slot 1, without a signature; the play-urls call signs.") {
+        .field("streams", .list(Self.slot), "The room's streams, by slot.", \.streams),
+        .field(
+            "policy", Self.policy, "The room's times in seconds, the number heartbeatMisses, and whether the room is recorded.",
+            \.room.policy),
+        .field("playUrls", .nullable(PlayURLs.outputType), "Play URLs of slot 1, unsigned; the play-urls call returns signed ones.") {
             $0.streams.first?.playURLs
         },
-        .field("snapshotUrl", .nullable(.uri), "A picture of it, for whoever has a token; null while it is not live.", \.snapshotURL),
-        .field("forbidReason", .nullable(.text), "Why it is forbidden.", \.room.forbidReason),
+        .field("snapshotUrl", .nullable(.uri), "URL of slot 1's picture (needs a token); null unless the room is live.", \.snapshotURL),
+        .field("forbidReason", .nullable(.text), "Why the room is forbidden.", \.room.forbidReason),
     ]
 
     private static let counts: [Field<RoomAnswer>] = [
         .field("online", .count, "The larger of connected viewers and joined members.", \.online),
         .field("peak", .count, "Most people online at a time in this instance.", \.peak),
         .field("likes", .count, "Likes in this instance.", \.room.likes),
-        .field("members", .count, "Users who joined and did not leave.", \.room.members),
+        .field("members", .count, "Users who have joined and not left.", \.room.members),
     ]
 
     private static let times: [Field<RoomAnswer>] = [
         .field("createdAt", .instant, "When this instance was created.", \.room.createdAt),
-        .field("since", .instant, "Since when it is live, or else in its state.") {
+        .field("since", .instant, "When the room went live, was interrupted or ended; otherwise when it began to wait for media.") {
             let room = $0.room
             switch room.state {
             case .live: return room.liveSince ?? room.createdAt
@@ -102,30 +107,33 @@ extension RoomAnswer {
             case .created, .forbidden: return room.waitingSince
             }
         },
-        .field("liveSince", .nullable(.instant), "Since when it is live, or was before the present interruption.", \.room.liveSince),
+        .field("liveSince", .nullable(.instant), "When the room went live; an interruption does not reset it.", \.room.liveSince),
         .field("interruptedAt", .nullable(.instant), "When the present interruption began.", \.room.interruptedAt),
-        .field("endedAt", .nullable(.instant), "When it expired or was closed.", \.room.endedAt),
-        .field("expiresAt", .nullable(.instant), "When time will next do something to it, if nothing happens before.") {
+        .field("endedAt", .nullable(.instant), "When the room expired or was closed.", \.room.endedAt),
+        .field("expiresAt", .nullable(.instant), "When the room's next deadline passes, if nothing happens before.") {
             RoomRules.nextDeadline(of: $0.room)
         },
         .field(
             "expiresReason", .nullable(.choice()),
-            "Which deadline that is: it ends the room, or its ban (resumeTime), or what is known of it (retention), or begins the owner's absence (ownerAway)."
+            """
+            The deadline at `expiresAt`: resumeTime ends a ban, retention deletes the ended room, ownerAway marks the owner as away, and \
+            all others end the room.
+            """
         ) { RoomRules.deadline(of: $0.room)?.reason },
-        .field("forbiddenUntil", .nullable(.instant), "When it may be pushed to again.", \.room.forbiddenUntil),
+        .field("forbiddenUntil", .nullable(.instant), "When the room accepts pushes again.", \.room.forbiddenUntil),
     ]
 
     private static let slot = OutputType<SlotAnswer>.object(
         "RoomStream",
         [
-            .field("slot", .whole(1...8), "Its number in the room.", \.slot.number),
+            .field("slot", .whole(1...8), "The stream's number in the room.", \.slot.number),
             .field("app", .text, "The app.", \.slot.app),
             .field("name", .text, "The stream's name under the app.", \.slot.name),
-            .field("isActive", .flag, "Its media arrives.", \.slot.isActive),
-            .field("isForbidden", .flag, "Nobody may push there now.", \.slot.isForbidden),
-            .field("sequence", .nullable(.count), "The push that holds it.", \.slot.sequence),
+            .field("isActive", .flag, "Whether the stream's media arrives.", \.slot.isActive),
+            .field("isForbidden", .flag, "Whether the stream is forbidden.", \.slot.isForbidden),
+            .field("sequence", .nullable(.count), "The number of the push that holds the stream.", \.slot.sequence),
             .field("viewers", .count, "Connected players.", \.viewers),
-            .field("playUrls", PlayURLs.outputType, "Without a signature; the play-urls call signs.", \.playURLs),
+            .field("playUrls", PlayURLs.outputType, "Unsigned play URLs; the play-urls call returns signed ones.", \.playURLs),
         ])
 
     package static let policy = OutputType<RoomPolicy>.object(
@@ -147,9 +155,9 @@ struct RoomListAnswer: Sendable {
     static let outputType = OutputType<RoomListAnswer>.object(
         "RoomList",
         [
-            .field("total", .count, "How many there are on all pages.", \.page.total),
-            .field("totalIsCapped", .flag, "There are more than `total`: a search is not counted to its end.", \.page.totalIsCapped),
-            .field("next", .nullable(.text), "For `after`; null on the last page.", \.page.next),
-            .field("list", .list(RoomAnswer.outputType), "The page.", \.rooms),
+            .field("total", .count, "The number of rooms on all pages.", \.page.total),
+            .field("totalIsCapped", .flag, "Whether there may be more than `total`: a search counts to a limit.", \.page.totalIsCapped),
+            .field("next", .nullable(.text), "Pass it as `after` to get the next page; null on the last page.", \.page.next),
+            .field("list", .list(RoomAnswer.outputType), "The rooms of this page.", \.rooms),
         ])
 }

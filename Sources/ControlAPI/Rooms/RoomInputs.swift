@@ -10,47 +10,49 @@ enum RoomInputs {
 
     // MARK: Creation and changes
 
-    static let id = Input("roomId", .roomID, "Its id; a random one when none is given (a device's room keeps its own).")
-    static let app = Input("app", .id, "The app of its streams.", fallback: "live")
-    static let slots = Input("slots", .whole(1...8), "How many streams it has: slot 1 is app/roomId, slot n app/roomId-n.", fallback: 1)
-    static let title = Input("title", .text(length: 0...RoomLimits.titleLength), "For lists.")
+    static let id = Input("roomId", .roomID, "The room's id; if omitted, that of the device's last room, or else a random one.")
+    static let app = Input("app", .id, "The app of the room's streams.", fallback: "live")
+    static let slots = Input("slots", .whole(1...8), "The number of streams: slot 1 is app/roomId, slot n is app/roomId-n.", fallback: 1)
+    static let title = Input("title", .text(length: 0...RoomLimits.titleLength), "The title, for lists.")
     static let custom = Input(
         "custom", .jsonObject(bytes: 4_096),
-        "Whatever the app keeps there: a JSON object, at most 4096 bytes as compact JSON. Its numbers keep their digits, however many.")
-    static let isPublic = Input("isPublic", .flag, "Whether lists for everybody may show it.")
-    static let policy = Input("policy", .policy, "How its time runs out: what is not given is as the server's settings have it.")
-    static let owner = Input("owner", .id, "The owner's user id; its presence counts for policy.ownerOffline.")
-    static let device = Input("deviceUid", .id, "The device that pushes its slot 1, as app/deviceUid.")
-    static let newOwner = Input("owner", .nullable(.id), "The owner's user id; null: none.")
-    static let newDevice = Input("deviceUid", .nullable(.id), "The device that pushes its slot 1; null: none.")
+        "The back end's own data: a JSON object of at most 4096 bytes as compact JSON. Numbers keep all their digits.")
+    static let isPublic = Input("isPublic", .flag, "Whether public lists may show the room.")
+    static let policy = Input(
+        "policy", .policy,
+        "The room's times, and whether it is recorded. Omitted members are as in the server's settings (new room) or unchanged (change).")
+    static let owner = Input("owner", .id, "The owner's user id. The owner's presence counts for policy.ownerOffline.")
+    static let device = Input("deviceUid", .id, "The device that pushes slot 1, as app/deviceUid.")
+    static let newOwner = Input("owner", .nullable(.id), "The owner's user id; null removes the owner.")
+    static let newDevice = Input("deviceUid", .nullable(.id), "The device that pushes slot 1; null removes the device.")
 
     // MARK: Lists
 
     static let states = Input("state", .choices() as InputType<Set<RoomState>>, "Only rooms in one of these states.")
     static let text = Input(
-        "q", .sought(length: 1...RoomLimits.searchLength), "Words of title, id or owner; the last may be the beginning of one.")
+        "q", .sought(length: 1...RoomLimits.searchLength), "Words of the title, id or owner; the last one may be a prefix.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
-    static let listed = Input("isPublic", .flag, "true: only public rooms; false: only the others.", formerly: "public")
-    static let sort = Input("sort", .choice() as InputType<RoomQuery.Order>, "The order; a minus turns it round.", fallback: .newest)
+    static let listed = Input("isPublic", .flag, "true: only public rooms; false: only rooms that are not public.", formerly: "public")
+    static let sort = Input("sort", .choice() as InputType<RoomQuery.Order>, "The order; a minus sign reverses it.", fallback: .newest)
     static let page = Input(
-        "page", .whole(1...Int64(RoomQuery.deepest)), "From 1, among the first 10000 rooms; `after` goes on without end.")
+        "page", .whole(1...Int64(RoomQuery.deepest)), "The page, from 1, within the first 10000 rooms; use `after` to go further.")
     static let pageSize = Input(
-        "pageSize", .whole(Int64(RoomQuery.sizes.lowerBound)...Int64(RoomQuery.sizes.upperBound)), "Rooms on a page.", fallback: 20)
-    static let after = Input("after", .sought(length: 1...RoomQuery.longestCursor), "The `next` of the page before.")
-    static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
-    static let afterUser = Input("after", .id, "The `next` of the page before.")
+        "pageSize", .whole(Int64(RoomQuery.sizes.lowerBound)...Int64(RoomQuery.sizes.upperBound)), "Rooms per page.", fallback: 20)
+    static let after = Input("after", .sought(length: 1...RoomQuery.longestCursor), "The `next` of the previous page.")
+    static let limit = Input("limit", .whole(1...1_000), "The maximum number of members.", fallback: 100)
+    static let afterUser = Input("after", .id, "The `next` of the previous page.")
 
     // MARK: Calls
 
     static let seconds = Input(
-        "seconds", .seconds(1...(30 * 86_400_000)), "How much longer it may live; without: its countdown begins anew.")
-    static let sender = Input("userId", .id, "The user or device that it comes from.")
-    static let slot = Input("slot", .whole(1...8), "One of its streams; without: all of them.")
-    static let likes = Input("count", .whole(1...100), "How many.", fallback: 1)
+        "seconds", .seconds(1...(30 * 86_400_000)), "Seconds to add to the room's countdown; if omitted, the countdown starts again.")
+    static let sender = Input("userId", .id, "The user or device that sends the heartbeat.")
+    static let slot = Input("slot", .whole(1...8), "The slot that pauses; all slots if omitted.")
+    static let likes = Input("count", .whole(1...100), "The number of likes to add.", fallback: 1)
     static let kick = Input(
-        "seconds", .seconds(0...Kick.longestMs), "For how long the user may not come back; without: 10. 0: it may at once.",
+        "seconds", .seconds(0...Kick.longestMs), "Seconds for which the user may not come back: 10 if omitted, 0 for none.",
         fallback: Kick.defaultMs)
-    static let nick = Input("nick", .text(length: 0...RoomLimits.nickLength), "For lists of members.", fallback: "")
+    static let nick = Input("nick", .text(length: 0...RoomLimits.nickLength), "The nick, for lists of members.", fallback: "")
 }
 
 extension InputType<[String: Int64]> {
@@ -68,13 +70,13 @@ extension InputType<[String: Int64]> {
         let schema = Schema.named(
             "PolicyChanges", .object(fields.map { .init(name: $0.name, schema: $1.schema, help: $0.help, isRequired: false) }))
         return InputType(schema) { (json: JSONValue) throws(BrokenRule) in
-            guard case .object(let members) = json else { throw BrokenRule("expected an object with settings of the policy") }
+            guard case .object(let members) = json else { throw BrokenRule("expected an object with policy settings") }
             var values: [String: Int64] = [:]
             for member in members {
                 guard let (field, kind) = fields.first(where: { $0.0.name == member.name }) else {
                     let nearest = Suggestion.nearest(member.name, fields.map(\.0.name)).map { "did you mean \($0)?" }
                     throw BrokenRule(
-                        "is not a setting of the policy; \(nearest ?? "known are \(fields.map(\.0.name).joined(separator: ", "))")",
+                        "is not a policy setting; \(nearest ?? "expected one of \(fields.map(\.0.name).joined(separator: ", "))")",
                         inner: String(member.name.prefix(60)), value: member.value.shown)
                 }
                 do throws(BrokenRule) {
@@ -99,10 +101,10 @@ extension RoomPolicy.Field {
 /// Inputs of a ban: its end or its length, at most one of them, and its reason.
 enum Ban {
     static let until = Input(
-        "forbiddenUntil", .instant, "Until when; at most 90 days from now. Without it and seconds: for 7 days.",
+        "forbiddenUntil", .instant, "When the ban ends, at most 90 days from now; 7 days from now if seconds is omitted too.",
         formerly: "until", "resumeTime")
-    static let seconds = Input("seconds", .seconds(1_000...StreamBan.longestMs), "For how long, instead of forbiddenUntil.")
-    static let reason = Input("reason", .text(length: 0...StreamBan.longestReason), "Why, for whoever is refused.", fallback: "")
+    static let seconds = Input("seconds", .seconds(1_000...StreamBan.longestMs), "The length of the ban, instead of forbiddenUntil.")
+    static let reason = Input("reason", .text(length: 0...StreamBan.longestReason), "The reason, which refused clients get.", fallback: "")
 
     static let inputs = [Self.until.erased, Self.seconds.erased, Self.reason.erased]
 
@@ -112,7 +114,7 @@ enum Ban {
         guard let until = call[Self.until] else { return now + (seconds ?? StreamBan.defaultMs) }
         let field = call.values.givenName(of: Self.until.name) ?? Self.until.name
         guard seconds == nil else { throw APIError(FieldError("seconds", "", "expected \(field) or seconds, not both")) }
-        guard until > now else { throw APIError(FieldError(field, Instant.text(until), "expected a time to come")) }
+        guard until > now else { throw APIError(FieldError(field, Instant.text(until), "expected a time in the future")) }
         guard until - now <= StreamBan.longestMs else {
             throw APIError(FieldError(field, Instant.text(until), "expected at most 90 days from now"))
         }

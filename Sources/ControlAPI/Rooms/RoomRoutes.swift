@@ -50,7 +50,8 @@ extension APIRoute {
             try RoomAnswer(try await call.rooms.room(try call.value(RoomInputs.room)), call)
         },
         APIRoute(
-            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, "Change a room; what is not given stays.", in: [RoomInputs.room.erased],
+            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, "Change a room; omitted fields stay unchanged.",
+            in: [RoomInputs.room.erased],
             body: [
                 RoomInputs.newOwner.erased, RoomInputs.title.erased, RoomInputs.custom.erased, RoomInputs.isPublic.erased,
                 RoomInputs.newDevice.erased, RoomInputs.policy.erased,
@@ -68,38 +69,40 @@ extension APIRoute {
             return try RoomAnswer(try await call.rooms.update(id, patch, if: call.condition, by: call.actor), call)
         },
         APIRoute(
-            .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Close a room if it is open, and forget it.",
+            .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Delete a room, closing it first if it is open.",
             in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict], isConditional: true
         ) { call in
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
-        .room("close", "closeRoom", .app, "End a room for good, an expired one too: its push is cut, its viewers' streams end.") { _ in
+        .room("close", "closeRoom", .app, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams.") { _ in
             .close
         },
-        .room("expire", "expireRoom", .ops, "End a room as if its time were over: the next valid push opens it again.") { _ in .expire },
+        .room("expire", "expireRoom", .ops, "Expire a room as if its time were over. The next valid push reopens it.") { _ in .expire },
         .room(
             "renew", "renewRoom", .app,
-            "Give a room more time; the answer says whether another deadline, as of heartbeats, still comes first.",
+            "Give a room more time. The answer says whether another deadline, such as missed heartbeats, still comes first.",
             body: [RoomInputs.seconds.erased], answers: RoomAnswer.renewed
         ) { call in
             .renew(byMs: call[RoomInputs.seconds])
         },
-        .room("heartbeat", "sendHeartbeat", .app, "Say that a room is still wanted, or its owner there.", body: [RoomInputs.sender.erased])
-        {
+        .room(
+            "heartbeat", "sendHeartbeat", .app, "Report that a room is still wanted, or that its owner is present.",
+            body: [RoomInputs.sender.erased]
+        ) {
             .heartbeat(sender: $0[RoomInputs.sender])
         },
         .room(
-            "pause", "pauseRoom", .app, "Announce that media will stop for a while: the room waits longer.", body: [RoomInputs.slot.erased]
+            "pause", "pauseRoom", .app, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot.erased]
         ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
         .room(
-            "forbid", "forbidRoom", .ops, "Cut a room's push and let nobody push there until a time; an expired room, too.",
+            "forbid", "forbidRoom", .ops, "Forbid a room, even an expired one: ends its pushes and refuses pushes and plays for a time.",
             body: Ban.inputs
         ) { call in
             .forbid(untilMs: try Ban.end(call), reason: try call.value(Ban.reason))
         },
-        .room("resume", "resumeRoom", .ops, "Let a forbidden room be pushed to again.") { _ in .resume },
+        .room("resume", "resumeRoom", .ops, "Lift a room's ban, so that it accepts pushes and plays again.") { _ in .resume },
         APIRoute(
-            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Count likes.", in: [RoomInputs.room.erased],
+            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Add likes to a room.", in: [RoomInputs.room.erased],
             body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType
         ) { call, keep in
             let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
@@ -135,7 +138,7 @@ extension APIRoute {
         if let page = call[RoomInputs.page].map(Int.init) {
             guard query.after == nil else { throw APIError(FieldError("page", "\(page)", "expected page or after, not both")) }
             guard (page - 1) * query.size < RoomQuery.deepest else {
-                throw APIError(FieldError("page", "\(page)", "pages reach the first \(RoomQuery.deepest) rooms; go on with after"))
+                throw APIError(FieldError("page", "\(page)", "pages end at the first \(RoomQuery.deepest) rooms; use after to go further"))
             }
             query.page = page
         }

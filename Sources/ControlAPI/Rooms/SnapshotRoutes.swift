@@ -6,32 +6,32 @@ import Rooms
 import Support
 
 extension APIRoute {
-    private static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
-    private static let onlySlot = Input("slot", .whole(1...8), "Only of this one of its streams.")
+    private static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
+    private static let onlySlot = Input("slot", .whole(1...8), "Only pictures of the stream in this slot.")
     private static let id = Input("snapshotId", .recordingID, "The picture's id.").required
-    private static let width = Input("width", .whole(16...3_840), "Pixels; the height follows. As wide as the stream without it.")
+    private static let width = Input("width", .whole(16...3_840), "Width in pixels; the height follows. If omitted, the stream's width.")
 
     /// Pictures of live streams.
     static let snapshots: [APIRoute] = [
         APIRoute(
             raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app,
-            "The stream's last keyframe as a JPEG picture, at most some seconds old.", in: [RoomInputs.room.erased],
+            "The last keyframe of a room's stream, as a JPEG picture. A picture is reused for 2 s.", in: [RoomInputs.room.erased],
             query: [Self.slot.erased, Self.width.erased], type: "image/jpeg"
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(Self.slot))
             guard let slot = room.slots.first(where: { $0.number == number }) else {
-                throw APIError(FieldError("slot", "\(number)", "the room has \(room.slots.count) streams"))
+                throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))
             }
             guard room.state != .forbidden, room.state != .closed else {
-                throw APIError(.notFound, .notFound, "The room shows no picture: it is \(room.state.rawValue).")
+                throw APIError(.notFound, .notFound, "There is no picture of a room that is \(room.state.rawValue).")
             }
             let jpeg = try await call.core.snapshot(of: slot.path, width: call[Self.width].map { Int($0) })
             return Array(jpeg.readableBytesView)
         },
         APIRoute(
             .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app,
-            "Pictures that were taken of a room's streams by themselves (setting snapshots.interval), the newest first.",
+            "List the pictures that the server took of a room's streams at intervals (setting snapshots.interval), newest first.",
             in: [RoomInputs.room.erased], query: [Self.onlySlot.erased, RecordingInputs.after.erased, RecordingInputs.limit.erased],
             answers: SnapshotListAnswer.outputType
         ) { call in
@@ -42,7 +42,7 @@ extension APIRoute {
             return SnapshotListAnswer(next: list.count == limit ? list.last?.row : nil, list: list)
         },
         APIRoute(
-            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .app, "A picture that was taken by itself.",
+            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .app, "Download a picture taken at an interval.",
             in: [Self.id.erased], type: "image/jpeg"
         ) { call in
             let id = try call.value(Self.id)
@@ -59,16 +59,16 @@ extension SnapshotRecord {
     static let outputType = OutputType<SnapshotRecord>.object(
         "Snapshot",
         [
-            .field("snapshotId", .text, "Its id.", \.id),
-            .field("slot", .whole(1...8), "Which of the room's streams.", \.slot),
+            .field("snapshotId", .text, "The picture's id.", \.id),
+            .field("slot", .whole(1...8), "The stream's slot in the room.", \.slot),
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
-            .field("takenAt", .instant, "When it was taken.", \.takenAt),
-            .field("bytes", .count, "Of the file.", \.bytes),
+            .field("takenAt", .instant, "When the picture was taken.", \.takenAt),
+            .field("bytes", .count, "The file's size in bytes.", \.bytes),
             .field("width", .count, "Pixels.", \.width),
             .field("height", .count, "Pixels.", \.height),
-            .field("file", .text, "Where it lies, below the folder of the pictures.", \.file),
-            .field("url", .text, "Where it is downloaded, below the server's own address.") {
+            .field("file", .text, "The file's path in the folder of pictures.", \.file),
+            .field("url", .text, "The download's path below the server's address.") {
                 "\(APIService.prefix)/snapshots/\($0.id)/file"
             },
         ])
@@ -82,7 +82,7 @@ struct SnapshotListAnswer: Sendable {
     static let outputType = OutputType<SnapshotListAnswer>.object(
         "SnapshotList",
         [
-            .field("next", .nullable(.count), "For `after`; null at the end.", \.next),
-            .field("list", .list(SnapshotRecord.outputType), "The page.", \.list),
+            .field("next", .nullable(.count), "Pass it as `after` to get the next page; null at the end.", \.next),
+            .field("list", .list(SnapshotRecord.outputType), "The pictures of this page.", \.list),
         ])
 }

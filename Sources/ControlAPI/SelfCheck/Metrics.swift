@@ -19,11 +19,11 @@ struct Metrics {
         metrics.add("earshot_connections", "RTMP and RTMPS connections now.", Double(core.admission.current.connections))
         metrics.add("earshot_publishers", "Streams that connections publish now.", Double(core.admission.current.publishers))
         let live = streams.count { if case .live = $0.phase { true } else { false } }
-        metrics.add("earshot_streams_live", "Streams with a publisher now, mixes of talk among them.", Double(live))
-        metrics.add("earshot_viewers", "Plays of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
-        metrics.add("earshot_ring_bytes", "Media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
+        metrics.add("earshot_streams_live", "Streams with a publisher now, talk mixes included.", Double(live))
+        metrics.add("earshot_viewers", "Viewers of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
+        metrics.add("earshot_ring_bytes", "Bytes of media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
         let lag = core.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
-        metrics.add("earshot_loop_lag_seconds", "How late the latest event loop is now.", Double(lag) / 1_000)
+        metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", Double(lag) / 1_000)
         metrics.add(core.rooms.storeStatus)
         metrics.addCounters(core.totals)
         return metrics
@@ -47,10 +47,10 @@ struct Metrics {
 
     private mutating func add(_ store: StoreStatus) {
         self.add("earshot_store_failing", "1 while the store cannot be written.", store.isFailing ? 1 : 0)
-        if let free = store.freeBytes { self.add("earshot_store_free_bytes", "Left on the store's disk.", Double(free)) }
-        self.add("earshot_store_waiting_facts", "Facts that wait to be written.", Double(store.waitingFacts))
-        self.add("earshot_store_waiting_bytes", "Their bytes, roughly.", Double(store.waitingBytes))
-        self.head("earshot_store_dropped_facts_total", "Facts that found no place to wait.", false)
+        if let free = store.freeBytes { self.add("earshot_store_free_bytes", "Bytes free on the store's disk.", Double(free)) }
+        self.add("earshot_store_waiting_facts", "Facts that wait to be written to the store.", Double(store.waitingFacts))
+        self.add("earshot_store_waiting_bytes", "Approximate bytes of the waiting facts.", Double(store.waitingBytes))
+        self.head("earshot_store_dropped_facts_total", "Facts dropped because too many were waiting.", false)
         self.line("earshot_store_dropped_facts_total", .integer(Int64(store.droppedFacts)))
     }
 

@@ -49,30 +49,30 @@ struct SelfCheck: Sendable {
         return SelfCheck(
             verdicts: [
                 .init(
-                    name: "connections", help: "Connections that live; counted when accepted and when closed.",
+                    name: "connections", help: "Open connections; those counted as accepted minus those counted as closed.",
                     expected: Int64(sessions.count),
                     actual: Int64(clamping: counters.connectionsAccepted) - Int64(clamping: closed)),
                 .init(
-                    name: "connectionsAdmitted", help: "Connections that live; counted against the limit.", expected: Int64(sessions.count),
-                    actual: Int64(admitted.connections)),
+                    name: "connectionsAdmitted", help: "Open connections; those counted against the limit.",
+                    expected: Int64(sessions.count), actual: Int64(admitted.connections)),
                 .init(
-                    name: "publishers", help: "Streams that connections publish; counted against the limit.",
+                    name: "publishers", help: "Streams that connections publish; those counted against the limit.",
                     expected: Int64(sessions.reduce(0) { $0 + $1.publishing.count }), actual: Int64(admitted.publishers)),
                 .init(
-                    name: "viewers", help: "Plays of all connections; counted per stream.",
+                    name: "viewers", help: "Plays of all connections; the sum of the streams' own counts.",
                     expected: Int64(sessions.reduce(0) { $0 + $1.viewers.count }), actual: Int64(streams.reduce(0) { $0 + $1.viewers })),
                 .init(
-                    name: "viewersOfStreams", help: "Streams whose own count of viewers is what connections play.",
+                    name: "viewersOfStreams", help: "Streams; streams whose own count of viewers equals the connections' plays.",
                     expected: Int64(streams.count), actual: Int64(Self.streamsWithRightCount(streams, sessions))),
                 .init(
-                    name: "streams", help: "Streams on the event loops; counted in the registry.", expected: Int64(streams.count),
+                    name: "streams", help: "Streams on the event loops; those counted in the registry.", expected: Int64(streams.count),
                     actual: Int64(core.registry.count)),
                 .init(
-                    name: "openPushes", help: "Streams that connections and links publish; pushes that the store holds as running.",
+                    name: "openPushes", help: "Streams that connections and links publish; pushes that are running in the store.",
                     expected: Int64(pushes + core.relayTasks.publishing),
                     actual: rooms.openPushes),
                 .init(
-                    name: "liveStreams", help: "Live streams; those of them whose room knows of a push there.", expected: Int64(live.count),
+                    name: "liveStreams", help: "Live streams; those for which their room has a running push.", expected: Int64(live.count),
                     actual: Int64(try await Self.streamsWithRoom(live, core))),
                 .init(
                     name: "rooms", help: "Rooms in the store; the sum of the counters per state.", expected: rooms.rooms,
@@ -99,17 +99,17 @@ struct SelfCheck: Sendable {
 
     static let outputType = OutputType<SelfCheck>.object(
         "SelfCheck",
-        [.field("ok", .flag, "All are right.", \.isOK), .field("list", .list(Verdict.outputType), "The verdicts.", \.verdicts)])
+        [.field("ok", .flag, "Whether all agree.", \.isOK), .field("list", .list(Verdict.outputType), "The verdicts.", \.verdicts)])
 }
 
 extension SelfCheck.Verdict {
     static let outputType = OutputType<SelfCheck.Verdict>.object(
         "Verdict",
         [
-            .field("name", .text, "What was counted.", \.name),
-            .field("help", .text, "In words: the things; the counter.", \.help),
+            .field("name", .text, "The comparison's name.", \.name),
+            .field("help", .text, "What is compared: the things; their counter.", \.help),
             .field("expected", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "Counted from the things themselves.", \.expected),
-            .field("actual", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "What the counter says.", \.actual),
-            .field("ok", .flag, "They agree.", \.isOK),
+            .field("actual", OutputType<Int64>(.keywords("integer")) { .integer($0) }, "The counter's value.", \.actual),
+            .field("ok", .flag, "Whether the two agree.", \.isOK),
         ])
 }

@@ -16,7 +16,7 @@ extension APIRoute {
             Array(try await Metrics.read(call.core).text.utf8)
         },
         APIRoute(
-            .get, "/selfcheck", "checkSelf", .server, .ops, "Hold the counters against what they count.", answers: SelfCheck.outputType
+            .get, "/selfcheck", "checkSelf", .server, .ops, "Compare each counter with what it counts.", answers: SelfCheck.outputType
         ) { call in
             try await SelfCheck.run(call.core)
         },
@@ -40,10 +40,10 @@ extension ServerTotals {
     static let outputType = OutputType<ServerTotals>.object("Counters", Self.fields)
 
     package static let fields: [Field<ServerTotals>] = [
-        .field("connectionsAccepted", .count, "RTMP and RTMPS connections.", \.counters.connectionsAccepted),
-        .field("publishesStarted", .count, "Pushes that were let in.", \.counters.publishesStarted),
-        .field("playsStarted", .count, "Plays that were let in.", \.counters.playsStarted),
-        .field("playsWaited", .count, "Players over HTTP that were held because nobody published yet.", \.counters.playsWaited),
+        .field("connectionsAccepted", .count, "RTMP and RTMPS connections accepted.", \.counters.connectionsAccepted),
+        .field("publishesStarted", .count, "Pushes admitted.", \.counters.publishesStarted),
+        .field("playsStarted", .count, "Plays admitted.", \.counters.playsStarted),
+        .field("playsWaited", .count, "Players over HTTP that had to wait because nobody was publishing yet.", \.counters.playsWaited),
         .field("closed", .map(.count), "Connections that ended, by reason.") { values in
             Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.counters.closed[$0] ?? 0) })
         },
@@ -53,29 +53,32 @@ extension ServerTotals {
             "httpConnectionsShed", .count, "Idle HTTP connections that were closed to make room for others.", \.counters.httpConnectionsShed
         ),
         .field(
-            "connectionsTurnedAway", .count, "Connections closed as they came: beyond the limit, and too many at once to tell each.",
+            "connectionsTurnedAway", .count, "Connections beyond a limit that were closed on arrival, too many at once to answer each.",
             \.counters.connectionsTurnedAway),
-        .field("eventFeedsRefused", .count, "Subscribers of /events beyond the limit.", \.counters.eventFeedsRefused),
+        .field("eventFeedsRefused", .count, "Subscribers of /events refused at the limit.", \.counters.eventFeedsRefused),
         .field(
-            "eventFeedsBehind", .count, "Times that a subscriber was too slow for memory and read the store.", \.counters.eventFeedsBehind),
-        .field("webhooksDelivered", .count, "Notices that were answered with a 2xx status.", \.counters.webhooksDelivered),
-        .field("webhookAttemptsFailed", .count, "Attempts at notices that failed.", \.counters.webhookAttemptsFailed),
-        .field("webhooksGivenUp", .count, "Notices that were given up.", \.counters.webhooksGivenUp),
+            "eventFeedsBehind", .count, "Times that a subscriber fell behind the events in memory and read the store.",
+            \.counters.eventFeedsBehind),
+        .field("webhooksDelivered", .count, "Notices answered with a 2xx status.", \.counters.webhooksDelivered),
+        .field("webhookAttemptsFailed", .count, "Failed attempts to deliver a notice.", \.counters.webhookAttemptsFailed),
+        .field("webhooksGivenUp", .count, "Notices given up.", \.counters.webhooksGivenUp),
         .field(
-            "logLinesDropped", .count, "Lines of the log that were not written, since nobody read them or the disk was full.",
+            "logLinesDropped", .count, "Log lines dropped because nobody read them or the disk was full.",
             \.logLinesDropped),
-        .field("memoryUsedBytes", .count, "Media, and what connections have sent, that is held now. Bytes.", \.memory.used),
-        .field("memoryLimitBytes", .count, "What it is held to: limits.memory. Bytes.", \.memory.limit),
+        .field("memoryUsedBytes", .count, "Bytes of media, and of what connections have sent, in memory now.", \.memory.used),
+        .field("memoryLimitBytes", .count, "The limit of these bytes: the setting limits.memory.", \.memory.limit),
         .field("memoryRefusals", .count, "Publishes and plays refused because memory was used up.", \.memory.state.refusals),
-        .field("memoryTrims", .count, "Times that free memory was given back to the system.", \.memory.state.trims),
-        .field("memoryTrimLongestMs", .count, "The longest of them: nobody waited longer for memory. Milliseconds.") {
+        .field("memoryTrims", .count, "Times that free memory was returned to the system.", \.memory.state.trims),
+        .field("memoryTrimLongestMs", .count, "The longest of these returns, in milliseconds; nothing waited longer for memory.") {
             UInt64(clamping: ($0.memory.state.longestTrimMicros + 999) / 1_000)
         },
-        .field("talkMixes", .count, "Different mixes of talk that are listened to now.", \.talk.mixes),
-        .field("talkEncodes", .count, "Runs of talk that were encoded.", \.talk.totals.encodes),
-        .field("talkUnderruns", .count, "Times that a talker's buffer ran dry.", \.talk.totals.underruns),
-        .field("talkDroppedMs", .count, "Talk left out because it came in a burst, or too late.") { $0.talk.totals.dropped / 48 },
-        .field("talkDroppedFrames", .count, "Frames of talk that came in a burst and were not decoded.", \.talk.totals.skipped),
-        .field("talkDamagedFrames", .count, "Frames of talk that could not be decoded.", \.talk.totals.damaged),
+        .field("talkMixes", .count, "Different talk mixes that have listeners now.", \.talk.mixes),
+        .field("talkEncodes", .count, "Blocks of talk mixes encoded.", \.talk.totals.encodes),
+        .field("talkUnderruns", .count, "Times that a talker's buffer ran empty.", \.talk.totals.underruns),
+        .field("talkDroppedMs", .count, "Milliseconds of talk dropped because it came in a burst or too late.") {
+            $0.talk.totals.dropped / 48
+        },
+        .field("talkDroppedFrames", .count, "Talk frames of a burst dropped without decoding.", \.talk.totals.skipped),
+        .field("talkDamagedFrames", .count, "Talk frames that could not be decoded.", \.talk.totals.damaged),
     ]
 }

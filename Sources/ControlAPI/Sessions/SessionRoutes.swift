@@ -8,8 +8,8 @@ extension APIRoute {
     private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
     private static let stream = Input(
         "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
-    private static let after = Input("after", .whole(0...Int64.max), "The `next` of the page before.", fallback: 0)
-    private static let limit = Input("limit", .whole(1...1_000), "How many at most.", fallback: 100)
+    private static let after = Input("after", .whole(0...Int64.max), "The `next` of the previous page.", fallback: 0)
+    private static let limit = Input("limit", .whole(1...1_000), "The maximum number of connections.", fallback: 100)
     private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required
 
     enum SessionRole: String, Sendable, CaseIterable { case publisher, player }
@@ -17,7 +17,7 @@ extension APIRoute {
     /// Sessions: connections of publishers and players.
     static let sessions: [APIRoute] = [
         APIRoute(
-            .get, "/sessions", "listSessions", .sessions, .ops, "Connections, by number.",
+            .get, "/sessions", "listSessions", .sessions, .ops, "List connections, by number.",
             query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.outputType
         ) { call in
             var all = try await call.core.collect { $0.sessionSnapshots() }.sorted { $0.id < $1.id }
@@ -41,7 +41,7 @@ extension APIRoute {
             return session
         },
         APIRoute(
-            .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, "End a connection; its client may come back.",
+            .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, "End a connection. Its client may connect again.",
             in: [Self.id.erased], answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
@@ -58,9 +58,9 @@ struct SessionListAnswer: Sendable {
     static let outputType = OutputType<SessionListAnswer>.object(
         "SessionList",
         [
-            .field("total", .count, "How many there are on all pages.", \.total),
-            .field("next", .nullable(.count), "For `after`; null on the last page.", \.next),
-            .field("list", .list(SessionSnapshot.outputType), "The page.", \.list),
+            .field("total", .count, "The number of connections on all pages.", \.total),
+            .field("next", .nullable(.count), "Pass it as `after` to get the next page; null on the last page.", \.next),
+            .field("list", .list(SessionSnapshot.outputType), "The connections of this page.", \.list),
         ])
 }
 
@@ -70,25 +70,25 @@ extension SessionSnapshot {
         [
             .field("sessionId", .count, "The connection's number.", \.id),
             .former("id", of: "sessionId", .count, \.id),
-            .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "How it is connected.", \.transport.rawValue),
-            .field("address", .text, "Where it comes from.", \.remote),
-            .field("app", .nullable(.text), "The app that it connected to.", \.app),
-            .field("client", .nullable(.text), "What it calls itself.", \.client),
-            .field("seconds", .count, "Since it connected.", \.seconds),
-            .field("bytesIn", .count, "Received.", \.bytesIn),
-            .field("bytesOut", .count, "Sent.", \.bytesOut),
-            .field("publishing", .list(.text), "Streams that it publishes, app/name.", \.publishing),
-            .field("playing", .list(Self.play), "Streams that it plays.", \.viewers),
+            .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "The protocol.", \.transport.rawValue),
+            .field("address", .text, "The client's address.", \.remote),
+            .field("app", .nullable(.text), "The app that the client connected to.", \.app),
+            .field("client", .nullable(.text), "The name that the client gives itself.", \.client),
+            .field("seconds", .count, "Seconds since the client connected.", \.seconds),
+            .field("bytesIn", .count, "Bytes received.", \.bytesIn),
+            .field("bytesOut", .count, "Bytes sent.", \.bytesOut),
+            .field("publishing", .list(.text), "Streams that the connection publishes, as app/name.", \.publishing),
+            .field("playing", .list(Self.play), "Streams that the connection plays.", \.viewers),
         ])
 
     private static let play = OutputType<ViewerSnapshot>.object(
         "SessionPlay",
         [
-            .field("stream", .text, "app/name.", \.path),
-            .field("behindMs", .count, "How far behind live it is, in milliseconds.") { max(0, $0.behindMs) },
-            .field("framesSkipped", .count, "Frames left out because it was slow.", \.skippedFrames),
-            .field("bytesSent", .count, "Sent to it.", \.bytesSent),
-            .field("messagesSent", .count, "Sent to it.", \.messagesSent),
-            .field("paused", .flag, "It asked for a pause.", \.isPaused),
+            .field("stream", .text, "The stream, as app/name.", \.path),
+            .field("behindMs", .count, "Milliseconds behind live.") { max(0, $0.behindMs) },
+            .field("framesSkipped", .count, "Frames skipped because the client was too slow.", \.skippedFrames),
+            .field("bytesSent", .count, "Bytes sent.", \.bytesSent),
+            .field("messagesSent", .count, "Messages sent.", \.messagesSent),
+            .field("paused", .flag, "Whether the client has paused.", \.isPaused),
         ])
 }

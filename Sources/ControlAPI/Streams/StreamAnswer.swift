@@ -84,18 +84,18 @@ extension StreamAnswer {
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
             .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.roomID?.rawValue },
-            .field("state", .choice(), "Interrupted: its publisher is away for a moment. Waiting: viewers only.", \.state),
-            .field("publisher", .nullable(Self.publisher), "Who pushes.", \.publisher),
-            .field("video", .nullable(Self.video), "Null without video.") { stream in
+            .field("state", .choice(), "interrupted: the publisher is away, within its grace period. waiting: viewers only.", \.state),
+            .field("publisher", .nullable(Self.publisher), "The publisher; null without one.", \.publisher),
+            .field("video", .nullable(Self.video), "The video; null without any.") { stream in
                 stream.snapshot.meter.video.map { VideoPart(format: $0, meter: stream.snapshot.meter) }
             },
-            .field("audio", .nullable(Self.audio), "Null without audio.") { stream in
+            .field("audio", .nullable(Self.audio), "The audio; null without any.") { stream in
                 stream.snapshot.meter.audio.map { AudioPart(format: $0, meter: stream.snapshot.meter) }
             },
             .field("viewers", .count, "Connected players.", \.snapshot.viewers),
-            .field("uptimeSeconds", .nullable(.seconds), "Since its first push, interruptions included.", \.snapshot.liveForMs),
-            .field("bytesIn", .count, "Received of the present push.", \.snapshot.meter.bytesIn),
-            .field("bytesOut", .count, "Sent to the present viewers.", \.bytesOut),
+            .field("uptimeSeconds", .nullable(.seconds), "Seconds since the first push, interruptions included.", \.snapshot.liveForMs),
+            .field("bytesIn", .count, "Bytes of media received, earlier pushes included.", \.snapshot.meter.bytesIn),
+            .field("bytesOut", .count, "Bytes sent to the present viewers.", \.bytesOut),
         ])
 
     private struct VideoPart: Sendable {
@@ -111,34 +111,34 @@ extension StreamAnswer {
     private static let publisher = OutputType<SessionSnapshot>.object(
         "StreamPublisher",
         [
-            .field("sessionId", .count, "Its connection, as sessions are numbered.", \.id),
+            .field("sessionId", .count, "The id of the publisher's session.", \.id),
             .former("session", of: "sessionId", .count, \.id),
-            .field("address", .text, "Where it comes from.", \.remote),
-            .field("client", .nullable(.text), "What it calls itself.", \.client),
+            .field("address", .text, "The publisher's address.", \.remote),
+            .field("client", .nullable(.text), "The name that the client gives itself.", \.client),
         ])
 
     private static let video = OutputType<VideoPart>.object(
         "StreamVideo",
         [
-            .field("codec", .text, "Its name.", \.format.codec.name),
-            .field("profile", .nullable(.text), "Its profile, if known.", \.format.profile),
-            .field("level", .nullable(.text), "Its level, if known.", \.format.level),
+            .field("codec", .text, "The codec's name.", \.format.codec.name),
+            .field("profile", .nullable(.text), "The profile, if known.", \.format.profile),
+            .field("level", .nullable(.text), "The level, if known.", \.format.level),
             .field("width", .nullable(.count), "Pixels.", \.format.width),
             .field("height", .nullable(.count), "Pixels.", \.format.height),
             .field("fps", .number, "Frames per second, measured.", \.meter.framesPerSecond),
-            .field("bitsPerSecond", .count, "Measured.", \.meter.videoBitsPerSecond),
+            .field("bitsPerSecond", .count, "Bits per second, measured.", \.meter.videoBitsPerSecond),
             .field(
-                "keyframeIntervalMs", .nullable(.count), "Between the newest two keyframes, in milliseconds.", \.meter.keyframeIntervalMs),
+                "keyframeIntervalMs", .nullable(.count), "Milliseconds between the newest two keyframes.", \.meter.keyframeIntervalMs),
         ])
 
     private static let audio = OutputType<AudioPart>.object(
         "StreamAudio",
         [
-            .field("codec", .text, "Its name.", \.format.codec.name),
-            .field("profile", .nullable(.text), "Its profile, if known.", \.format.profile),
-            .field("sampleRate", .nullable(.count), "Hertz.", \.format.sampleRate),
-            .field("channels", .nullable(.count), "How many.", \.format.channels),
-            .field("bitsPerSecond", .count, "Measured.", \.meter.audioBitsPerSecond),
+            .field("codec", .text, "The codec's name.", \.format.codec.name),
+            .field("profile", .nullable(.text), "The profile, if known.", \.format.profile),
+            .field("sampleRate", .nullable(.count), "The sample rate in hertz.", \.format.sampleRate),
+            .field("channels", .nullable(.count), "The number of channels.", \.format.channels),
+            .field("bitsPerSecond", .count, "Bits per second, measured.", \.meter.audioBitsPerSecond),
         ])
 }
 
@@ -153,14 +153,14 @@ struct StreamStateAnswer: Sendable {
     let stream: StreamAnswer?
 
     static let outputType = OutputType<StreamStateAnswer>.object(
-        "StreamState",
+        "NamedStream",
         [
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
-            .field("state", .choice(), "Active: its media arrives. Forbid: nobody may push there.", \.state),
+            .field("state", .choice(), "active: the stream has a publisher. forbid: the stream is forbidden.", \.state),
             .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.room?.id.rawValue },
-            .field("forbid", .nullable(StreamBan.outputType), "Until when and why it is forbidden.", \.ban),
-            .field("stream", .nullable(StreamAnswer.outputType), "What is known of it while somebody publishes or plays it.", \.stream),
+            .field("forbid", .nullable(StreamBan.outputType), "The stream's ban; null without one.", \.ban),
+            .field("stream", .nullable(StreamAnswer.outputType), "The stream's figures; null unless it is published or played.", \.stream),
         ])
 }
 
@@ -170,8 +170,8 @@ extension StreamBan {
         [
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
-            .field("createdAt", .instant, "Since when.", \.createdAt),
-            .field("forbiddenUntil", .instant, "Until when.", \.resumeAt),
-            .field("reason", .text, "Why.", \.reason),
+            .field("createdAt", .instant, "When the ban began.", \.createdAt),
+            .field("forbiddenUntil", .instant, "When the ban ends.", \.resumeAt),
+            .field("reason", .text, "The reason for the ban.", \.reason),
         ])
 }

@@ -9,9 +9,9 @@ struct StreamListAnswer: Sendable {
     static let outputType = OutputType<StreamListAnswer>.object(
         "StreamList",
         [
-            .field("total", .count, "How many there are on all pages.", \.total),
-            .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
-            .field("list", .list(StreamAnswer.outputType), "The page.", \.list),
+            .field("total", .count, "The number of streams on all pages.", \.total),
+            .field("next", .nullable(.text), "Pass it as `after` to get the next page; null on the last page.", \.next),
+            .field("list", .list(StreamAnswer.outputType), "The streams of this page.", \.list),
         ])
 }
 
@@ -23,9 +23,9 @@ struct StreamBanListAnswer: Sendable {
     static let outputType = OutputType<StreamBanListAnswer>.object(
         "StreamBanList",
         [
-            .field("total", .count, "How many there are on all pages.", \.total),
-            .field("next", .nullable(.text), "For `after`; null on the last page.", \.next),
-            .field("list", .list(StreamBan.outputType), "The page.", \.list),
+            .field("total", .count, "The number of bans on all pages.", \.total),
+            .field("next", .nullable(.text), "Pass it as `after` to get the next page; null on the last page.", \.next),
+            .field("list", .list(StreamBan.outputType), "The bans of this page.", \.list),
         ])
 }
 
@@ -36,7 +36,7 @@ struct PushListAnswer: Sendable {
     static let outputType = OutputType<PushListAnswer>.object(
         "PushList",
         [
-            .field("next", .nullable(.count), "For `before`; null at the end.", \.next),
+            .field("next", .nullable(.count), "Pass it as `before` to get the next page; null at the end.", \.next),
             .field("list", .list(PublishedPush.outputType), "The pushes.", \.list),
         ])
 }
@@ -45,15 +45,15 @@ extension PublishedPush {
     static let outputType = OutputType<PublishedPush>.object(
         "Push",
         [
-            .field("sequence", .count, "The push's number; its begin and end share it.", \.sequence),
+            .field("sequence", .count, "The push's number, the same in its stream.begin and stream.end events.", \.sequence),
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
-            .field("roomId", .nullable(.text), "The room that it belonged to.") { $0.roomID?.rawValue },
-            .field("clientAddress", .text, "Where it came from.", \.clientAddress),
-            .field("startedAt", .instant, "When it was let in.", \.startedAt),
-            .field("mediaAt", .nullable(.instant), "When its first media arrived.", \.mediaAt),
-            .field("endedAt", .nullable(.instant), "When it ended; null while it runs.", \.endedAt),
-            .field("stopReason", .nullable(.choice()), "How it ended.", \.end),
+            .field("roomId", .nullable(.text), "The room that the stream belonged to.") { $0.roomID?.rawValue },
+            .field("clientAddress", .text, "The publisher's address.", \.clientAddress),
+            .field("startedAt", .instant, "When the push was admitted.", \.startedAt),
+            .field("mediaAt", .nullable(.instant), "When the first media arrived.", \.mediaAt),
+            .field("endedAt", .nullable(.instant), "When the push ended; null while it is running.", \.endedAt),
+            .field("stopReason", .nullable(.choice()), "Why the push ended; null while it is running.", \.end),
             .field("width", .nullable(.count), "Pixels.", \.width),
             .field("height", .nullable(.count), "Pixels.", \.height),
         ])
@@ -63,7 +63,7 @@ struct DropAnswer: Sendable {
     let wasDropped: Bool
 
     static let outputType = OutputType<DropAnswer>.object(
-        "Drop", [.field("wasDropped", .flag, "False: there was no push.", \.wasDropped)])
+        "Drop", [.field("wasDropped", .flag, "Whether there was a push to end.", \.wasDropped)])
 }
 
 struct StreamStatsAnswer: Sendable {
@@ -88,9 +88,9 @@ extension StreamSecond {
             .field("audioBitsPerSecond", .count, "Bit rate of the audio.", \.audioBitsPerSecond),
             .field("fps", .number, "Frames per second.", \.framesPerSecond),
             .field(
-                "arrivalJitterMs", .number, "How unevenly messages arrive: mean deviation of arrival from timestamp, in milliseconds.",
+                "arrivalJitterMs", .number, "Jitter of message arrival: mean deviation of arrival from timestamp, in milliseconds.",
                 \.arrivalJitterMs),
-            .field("keyframeIntervalMs", .nullable(.count), "Between the newest two keyframes, in milliseconds.", \.keyframeIntervalMs),
+            .field("keyframeIntervalMs", .nullable(.count), "Milliseconds between the newest two keyframes.", \.keyframeIntervalMs),
             .field("viewers", .count, "Connected players.", \.viewers),
         ])
 }

@@ -10,7 +10,7 @@ extension APIRoute {
     /// Streams: current, forbidden and past ones.
     static let streams: [APIRoute] = [
         APIRoute(
-            .get, "/streams", "listStreams", .streams, .ops, "Streams that somebody publishes or plays, by app and name.",
+            .get, "/streams", "listStreams", .streams, .ops, "List the streams that somebody publishes or plays, by app and name.",
             query: [StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.after.erased, StreamInputs.limit.erased],
             answers: StreamListAnswer.outputType
         ) { call in
@@ -27,14 +27,14 @@ extension APIRoute {
             return StreamListAnswer(total: all.count, next: isLast ? nil : page.last?.snapshot.path, list: page)
         },
         APIRoute(
-            .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, "Streams that nobody may push to.",
+            .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, "List the forbidden streams.",
             query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.outputType
         ) { call in
             let bans = try await call.rooms.bans(after: call[StreamInputs.after], limit: Int(try call.value(StreamInputs.limit)))
             return StreamBanListAnswer(total: bans.total, next: bans.next, list: bans.list)
         },
         APIRoute(
-            .get, "/streams/published", "listPushes", .streams, .ops, "Pushes, the running ones included, newest first.",
+            .get, "/streams/published", "listPushes", .streams, .ops, "List pushes, including running ones, newest first.",
             query: [
                 StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.from.erased, StreamInputs.to.erased,
                 StreamInputs.before.erased, StreamInputs.limit.erased,
@@ -48,13 +48,14 @@ extension APIRoute {
             return PushListAnswer(next: list.count == limit ? list.last?.sequence : nil, list: list)
         },
         APIRoute(
-            .get, "/streams/{app}/{name}", "getStream", .streams, .ops, "How a stream stands, whether there is one or not.",
+            .get, "/streams/{app}/{name}", "getStream", .streams, .ops, "Get a stream's state, even if nobody uses it.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType
         ) { call in
             try await Self.standing(of: try call.streamPath(), call)
         },
         APIRoute(
-            .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, "A stream's last minutes, second by second.",
+            .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops,
+            "Get a stream's figures of the last minutes, second by second.",
             in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType
         ) { call in
             let path = try call.streamPath()
@@ -62,15 +63,15 @@ extension APIRoute {
             return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
         },
         APIRoute(
-            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "Cut a push; the device may push again at once.",
+            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "End a push. The device may push again immediately.",
             in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict]
         ) { call in
             DropAnswer(wasDropped: await call.core.cut(try Self.pushed(call), .dropped, endsViewers: false))
         },
         APIRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
-            "Cut a push and let nobody push there until a time; again: with another time.", in: StreamInputs.path,
-            body: Ban.inputs, answers: StreamBan.outputType, failures: [.conflict]
+            "Forbid a stream: ends its push and refuses pushes and plays for a time. A repeated call changes the ban.",
+            in: StreamInputs.path, body: Ban.inputs, answers: StreamBan.outputType, failures: [.conflict]
         ) { call, keep in
             let (path, until, reason) = (try Self.pushed(call), try Ban.end(call), try call.value(Ban.reason))
             return try await keep({ $0 }) {
@@ -78,7 +79,8 @@ extension APIRoute {
             }
         },
         APIRoute(
-            storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, "Let a forbidden stream be pushed to again.",
+            storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops,
+            "Lift a stream's ban, so that it accepts pushes and plays again.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, failures: [.conflict]
         ) { call, keep in
             let path = try call.streamPath()
@@ -99,7 +101,7 @@ extension APIRoute {
         let path = try call.streamPath()
         guard TalkStreamName.isMix(path) else { return path }
         throw APIError.wrongState(
-            "\(path) is made by the server of what its talkers say; to silence somebody, mute or kick the participant.", state: "mix",
+            "\(path) is a talk mix that the server makes; to silence somebody, mute or kick the participant.", state: "mix",
             allowed: [])
     }
 

@@ -13,25 +13,27 @@ struct TalkAnswer: Sendable {
         "Talk",
         [
             .field("roomId", .text, "The room.") { $0.room.rawValue },
-            .field("mode", .choice(), "open: all who talk are heard; ptt: one at a time.", \.snapshot.settings.mode),
-            .field("talkers", .count, "Talkers at a time.", \.snapshot.settings.talkers),
-            .field("listeners", .count, "Listeners at a time.", \.snapshot.settings.listeners),
-            .field("maxOpen", .count, "Open microphones at a time, in mode open.", \.snapshot.settings.maxOpen),
-            .field("maxHold", .seconds, "How long the floor may be held, in mode ptt.", \.snapshot.settings.maxHoldMs),
+            .field("mode", .choice(), "open: all talkers are heard; ptt: one at a time.", \.snapshot.settings.mode),
+            .field("talkers", .count, "Maximum talkers at a time.", \.snapshot.settings.talkers),
+            .field("listeners", .count, "Maximum listeners at a time.", \.snapshot.settings.listeners),
+            .field("maxOpen", .count, "Maximum open microphones at a time, in mode open.", \.snapshot.settings.maxOpen),
+            .field("maxHold", .seconds, "How long the floor may be held, in seconds, in mode ptt.", \.snapshot.settings.maxHoldMs),
             .field("preempts", .flag, "Whether a higher role takes the floor at once.", \.snapshot.settings.preempts),
-            .field("ducks", .flag, "Whether who speaks hears the others less loud.", \.snapshot.settings.ducks),
-            .field("holders", .list(.text), "Who may speak now.", \.snapshot.holders),
-            .field("waiting", .list(.text), "Who waits for the floor, first come first.", \.snapshot.queue),
-            .field("members", .list(Self.member), "Who sends a voice, by user id.", \.snapshot.members),
-            .field("listening", .count, "How many listen.", \.snapshot.listeners),
-            .field("muted", .list(.text), "Who is left out by a call, there or not.") { $0.snapshot.set.filter(\.isMuted).map(\.user) },
-            .field("banned", .list(Self.ban), "Who may not come, and until when.") { answer in
+            .field("ducks", .flag, "Whether a speaker hears the others at a lower volume.", \.snapshot.settings.ducks),
+            .field("holders", .list(.text), "The participants that hold the floor now.", \.snapshot.holders),
+            .field("waiting", .list(.text), "The participants that wait for the floor, the next one first.", \.snapshot.queue),
+            .field("members", .list(Self.member), "The participants that send a voice, by user id.", \.snapshot.members),
+            .field("listening", .count, "The number of listeners.", \.snapshot.listeners),
+            .field("muted", .list(.text), "The participants that a call has muted, present or not.") {
+                $0.snapshot.set.filter(\.isMuted).map(\.user)
+            },
+            .field("banned", .list(Self.ban), "The participants that may not join, with the end of each ban.") { answer in
                 answer.snapshot.set.compactMap { setting in
                     setting.bannedUntilMs.flatMap { $0 > answer.nowMs ? Ban(user: setting.user, untilMs: $0) : nil }
                 }
             },
-            .field("mixes", .count, "Different mixes that are listened to: each is encoded once.", \.snapshot.mixes),
-            .field("encodes", .count, "Runs encoded since the channel began.", \.snapshot.encodes),
+            .field("mixes", .count, "Different mixes that have listeners; each is encoded once.", \.snapshot.mixes),
+            .field("encodes", .count, "Blocks of mixes encoded since the channel began.", \.snapshot.encodes),
         ])
 
     private struct Ban: Sendable {
@@ -43,7 +45,7 @@ struct TalkAnswer: Sendable {
         "TalkBan",
         [
             .field("userId", .text, "The participant.", \.user),
-            .field("forbiddenUntil", .instant, "When it may come again.", \.untilMs),
+            .field("forbiddenUntil", .instant, "When the participant may join again.", \.untilMs),
             .former("until", of: "forbiddenUntil", .instant, \.untilMs),
         ])
 
@@ -51,33 +53,39 @@ struct TalkAnswer: Sendable {
         "TalkMember",
         [
             .field("userId", .text, "The participant.", \.userID),
-            .field("role", .words(["host", "cohost", "guest"]), "Who goes first.") { $0.role.word },
-            .field("hasFloor", .flag, "Whether it is heard.", \.hasFloor),
-            .field("muted", .flag, "Left out by a call.", \.isMuted),
-            .field("gainDb", .number, "How much louder it is made.", \.gainDB),
-            .field("speaking", .flag, "Whether there is a voice now.") { $0.report?.isSpeaking ?? false },
-            .field("levelDb", .nullable(.number), "How loud, in dBFS: -100 is silence; null until it is listened to.") {
+            .field("role", .words(["host", "cohost", "guest"]), "The role, which decides who gets the floor first.") { $0.role.word },
+            .field("hasFloor", .flag, "Whether the participant holds the floor.", \.hasFloor),
+            .field("muted", .flag, "Whether a call muted the participant.", \.isMuted),
+            .field("gainDb", .number, "The gain in dB.", \.gainDB),
+            .field("speaking", .flag, "Whether the participant is speaking now.") { $0.report?.isSpeaking ?? false },
+            .field("levelDb", .nullable(.number), "The level in dBFS, -100 for silence; null until first measured.") {
                 $0.report.map { Self.rounded($0.levelDB) }
             },
-            .field("codec", .nullable(.text), "What it sends.") { $0.report?.codec },
-            .field("jitterMs", .number, "How unevenly it arrives (RFC 3550).") { Self.rounded($0.report?.counters.jitterMs) },
-            .field("bufferMs", .number, "How much of it waits to be played.") { Self.rounded($0.report?.counters.depthMs) },
-            .field("targetMs", .number, "How much is to wait, by the jitter of late.") { Self.rounded($0.report?.counters.targetMs) },
-            .field("delayMs", .number, "From its arrival to its being mixed.") { Self.rounded($0.report?.counters.delayMs) },
-            .field("lostMs", .number, "Missing between its timestamps; what came too late is in droppedMs.") {
+            .field("codec", .nullable(.text), "The codec that the participant sends.") { $0.report?.codec },
+            .field("jitterMs", .number, "The jitter of arrival in milliseconds (RFC 3550).") { Self.rounded($0.report?.counters.jitterMs) },
+            .field("bufferMs", .number, "Milliseconds of audio in the jitter buffer.") { Self.rounded($0.report?.counters.depthMs) },
+            .field("targetMs", .number, "The target of delayMs, derived from recent jitter.") {
+                Self.rounded($0.report?.counters.targetMs)
+            },
+            .field("delayMs", .number, "Milliseconds from arrival to mixing.") { Self.rounded($0.report?.counters.delayMs) },
+            .field("lostMs", .number, "Milliseconds missing by the timestamps; late audio counts in droppedMs.") {
                 Self.ms($0.report?.counters.lost)
             },
-            .field("concealedMs", .number, "Made up where it was late.") { Self.ms($0.report?.counters.concealed) },
-            .field("droppedMs", .number, "Left out because it came in a burst, decoded or not.") { Self.ms($0.report?.counters.dropped) },
-            .field("underruns", .count, "How often the buffer ran dry: because sound came late, or because it paused in sending.") {
+            .field("concealedMs", .number, "Milliseconds synthesized in place of missing or late audio.") {
+                Self.ms($0.report?.counters.concealed)
+            },
+            .field("droppedMs", .number, "Milliseconds dropped because they came in a burst or too late.") {
+                Self.ms($0.report?.counters.dropped)
+            },
+            .field("underruns", .count, "Times that the buffer ran empty: audio came late, or sending paused.") {
                 Int($0.report?.counters.underruns ?? 0)
             },
-            .field("droppedFrames", .count, "Frames of a burst that were left out without being decoded; their time is in droppedMs.") {
+            .field("droppedFrames", .count, "Frames of a burst dropped without decoding; their time counts in droppedMs.") {
                 $0.report?.droppedFrames ?? 0
             },
             .field("damagedFrames", .count, "Frames that could not be decoded.") { $0.report?.damaged ?? 0 },
-            .field("mutedFrames", .count, "Frames that came without the floor.") { $0.leftOut?.muted ?? 0 },
-            .field("otherFrames", .count, "Frames that were no audio, and were left out.") { $0.leftOut?.notAudio ?? 0 },
+            .field("mutedFrames", .count, "Frames dropped because the participant did not hold the floor.") { $0.leftOut?.muted ?? 0 },
+            .field("otherFrames", .count, "Frames dropped because they were not audio.") { $0.leftOut?.notAudio ?? 0 },
         ])
 
     private static func rounded(_ value: Double?) -> Double { ((value ?? 0) * 10).rounded() / 10 }
@@ -113,8 +121,8 @@ struct FloorAnswer: Sendable {
         "Floor",
         [
             .field("userId", .text, "The participant.", \.user),
-            .field("state", .words(["holding", "waiting", "none"]), "Whether it may speak.", \.state),
-            .field("position", .nullable(.count), "Of who waits: the place in the queue, from 1.", \.position),
+            .field("state", .words(["holding", "waiting", "none"]), "Whether the participant holds the floor or waits for it.", \.state),
+            .field("position", .nullable(.count), "For a waiting participant: the place in the queue, from 1.", \.position),
         ])
 }
 
@@ -131,10 +139,10 @@ struct TalkURLsAnswer: Sendable {
             .field("roomId", .text, "The room.") { $0.room.rawValue },
             .field("userId", .text, "The participant.", \.user),
             .field("token", .text, "The credential in the URLs.", \.urls.token),
-            .field("publish", .nullable(.uri), "Where it speaks; null for a listener. Holds a credential.") {
+            .field("publish", .nullable(.uri), "Where the participant publishes; null for a listener. Contains a credential.") {
                 $0.canSpeak ? $0.urls.publish : nil
             },
-            .field("play", .uri, "Where it hears everybody else. Holds a credential.", \.urls.play),
-            .field("expiresAt", .instant, "Until when talk may begin with it.", \.urls.expiresAt),
+            .field("play", .uri, "Where the participant hears everybody else. Contains a credential.", \.urls.play),
+            .field("expiresAt", .instant, "Talk may begin with the token until this time.", \.urls.expiresAt),
         ])
 }

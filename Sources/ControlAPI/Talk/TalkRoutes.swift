@@ -23,13 +23,13 @@ private enum TalkInputs {
         }
     }
 
-    static let mode = Input("mode", .choice() as InputType<TalkSettings.Mode>, "open: all who talk are heard; ptt: one at a time.")
-    static let talkers = Input("talkers", Self.count(TalkSettings.talkerRange), "Talkers at a time.")
-    static let listeners = Input("listeners", Self.count(TalkSettings.listenerRange), "Listeners at a time.")
-    static let maxOpen = Input("maxOpen", Self.count(TalkSettings.talkerRange), "Open microphones at a time, in mode open.")
-    static let maxHold = Input("maxHold", .seconds(TalkSettings.holdRange), "Seconds that the floor may be held, in mode ptt.")
+    static let mode = Input("mode", .choice() as InputType<TalkSettings.Mode>, "open: all talkers are heard; ptt: one at a time.")
+    static let talkers = Input("talkers", Self.count(TalkSettings.talkerRange), "Maximum talkers at a time.")
+    static let listeners = Input("listeners", Self.count(TalkSettings.listenerRange), "Maximum listeners at a time.")
+    static let maxOpen = Input("maxOpen", Self.count(TalkSettings.talkerRange), "Maximum open microphones at a time, in mode open.")
+    static let maxHold = Input("maxHold", .seconds(TalkSettings.holdRange), "How long the floor may be held, in seconds, in mode ptt.")
     static let preempts = Input("preempts", .flag, "Whether a higher role takes the floor at once, in mode ptt.")
-    static let ducks = Input("ducks", .flag, "Whether who speaks hears the others less loud.")
+    static let ducks = Input("ducks", .flag, "Whether a speaker hears the others at a lower volume.")
     static let settings = [
         Self.mode.erased, Self.talkers.erased, Self.listeners.erased, Self.maxOpen.erased, Self.maxHold.erased, Self.preempts.erased,
         Self.ducks.erased,
@@ -37,18 +37,21 @@ private enum TalkInputs {
 
     static let action = Input(
         "action", .choice() as InputType<Action>,
-        "request and release: as the participant; revoke: take the floor away; handOver: give the holder's to somebody else."
+        "request: asks for the floor; release: gives it back; revoke: takes it away; handOver: gives it to the participant in `to`."
     ).required
     static let user = Input("userId", .id, "The participant.").required
-    static let to = Input("to", .id, "Of handOver: who gets it.")
-    static let role = Input("role", .choice() as InputType<Role>, "Who goes first when several wait; without: as the participant came.")
-    static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes; without: as before.")
-    static let gain = Input("gainDb", .whole(-60...18), "How much louder the participant is made, in dB; without: as before.")
+    static let to = Input("to", .id, "For handOver: the participant who gets the floor.")
+    static let role = Input(
+        "role", .choice() as InputType<Role>,
+        "The role, which decides who gets the floor first; if omitted, the participant's own role.")
+    static let muted = Input("muted", .flag, "Whether the participant is left out of all mixes; unchanged if omitted.")
+    static let gain = Input("gainDb", .whole(-60...18), "The participant's gain in dB; unchanged if omitted.")
     static let ban = Input(
-        "seconds", .seconds(0...Kick.longestMs), "For how long the participant may not come back; without: 10. 0: it may at once.")
-    static let tokenRole = Input("role", .choice() as InputType<Role>, "What the holder may do; listener: hear only.", fallback: .guest)
+        "seconds", .seconds(0...Kick.longestMs), "Seconds for which the participant may not come back: 10 if omitted, 0 for none.")
+    static let tokenRole = Input("role", .choice() as InputType<Role>, "The holder's role; a listener may only listen.", fallback: .guest)
     static let lifetime = Input(
-        "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which talk may begin with it; without: the room's policy.")
+        "lifetime", .whole(StreamURLs.lifetimeSeconds),
+        "Seconds for which talk may begin with the token; if omitted, the room's policy.urlLifetime.")
 
     private static func count(_ range: ClosedRange<Int>) -> InputType<Int64> { .whole(Int64(range.lowerBound)...Int64(range.upperBound)) }
 }
@@ -57,14 +60,14 @@ extension APIRoute {
     /// Calls about the talk channels of rooms.
     package static let talk: [APIRoute] = [
         APIRoute(
-            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "A room's talk channel: its rules, and who is in it.",
+            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "Get a room's talk channel: its rules and its participants.",
             in: [RoomInputs.room.erased], answers: TalkAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try await Self.answer(room.id, call)
         },
         APIRoute(
-            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, "Change a talk channel's rules; who is in it stays.",
+            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, "Change a talk channel's rules. Its participants stay.",
             in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -87,7 +90,7 @@ extension APIRoute {
         },
         APIRoute(
             .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app,
-            "Ask for the right to speak, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
+            "Request the floor, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
             body: [TalkInputs.action.erased, TalkInputs.user.erased, TalkInputs.to.erased, TalkInputs.role.erased],
             answers: FloorAnswer.outputType, failures: [.conflict]
         ) { call in
@@ -117,14 +120,14 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
-            "Leave a participant out of all mixes, or let it be heard again; make it louder or less loud.",
+            "Mute or unmute a participant, or set its gain. The setting stays with the room.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
             answers: TalkAnswer.outputType, failures: [.conflict]
         ) { call, keep in
             let (_, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             guard call[TalkInputs.muted] != nil || call[TalkInputs.gain] != nil else {
-                throw APIError(FieldError("muted", "", "or gainDb is required"))
+                throw APIError(FieldError("muted", "", "is required, unless gainDb is given"))
             }
             let (muted, gain) = (call[TalkInputs.muted], call[TalkInputs.gain])
             return try await Self.change(id, room, call, keep) { setting in
@@ -134,7 +137,7 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
-            "End what a participant says and hears in the channel; its connection's other streams go on.",
+            "Kick a participant from the talk channel. Other streams of the same connection continue.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.outputType,
             failures: [.conflict]
         ) { call, keep in
@@ -159,7 +162,7 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
-            "Let a participant come back before its time is over.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
+            "Let a kicked participant come back before its ban ends.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
             answers: TalkAnswer.outputType
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -221,7 +224,7 @@ extension APIRoute {
     ) throws -> (events: [FloorEvent], standing: FloorStanding) {
         guard let change = channel.floor(input, of: id, by: call.actor) else {
             throw APIError.wrongState(
-                "The talk channel of room \(channel.roomID) is over.", state: "closed",
+                "The talk channel of room \(channel.roomID) has ended.", state: "closed",
                 allowed: [RoomState.live, .interrupted].map(\.rawValue))
         }
         return change
@@ -230,7 +233,7 @@ extension APIRoute {
     private static func notHandedOver(_ from: ParticipantID, _ to: ParticipantID, _ reason: FloorReason?) -> APIError {
         switch reason {
         case .muted: .wrongState("\(to) is muted and cannot get the floor.", state: "muted", allowed: [])
-        case .banned: .wrongState("\(to) is thrown out and cannot get the floor.", state: "banned", allowed: [])
+        case .banned: .wrongState("\(to) was kicked and cannot get the floor.", state: "banned", allowed: [])
         case .notHolding: .wrongState("\(from) does not have the floor to hand it over.", state: "not holding", allowed: ["holding"])
         default: .wrongState("\(to) has the floor already.", state: "holding", allowed: [])
         }

@@ -3,21 +3,24 @@ import HTTPTypes
 import Rooms
 
 extension APIRoute {
-    private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "Whose it is, for the audit trail.").required
-    private static let role = Input("role", .choice() as InputType<TokenRole>, "What it may do: admin everything, ops run, app use.")
-        .required
+    private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "The owner, for the audit trail.").required
+    private static let role = Input(
+        "role", .choice() as InputType<TokenRole>,
+        "app: rooms, members, URLs and talk; ops: also streams, sessions and recordings; admin: everything."
+    ).required
     private static let id = Input("tokenId", .whole(1...Int64.max), "The token's id.").required
 
     /// API tokens.
     static let tokens: [APIRoute] = [
         APIRoute(
-            .get, "/tokens", "listTokens", .tokens, .admin, "All tokens, without their secrets.", answers: TokenListAnswer.outputType
+            .get, "/tokens", "listTokens", .tokens, .admin, "List all tokens, including revoked ones, without their secrets.",
+            answers: TokenListAnswer.outputType
         ) { call in
             let list = try await call.rooms.tokens()
             return TokenListAnswer(total: list.count, list: list)
         },
         APIRoute(
-            storing: "/tokens", "createToken", .tokens, .admin, "Make a token. Its secret is in this answer and nowhere else.",
+            storing: "/tokens", "createToken", .tokens, .admin, "Create a token. Only this answer contains its secret.",
             body: [Self.name.erased, Self.role.erased], answers: NewTokenAnswer.outputType, status: .created,
             location: ("/tokens/", "tokenId"),
             secret: "secret"
@@ -29,7 +32,7 @@ extension APIRoute {
             }
         },
         APIRoute(
-            .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, "Take a token's rights away, at once and for good.",
+            .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, "Revoke a token, immediately and permanently.",
             in: [Self.id.erased], answers: APIToken.outputType
         ) { call in
             let id = try call.value(Self.id)
@@ -45,7 +48,7 @@ struct TokenListAnswer: Sendable {
 
     static let outputType = OutputType<TokenListAnswer>.object(
         "TokenList",
-        [.field("total", .count, "How many there are.", \.total), .field("list", .list(APIToken.outputType), "The tokens.", \.list)])
+        [.field("total", .count, "The number of tokens.", \.total), .field("list", .list(APIToken.outputType), "The tokens.", \.list)])
 }
 
 struct NewTokenAnswer: Sendable {
@@ -55,7 +58,7 @@ struct NewTokenAnswer: Sendable {
     static let outputType = OutputType<NewTokenAnswer>.object(
         "NewToken",
         APIToken.fields.map { field in Field(property: field.property) { field.write($0.token) } } + [
-            .field("secret", .nullable(.text), "For the Authorization header. Null when the answer is repeated for its Idempotency-Key.") {
+            .field("secret", .nullable(.text), "For the Authorization header; null in an answer repeated for its Idempotency-Key.") {
                 $0.secret
             }
         ])
@@ -63,11 +66,11 @@ struct NewTokenAnswer: Sendable {
 
 extension APIToken {
     static let fields: [Field<APIToken>] = [
-        .field("tokenId", .count, "Its id.", \.id),
-        .field("name", .text, "Whose it is.", \.name),
-        .field("role", .choice(), "What it may do.", \.role),
-        .field("createdAt", .instant, "When it was made.", \.createdAt),
-        .field("revokedAt", .nullable(.instant), "Since when it has no rights.", \.revokedAt),
+        .field("tokenId", .count, "The token's id.", \.id),
+        .field("name", .text, "The token's owner.", \.name),
+        .field("role", .choice(), "The token's role.", \.role),
+        .field("createdAt", .instant, "When the token was created.", \.createdAt),
+        .field("revokedAt", .nullable(.instant), "When the token was revoked; null while it is valid.", \.revokedAt),
     ]
     static let outputType = OutputType<APIToken>.object("Token", Self.fields)
 }

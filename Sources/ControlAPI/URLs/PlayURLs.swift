@@ -15,11 +15,11 @@ struct PlayURLs: Sendable {
     static let outputType = OutputType<PlayURLs>.object("PlayUrls", Self.fields)
 
     static let fields: [Field<PlayURLs>] = [
-        .field("rtmp", .uri, "Over RTMP.", \.rtmp),
-        .field("rtmps", .nullable(.uri), "Over RTMPS, if the server offers it.", \.rtmps),
+        .field("rtmp", .uri, "RTMP.", \.rtmp),
+        .field("rtmps", .nullable(.uri), "RTMPS, if the server offers it.", \.rtmps),
         .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.flv),
         .field("hls", .uri, "HLS.", \.hls),
-        .field("mp4", .uri, "Fragmented MP4 without an end, for a page's MediaSource; with ws:// over a WebSocket.", \.mp4),
+        .field("mp4", .uri, "Endless fragmented MP4, for a page's MediaSource; with ws:// in place of http:// over a WebSocket.", \.mp4),
     ]
 
     /// URLs without a signature: they hold no secret, so lists may show them.

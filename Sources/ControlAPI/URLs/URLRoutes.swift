@@ -6,16 +6,18 @@ import Rooms
 import Support
 
 extension APIRoute {
-    private static let slot = Input("slot", .whole(1...8), "Which of the room's streams.", fallback: 1)
+    private static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
     private enum Name: String, Sendable, CaseIterable { case stream, device }
     private static let by = Input(
-        "by", .choice() as InputType<Name>, "What the URL names: the stream, or the device, whose UID then stands for slot 1.",
+        "by", .choice() as InputType<Name>, "The name in the URL: the stream's, or the device's UID, which stands for slot 1.",
         fallback: .stream)
     private static let lifetime = Input(
-        "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which a push or play may begin with it; without: the room's policy.")
+        "lifetime", .whole(StreamURLs.lifetimeSeconds),
+        "Seconds for which a push or play may begin with the URL; if omitted, the room's policy.urlLifetime.")
     private static let scheme = Input(
-        "scheme", .choice() as InputType<StreamURLs.Scheme>, "Tencent's signature, or a token that can name a user.", fallback: .txSecret)
-    private static let user = Input("userId", .id, "Whose it is; makes a jwt.")
+        "scheme", .choice() as InputType<StreamURLs.Scheme>, "txSecret: Tencent's signature; jwt: a token that can name a user.",
+        fallback: .txSecret)
+    private static let user = Input("userId", .id, "The user of the URL; implies the scheme jwt.")
     private static let size = Input("size", .whole(1...32), "Pixels per module.", fallback: 8)
     private static let signing = [Self.lifetime.erased, Self.scheme.erased, Self.user.erased]
 
@@ -23,14 +25,14 @@ extension APIRoute {
     static let urls: [APIRoute] = [
         APIRoute(
             .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
-            "Make a signed push URL. It is checked when a push begins, never while it runs.", in: [RoomInputs.room.erased],
+            "Make a signed push URL. The signature is checked when a push begins, never while it is running.", in: [RoomInputs.room.erased],
             body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
             effect: .nothing
         ) { call in
             try await Self.push(call)
         },
         APIRoute(
-            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, "Make signed play URLs of all of a room's streams.",
+            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, "Make signed play URLs for all of a room's streams.",
             in: [RoomInputs.room.erased], query: Self.signing, answers: PlayURLsAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -39,7 +41,8 @@ extension APIRoute {
             return PlayURLsAnswer(room: room, streams: list)
         },
         APIRoute(
-            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app, "A signed push URL as a QR code, for a device's camera.",
+            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app,
+            "Make a signed push URL and draw it as a QR code in SVG, for a device's camera.",
             in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/svg+xml",
             failures: [.conflict]
         ) { call in
@@ -47,7 +50,8 @@ extension APIRoute {
             return Array(code.svg(moduleSize: Int(try call.value(Self.size))).utf8)
         },
         APIRoute(
-            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app, "The same as a PNG picture.",
+            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app,
+            "Make a signed push URL and draw it as a QR code, as a PNG picture.",
             in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/png",
             failures: [.conflict]
         ) { call in
@@ -64,7 +68,7 @@ extension APIRoute {
         }
         let number = Int(try call.value(Self.slot))
         guard let slot = room.slots.first(where: { $0.number == number }) else {
-            throw APIError(FieldError("slot", "\(number)", "the room has \(room.slots.count) streams"))
+            throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))
         }
         let path = try call.value(Self.by) == .device ? try await Self.devicePath(of: room, slot, call) : slot.path
         let push = try call.urls().push(path, try Self.signing(call, room), nowMs: WallClock.ms)
@@ -74,7 +78,7 @@ extension APIRoute {
     /// The device's path, which leads to slot 1 of the room that has the device.
     private static func devicePath(of room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> StreamPath {
         guard let device = room.deviceUid else { throw APIError(FieldError("by", "device", "the room has no deviceUid")) }
-        guard slot.number == 1 else { throw APIError(FieldError("slot", "\(slot.number)", "a device pushes to slot 1")) }
+        guard slot.number == 1 else { throw APIError(FieldError("slot", "\(slot.number)", "expected 1, the slot that a device pushes")) }
         let path = StreamPath(app: slot.app, name: device)
         // A stream of that name takes precedence over the device.
         if let other = try await call.rooms.room(ofStream: path), other.id != room.id {
@@ -102,14 +106,14 @@ struct PushURLAnswer: Sendable {
         "PushUrl",
         [
             .field("roomId", .text, "The room.") { $0.room.id.rawValue },
-            .field("slot", .whole(1...8), "Which of its streams.", \.slot.number),
+            .field("slot", .whole(1...8), "The stream's slot in the room.", \.slot.number),
             .field("app", .text, "The app in the URL.", \.path.app),
             .field("name", .text, "The name in the URL: the stream's or the device's.", \.path.name),
-            .field("rtmp", .uri, "Where to push, over RTMP. Holds a credential.", \.push.rtmp),
+            .field("rtmp", .uri, "Where to push over RTMP. Contains a credential.", \.push.rtmp),
             .field("rtmps", .nullable(.uri), "The same over RTMPS, if the server offers it.", \.push.rtmps),
-            .field("server", .text, "`rtmp` in two parts, as encoders ask for it: the server …", \.push.server),
-            .field("streamKey", .text, "… and the stream key.", \.push.streamKey),
-            .field("expiresAt", .instant, "Until when a push may begin with it.", \.push.expiresAt),
+            .field("server", .text, "The first part of `rtmp`, for encoders that ask for server and stream key.", \.push.server),
+            .field("streamKey", .text, "The rest of `rtmp`. Contains a credential.", \.push.streamKey),
+            .field("expiresAt", .instant, "A push may begin with the URL until this time.", \.push.expiresAt),
         ])
 }
 
@@ -126,20 +130,20 @@ struct PlayURLsAnswer: Sendable {
         "SignedPlayUrls",
         [
             .field("roomId", .text, "The room.") { $0.room.id.rawValue },
-            .field("streams", .list(Self.stream), "Its streams, by slot.", \.streams),
+            .field("streams", .list(Self.stream), "The room's streams, by slot.", \.streams),
         ])
 
     private static let stream = OutputType<Stream>.object(
         "SignedPlayUrl",
         [
-            .field("slot", .whole(1...8), "Its number in the room.", \.slot.number),
+            .field("slot", .whole(1...8), "The stream's slot in the room.", \.slot.number),
             .field("app", .text, "The stream's app.", \.slot.app),
             .field("name", .text, "The stream's name.", \.slot.name),
-            .field("rtmp", .uri, "Over RTMP. Holds a credential.", \.play.rtmp),
-            .field("rtmps", .nullable(.uri), "Over RTMPS, if the server offers it.", \.play.rtmps),
+            .field("rtmp", .uri, "RTMP. Contains a credential, as the other URLs do.", \.play.rtmp),
+            .field("rtmps", .nullable(.uri), "RTMPS, if the server offers it.", \.play.rtmps),
             .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.play.flv),
             .field("hls", .uri, "HLS.", \.play.hls),
-            .field("mp4", .uri, "Fragmented MP4 without an end; with ws:// over a WebSocket.", \.play.mp4),
-            .field("expiresAt", .nullable(.instant), "Until when a play may begin with it.", \.play.expiresAt),
+            .field("mp4", .uri, "Endless fragmented MP4; with ws:// in place of http:// over a WebSocket.", \.play.mp4),
+            .field("expiresAt", .nullable(.instant), "A play may begin with the URLs until this time.", \.play.expiresAt),
         ])
 }

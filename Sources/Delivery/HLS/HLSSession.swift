@@ -93,7 +93,7 @@ package final class HLSSession: LiveConnection, Sendable {
         self.stream.leaveViewer()
         self.core.registry.release(self.stream)
         self.core.counters.update { $0.closed[reason, default: 0] += 1 }
-        self.play.consent.end(reason)
+        self.play.grant.end(reason)
         guard let held = self.core.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata

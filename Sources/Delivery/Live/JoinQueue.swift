@@ -20,7 +20,7 @@ package final class JoinQueue {
     /// Seconds after which a refused viewer should try again.
     package static let retrySeconds = 2
     /// Message for viewers that are refused or dropped.
-    package static let refusal = "The server has as many viewers as it can serve in time; come again in a moment."
+    package static let refusal = "The server already has as many viewers as it can serve in time; try again in a moment."
     /// Largest queue; further viewers are refused at once.
     private static let most = 1_000
 

@@ -28,7 +28,7 @@ package final class LoopContext: @unchecked Sendable {
     /// New viewers that wait until the loop accepts some again.
     package let joins: JoinQueue
     private let log: Logger
-    private var level = LoopLoad.Level.calm
+    private var overload = OverloadReport()
     private var connections: [UInt64: any LiveConnection] = [:]
     private var sweepTask: RepeatedTask?
 
@@ -78,17 +78,17 @@ package final class LoopContext: @unchecked Sendable {
 
     /// Logs when overload begins or ends, and serves the join queue. Runs with each sweep of the relay.
     private func keepPace() {
-        let level = self.relay.pressure.level
-        if level != self.level, max(level, self.level) == .overloaded {
-            let lag: Logger.Metadata = ["lagMs": "\(self.relay.pressure.lagMs)"]
-            if level == .overloaded {
-                self.log.warning("An event loop is overloaded: new viewers wait, and are refused after two seconds", metadata: lag)
-            } else {
-                self.log.info("The event loop is not overloaded any more", metadata: lag)
-            }
+        let nowMs = self.relay.nowMs
+        let pressure = self.relay.pressure
+        switch self.overload.note(isOverloaded: pressure.level == .overloaded, nowMs: nowMs) {
+        case .began:
+            self.log.warning(
+                "An event loop is overloaded: new viewers wait, and are refused after two seconds", metadata: ["lagMs": "\(pressure.lagMs)"]
+            )
+        case .ended: self.log.info("The event loop is no longer overloaded", metadata: ["lagMs": "\(pressure.lagMs)"])
+        case nil: break
         }
-        self.level = level
-        self.joins.sweep(nowMs: self.relay.nowMs)
+        self.joins.sweep(nowMs: nowMs)
     }
 
     func closeAll(_ reason: CloseReason) {

@@ -31,11 +31,11 @@ package final class PlayGrant: Sendable {
 /// A viewer over HTTP that was admitted.
 package struct HTTPPlay: Sendable {
     package let request: AdmissionRequest
-    package let consent: PlayGrant
+    package let grant: PlayGrant
 
-    package init(request: AdmissionRequest, consent: PlayGrant) {
+    package init(request: AdmissionRequest, grant: PlayGrant) {
         self.request = request
-        self.consent = consent
+        self.grant = grant
     }
-    package var pass: AdmissionPass { self.consent.pass }
+    package var pass: AdmissionPass { self.grant.pass }
 }

@@ -26,7 +26,8 @@ extension RTMPConnection {
         if self.isPublisher || self.decoder.waitingBytes + count <= self.bytesBeforePublish + Self.turnBytes { return true }
         self.close(
             .inboundFlood,
-            detail: "ended with more than \(self.bytesBeforePublish) bytes that wait for a decision (limits.bytesBeforePublish)")
+            detail: "the connection ended with more than \(self.bytesBeforePublish) bytes still waiting for an admission decision"
+                + " (limits.bytesBeforePublish)")
         return false
     }
 

@@ -100,7 +100,7 @@ extension RTMPConnection {
         guard stream.enterViewer(limit: limit) else {
             self.core.registry.release(stream)
             listening?.end()
-            let what = "\(address.path) has its \(limit) viewers already (limits.viewersPerStream)."
+            let what = "\(address.path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
         self.core.counters.update { $0.playsStarted += 1 }

@@ -28,7 +28,7 @@ extension RTMPConnection {
             }
             let limit = self.core.config.limits.publishersTotal
             guard self.core.admission.enterPublisher(limit: limit) else {
-                let what = "The server has its \(limit) publishers already (limits.publishersTotal)."
+                let what = "The server already has its maximum of \(limit) publishers (limits.publishersTotal)."
                 return self.refusePublish(streamID, .tooManyPublishers, what, address)
             }
             self.isDeciding = true
@@ -148,7 +148,7 @@ extension RTMPConnection {
             case .takenOver: (.takenOver, "The same publisher came back on another connection.")
             case .mediaIdle: (.mediaIdle, "No audio or video for too long.")
             case .forbidden: (.forbidden, "The stream was forbidden.")
-            case .roomEnded: (.roomEnded, "The room is over.")
+            case .roomEnded: (.roomEnded, "The room has ended.")
             default: (.dropped, "The stream was dropped; it may be pushed again.")
             }
         if publishing.admission.seat.endsAlone { return self.endRole(streamID, reason, what) }
@@ -161,7 +161,7 @@ extension RTMPConnection {
     func noteCacheOverflow() {
         let cache = self.core.config.relay.gopCache
         self.log.warning(
-            "The pictures since the last keyframe are more than what is cached: joiners wait for the next one",
+            "The group of pictures exceeds the cache: joiners wait for the next keyframe",
             metadata: [
                 "limits": """
                 relay.gopCache.maxBytes \(ConfigUnits.size(bytes: cache.maxBytes)), \

@@ -81,7 +81,9 @@ extension RTMPConnection {
             let what = JoinQueue.refusal
             self.session.rejectConnect(Status(StatusCode.connectRejected, level: .error, CloseReason.overloaded.explaining(what)))
             self.performSends()
-            return self.close(.overloaded, detail: "connect was put off for \(JoinQueue.patienceMs) ms; see limits.lag")
+            return self.close(
+                .overloaded,
+                detail: "the event loop is overloaded: connect was not accepted within \(JoinQueue.patienceMs) ms; see limits.lag")
         }
         self.placeMs = self.nowMs
         self.session.acceptConnect()

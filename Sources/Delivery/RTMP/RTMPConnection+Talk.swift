@@ -18,7 +18,8 @@ extension RTMPConnection {
             let limit = self.core.config.limits.publishersTotal
             guard self.core.admission.enterPublisher(limit: limit) else {
                 throw AdmissionRefusal(
-                    reason: .tooManyPublishers, message: "The server has its \(limit) publishers already (limits.publishersTotal).")
+                    reason: .tooManyPublishers,
+                    message: "The server already has its maximum of \(limit) publishers (limits.publishersTotal).")
             }
             self.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
@@ -67,10 +68,10 @@ extension RTMPConnection {
         case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
         case .success(let admitted) where admitted.listening.isOver:
             admitted.listening.end()
-            self.refusePlay(streamID, "The room's talk channel is over.", .roomEnded, request.address)
+            self.refusePlay(streamID, "The room's talk channel has ended.", .roomEnded, request.address)
         case .success(let admitted) where !admitted.listening.mayPlay:
             admitted.listening.end()
-            self.refusePlay(streamID, "The participant was thrown out of the talk channel.", .kicked, request.address)
+            self.refusePlay(streamID, "The participant was kicked from the talk channel.", .kicked, request.address)
         case .success(let admitted): self.play(streamID, request, admitted.pass, admitted.listening)
         }
         self.decided()
@@ -95,8 +96,8 @@ extension RTMPConnection {
             guard push.talkName ?? id.rawValue == id.rawValue else {
                 throw AdmissionRefusal(
                     reason: .credentialWrong,
-                    message: "\(place.path): by the push's credential this connection speaks as \(push.talkName ?? ""); another name needs"
-                        + " a credential of its own.")
+                    message: "\(place.path): the push's credential lets this connection speak only as \(push.talkName ?? "");"
+                        + " another name needs its own credential.")
             }
             push.talkName = id.rawValue
         }

@@ -239,7 +239,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         let limits = self.core.config.limits
         if self.handshake != nil {
             if self.loop.relay.punctualMs - self.openedPunctualMs > limits.handshakeMs {
-                self.close(.handshakeTimeout, detail: "no whole handshake within \(limits.handshakeMs) ms (limits.handshake)")
+                self.close(.handshakeTimeout, detail: "no complete handshake within \(limits.handshakeMs) ms (limits.handshake)")
             }
             return
         }
@@ -336,7 +336,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     }
 
     func writerOverflowed() {
-        self.close(.tooSlow, detail: "the client asks and does not read the answers")
+        self.close(.tooSlow, detail: "the client sends requests but does not read the answers")
     }
 
     func writeFailed() {

@@ -66,9 +66,10 @@ package final class RecordingBudget: Sendable {
     func words(_ refusal: RecordingEnd) -> String {
         switch refusal {
         case .quotaExceeded:
-            "\(self.usedBytes) of \(self.quotaBytes) bytes are used (recording.quota); delete recordings, or raise it"
+            "\(self.usedBytes) of \(self.quotaBytes) bytes are used (recording.quota); delete recordings, or raise the quota"
         case .diskFull:
-            "\(self.folder.path) has \(self.folder.freeBytes ?? 0) bytes left, of which \(self.minFreeBytes) are to stay free (recording.minFree)"
+            "\(self.folder.path) has \(self.folder.freeBytes ?? 0) bytes left; at least \(self.minFreeBytes) must stay free"
+                + " (recording.minFree)"
         case .noDescriptors: "\(OpenDescriptors.advice)"
         default: "\(self.folder.path)"
         }

@@ -122,7 +122,7 @@ final class RecordingFinisher: Sendable {
         case .kept(let bytes, let why):
             self.budget.add(bytes - recording.bytes)
             await self.stored(recording, bytes: bytes, durationMs: nil, isSeekable: false)
-            self.log.warning("A recording stays in fragments", metadata: metadata.merging(["why": "\(why)"]) { $1 })
+            self.log.warning("A recording remains a fragmented MP4", metadata: metadata.merging(["why": "\(why)"]) { $1 })
         case .missing:
             self.budget.free(recording.bytes)
             self.rooms.recordingLost(recording.id, .fileMissing, bytes: 0)

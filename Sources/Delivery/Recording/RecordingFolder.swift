@@ -67,7 +67,7 @@ package struct RecordingFolder: Sendable {
             // It exists, or cannot be created by us, like the root of a read-only file system.
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-                throw Failure(operation: "make folder", path: path, code: code)
+                throw Failure(operation: "create folder", path: path, code: code)
             }
         }
     }

@@ -138,7 +138,7 @@ final class RecordingWriter: FragmentSink {
         } else {
             part.held.append(piece.fragment.bytes)
             part.heldBytes += piece.fragment.bytes.readableBytes
-            if part.heldBytes > Self.heldLimit { return self.fail(.storeFailed, "the index does not answer") }
+            if part.heldBytes > Self.heldLimit { return self.fail(.storeFailed, "the recording index does not answer") }
         }
         part.endMs = max(part.endMs, piece.fragment.endMs)
         part.endWallMs = piece.wallMs + piece.fragment.durationMs
@@ -174,7 +174,7 @@ final class RecordingWriter: FragmentSink {
         guard let part = self.open[id], part.file == nil else { return }
         guard isStored else {
             part.held = []
-            self.fail(.storeFailed, "the index takes nothing")
+            self.fail(.storeFailed, "the recording index did not store the recording")
             if self.open[id] != nil { self.finish(part, .storeFailed) }
             return
         }
@@ -232,7 +232,7 @@ final class RecordingWriter: FragmentSink {
         guard self.failure == nil else { return }
         self.failure = end
         self.means.log.error(
-            "Recording failed; what was written stays",
+            "Recording failed; the part already written is kept",
             metadata: self.metadata.merging(["reason": "\(end.rawValue)", "error": "\(detail)"]) { $1 })
         if let current { self.close(current, end) }
     }

@@ -290,7 +290,9 @@ package final class Recordings: Sendable {
                 do {
                     guard try await self.delete(recording) != nil else { continue }
                     self.share.withLock { $0.spend(1) }
-                    self.log.info("Recording deleted after its time", metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
+                    self.log.info(
+                        "Recording deleted: older than recording.retention",
+                        metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
                 } catch {
                     // One that cannot be removed does not keep the others.
                     self.log.error("An old recording could not be deleted", metadata: ["id": "\(recording.id)", "error": "\(error)"])

@@ -176,7 +176,7 @@ package actor StreamRemuxer {
         if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
             self.hasToldDropped = true
             self.core.log.warning(
-                "Remuxing does not keep up: pictures are left out up to a keyframe",
+                "Remuxing does not keep up: frames are dropped up to the next keyframe",
                 metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.core.config.limits.frameQueueBytes))"])
         }
         guard let problem = self.taker.problem, problem != self.toldRefusal else { return }

@@ -56,7 +56,7 @@ extension ServerCore {
     package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
         if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, by: actor) }
-        return await self.closeWhere(.kicked, "the user was thrown out of the room") {
+        return await self.closeWhere(.kicked, "the user was kicked from the room") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
         }
     }

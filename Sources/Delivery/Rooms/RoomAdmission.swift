@@ -82,11 +82,11 @@ extension AdmissionRefusal {
     package static func keptOut(_ user: String, of what: String, forMs: Int64) -> Self {
         AdmissionRefusal(
             reason: .kicked,
-            message: "\(user) was thrown out of the room of \(what) and may come back in \(max(1, (forMs + 999) / 1_000)) s.")
+            message: "\(user) was kicked from the room of \(what) and may come back in \(max(1, (forMs + 999) / 1_000)) s.")
     }
 
     fileprivate static func otherRoom(of path: StreamPath, than room: String) -> Self {
-        AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), and \(path) is another room's.")
+        AdmissionRefusal(reason: .credentialWrong, message: "The token is for room \(room), but \(path) belongs to another room.")
     }
 
     fileprivate init(_ refusal: PushRefusal, _ path: StreamPath, room: String? = nil) {
@@ -95,7 +95,8 @@ extension AdmissionRefusal {
         case .noRoom:
             self.init(
                 reason: .noRoom,
-                message: "\(path) has no room; create one by the API first (the server's setting rooms.autoCreate says who may do without)."
+                message: "\(path) has no room; create one with the API first"
+                    + " (the server's setting rooms.autoCreate says which pushes create their room)."
             )
         case .forbidden(let untilMs, let reason):
             let why = reason.isEmpty ? "" : ": \(reason)"
@@ -108,13 +109,14 @@ extension AdmissionRefusal {
             self.init(
                 reason: .rateLimited,
                 message:
-                    "Pushes of this address or credential have made too many rooms (limits.roomsPerAddress, limits.roomsPerCredential)."
-                    + " Try again in \(seconds) s.",
+                    "Pushes from this address or with this credential created too many rooms"
+                    + " (limits.roomsPerAddress, limits.roomsPerCredential). Try again in \(seconds) s.",
                 retrySeconds: seconds)
         case .diskFull(let free, let least):
             self.init(
                 reason: .diskFull,
-                message: "The server's disk has \(free) bytes left, of which \(least) are to stay free (data.minFree); no push begins.")
+                message: "The server's disk has \(free) bytes left, but at least \(least) must stay free (data.minFree);"
+                    + " new pushes are refused.")
         case .unavailable:
             self.init(reason: .registryUnavailable, message: "The room registry cannot be written at the moment; try again.")
         }

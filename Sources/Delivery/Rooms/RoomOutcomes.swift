@@ -57,7 +57,7 @@ extension ServerCore {
     private func logEvent(_ event: RoomEvent) {
         if event.kind == .clockLeapt {
             return self.log.warning(
-                "The machine's clock has leapt: rooms and recordings keep their time until that has held",
+                "The machine's clock has leapt: rooms and recordings keep the old time until the leap has held for rooms.clockHold",
                 metadata: ["leap": "\(event.data)", "number": "\(event.id)"])
         }
         guard event.kind.isTransition, let held = self.roomFlood.pass(nowMs: LoopSweeper.nowMs) else { return }

@@ -33,7 +33,7 @@ package struct RoomService: Service {
         }
         await self.core.rooms.stop()
         if let problem = self.core.rooms.endProblem {
-            self.core.log.warning("The store was not closed cleanly; the next start mends that", metadata: ["problem": "\(problem)"])
+            self.core.log.warning("The store was not closed cleanly; the next start repairs it", metadata: ["problem": "\(problem)"])
         }
     }
 }

@@ -32,10 +32,11 @@ final class StoreWatch: Sendable {
             switch (status.problem ?? state.probe?.problem, state.isInTrouble) {
             case (let problem?, false):
                 state.isInTrouble = true
-                self.log.error("The store is in trouble; what runs goes on, nothing new begins", metadata: ["problem": "\(problem)"])
+                self.log.error(
+                    "The store is in trouble: running streams go on, new pushes and rooms are refused", metadata: ["problem": "\(problem)"])
             case (nil, true):
                 state.isInTrouble = false
-                self.log.notice("The store is well again", metadata: ["droppedFacts": "\(status.droppedFacts - state.toldDropped)"])
+                self.log.notice("The store works again", metadata: ["droppedFacts": "\(status.droppedFacts - state.toldDropped)"])
                 state.toldDropped = status.droppedFacts
             default: break
             }

@@ -136,7 +136,7 @@ package struct MemoryService: Service {
         if isOver {
             self.core.log.warning("The memory limit is reached: new publishes and plays are refused", metadata: metadata)
         } else {
-            self.core.log.info("Memory is free again: new publishes and plays are let in", metadata: metadata)
+            self.core.log.info("Memory is free again: new publishes and plays are accepted", metadata: metadata)
         }
         return isOver
     }
@@ -170,7 +170,7 @@ package struct MemoryService: Service {
         let after = self.load() ?? before
         schedule.trimmed(from: before.resident, to: after, nowMs: LoopSweeper.nowMs)
         self.core.log.debug(
-            "Free memory given back to the system",
+            "Free memory returned to the system",
             metadata: ["before": "\(before.resident)", "after": "\(after.resident)", "microseconds": "\(micros)"])
         return schedule
     }

@@ -78,7 +78,7 @@ actor PeriodicSnapshots {
             progress.isTold = false
         } catch {
             if !progress.isTold {
-                self.core.log.warning("No picture was taken", metadata: ["stream": "\(grant.path)", "error": "\(error)"])
+                self.core.log.warning("No snapshot was taken", metadata: ["stream": "\(grant.path)", "error": "\(error)"])
             }
             progress.isTold = true
         }
@@ -117,7 +117,7 @@ actor PeriodicSnapshots {
             self.share.spend(forgotten.count)
             await self.remove(forgotten)
         } catch {
-            self.core.log.error("Old pictures could not be forgotten", metadata: ["error": "\(error)"])
+            self.core.log.error("Old snapshots could not be deleted", metadata: ["error": "\(error)"])
         }
     }
 
@@ -131,7 +131,7 @@ actor PeriodicSnapshots {
             }
             return failure
         }
-        if let failure { self.core.log.error("A picture could not be removed", metadata: ["error": "\(failure)"]) }
+        if let failure { self.core.log.error("A snapshot's file could not be removed", metadata: ["error": "\(failure)"]) }
     }
 }
 

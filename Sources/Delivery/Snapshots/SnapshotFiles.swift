@@ -36,7 +36,7 @@ package struct SnapshotFiles: Sendable {
         }
         let temporary = path + ".tmp"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { return RecordingFolder.Failure(operation: "make", path: temporary, code: errno) }
+        guard descriptor >= 0 else { return RecordingFolder.Failure(operation: "create", path: temporary, code: errno) }
         var code: Int32 = 0
         bytes.withUnsafeReadableBytes { bytes in
             var rest = bytes[...]

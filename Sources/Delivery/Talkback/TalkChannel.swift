@@ -52,7 +52,7 @@ package final class TalkChannel: Sendable {
     }
 
     package static var nowMs: Int64 { TalkClock.nowUs / 1_000 }
-    private static let thrownOut = "The participant was thrown out of the talk channel."
+    private static let thrownOut = "The participant was kicked from the talk channel."
 
     // MARK: Coming and going
 
@@ -171,7 +171,7 @@ package final class TalkChannel: Sendable {
                 + state.floor.apply(.published(seat.id, seat.role), nowMs: nowMs)
         }
         // The room ended, or the participant was thrown out, while the stream was being claimed.
-        if isOver { seat.connected?.end(.roomEnded, "The room's talk channel is over.") }
+        if isOver { seat.connected?.end(.roomEnded, "The room's talk channel has ended.") }
         if isForbidden { seat.connected?.end(.kicked, Self.thrownOut) }
     }
 
@@ -319,7 +319,7 @@ package final class TalkChannel: Sendable {
             return state.floor.apply(.closed, nowMs: Self.nowMs)
         }
         for stream in streams { stream.end() }
-        for role in roles { role.end(reason, "The room's talk channel is over.") }
+        for role in roles { role.end(reason, "The room's talk channel has ended.") }
     }
 
     // MARK: Ticks

@@ -100,7 +100,8 @@ package final class TalkClock: Sendable {
         if let room = rooms.first {
             let seconds = Double(TalkFormat.microseconds(tick: missed) / 100_000) / 10
             room.core.log.warning(
-                "The server stood still: who listens to talk misses that time, recordings have it", metadata: ["seconds": "\(seconds)"])
+                "The server stood still: talk listeners miss that time, recordings contain up to 30 s of it",
+                metadata: ["seconds": "\(seconds)"])
         }
         for room in rooms where room.isRecorded {
             for step in max(0, missed - Self.mostRecordedTicks)..<missed {

@@ -182,13 +182,14 @@ extension ServerCore {
                 if !channel.isOver { return (channel, room) }
             }
         } catch .noSuchRoom {
-            throw AdmissionRefusal(reason: .noRoom, message: "There is no room \(place.roomID); its talk channel opens with it.")
+            throw AdmissionRefusal(
+                reason: .noRoom, message: "There is no room \(place.roomID), so there is no talk channel; create the room first.")
         } catch {
             throw AdmissionRefusal(reason: .registryUnavailable, message: "The room registry cannot be read at the moment; try again.")
         }
         throw AdmissionRefusal(
             reason: room.state == .forbidden ? .forbidden : .roomClosed,
-            message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.")
+            message: "Room \(room.id) is \(room.state.rawValue); its talk channel is open while the room is live.")
     }
 
     /// The room's channel, with the settings of the room and its participants.
@@ -245,7 +246,7 @@ extension TalkRole {
 extension AdmissionRefusal {
     fileprivate init(_ denial: TalkDenial, _ place: TalkStreamName) {
         switch denial {
-        case .closed: self.init(reason: .roomClosed, message: "The talk channel of room \(place.roomID) is over.")
+        case .closed: self.init(reason: .roomClosed, message: "The talk channel of room \(place.roomID) has ended.")
         case .refused(let refusal):
             let reason: CloseReason =
                 switch refusal {

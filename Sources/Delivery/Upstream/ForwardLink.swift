@@ -337,7 +337,7 @@ package final class ForwardLink: Sendable {
     /// This server dropped, forbade or replaced the push.
     private func ended(by end: PushEnd) {
         guard end != .serverShutdown else { return self.stop("server_shutdown") }
-        self.hold(end.rawValue, "ended here: \(end.rawValue)")
+        self.hold(end.rawValue, "ended by this server: \(end.rawValue)")
     }
 
     private func endPublisher(_ end: PushEnd) {

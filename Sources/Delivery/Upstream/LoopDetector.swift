@@ -47,14 +47,14 @@ final class LoopDetector: Sendable {
 
     /// Why a stream that came this way may not feed `path`; nil when it may.
     func objection(to marks: [String], feeding path: String) -> String? {
-        if marks.contains(self.mark(of: path)) { return "That is a loop: what comes there is \(path) of this server itself." }
-        guard marks.count < Self.mostHops else { return "That is a loop: it has come through \(marks.count) servers." }
+        if marks.contains(self.mark(of: path)) { return "That is a loop: the stream has already come through \(path) of this server." }
+        guard marks.count < Self.mostHops else { return "That is a loop: the stream has come through \(marks.count) servers." }
         return nil
     }
 
     /// Why `path` may not be played for these streams; nil when it may.
     func objection(to sinks: [String], playing path: String) -> String? {
-        sinks.contains(self.mark(of: path)) ? "That is a loop: it would be played to feed \(path) of this server itself." : nil
+        sinks.contains(self.mark(of: path)) ? "That is a loop: this play would feed \(path) of this server with itself." : nil
     }
 
     // MARK: What is published

@@ -49,7 +49,9 @@ final class PullPublisher: RoomPublisher {
         case .success(let granted): grant = granted
         case .failure(let refusal): throw PullRefusal(refusal, path)
         }
-        guard let loop = core.allLoops.randomElement() else { throw PullRefusal(reason: "server_shutdown", text: "the server is going") }
+        guard let loop = core.allLoops.randomElement() else {
+            throw PullRefusal(reason: "server_shutdown", text: "the server is shutting down")
+        }
         // The stream may already have a home: the claim runs there.
         let stream = await withCheckedContinuation { done in
             loop.relay.run { relay in done.resume(returning: core.registry.acquire(grant.path.description, on: relay)) }
@@ -136,7 +138,8 @@ struct PullRefusal: Error {
         case .keptOut(let user, _): self.init(reason: "kicked", text: "\(path) may not be published here by \(user)")
         case .roomClosed: self.init(reason: "room_closed", text: "\(path) may not be published here: its room is closed")
         case .noRoom, .otherRoom: self.init(reason: "no_room", text: "\(path) may not be published here: it has no room")
-        case .tooManyRooms: self.init(reason: "rate_limited", text: "\(path) may not be published here: too many rooms were made of late")
+        case .tooManyRooms:
+            self.init(reason: "rate_limited", text: "\(path) may not be published here: too many rooms were created recently")
         case .diskFull: self.init(reason: "disk_full", text: "\(path) may not be published here: the disk is nearly full (data.minFree)")
         case .unavailable: self.init(reason: "registry_unavailable", text: "the room registry cannot be written at the moment")
         }

@@ -48,7 +48,9 @@ package final class RelayTasks: Sendable {
                 let vault = try await self.vault(core)
                 let isSealed = URLVault.isSealed(task.url)
                 guard let url = isSealed ? vault.open(task.url, task.direction, task.path) : task.url else {
-                    throw KeyFileError("its address was sealed with another key than that in \(URLVault.fileName); make it anew")
+                    throw KeyFileError(
+                        "its address was sealed with another key than the one in \(URLVault.fileName);"
+                            + " delete the task and create it again")
                 }
                 if !isSealed { try await core.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path)) }
                 _ = try self.add(task.with(url: url), core: core)

@@ -43,7 +43,7 @@ extension TencentCallback {
         do {
             return try JSONDecoder().decode(type, from: .init(event.data.utf8))
         } catch {
-            throw WebhookBodyError(description: "the data of event \(event.id) lacks what the callback tells")
+            throw WebhookBodyError(description: "the data of event \(event.id) lacks a field that the callback needs")
         }
     }
 }

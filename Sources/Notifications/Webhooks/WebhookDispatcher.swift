@@ -130,7 +130,7 @@ package final class WebhookDispatcher: Service, Sendable {
                 isHopeless = true
             }
         } else {
-            problem = "this target is not in the settings any more"
+            problem = "this target is no longer in the settings"
             isHopeless = true
         }
         // The server shuts down: the attempt does not count.

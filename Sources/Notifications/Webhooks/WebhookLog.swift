@@ -62,7 +62,7 @@ package final class WebhookLog: Sendable {
         }
         guard let was, was.isTold else { return }
         self.log.info(
-            "A webhook target is well again",
+            "A webhook target works again",
             metadata: Self.metadata(target).merging([
                 "failed": "\(was.failed)", "givenUp": "\(was.givenUp)", "seconds": "\((now - was.since) / 1_000)",
             ]) { $1 })

@@ -52,7 +52,7 @@ extension AMFError: CustomStringConvertible {
         case .countTooLarge(let field, let count, let maximum, let offset):
             "\(field.rawValue) at offset \(offset): expected at most \(maximum) entries, found \(count)"
         case .tooDeep(let maximum, let offset):
-            "offset \(offset): expected at most \(maximum) containers inside one another, found one more"
+            "offset \(offset): expected at most \(maximum) nested containers, found more"
         case .tooManyValues(let maximum, let offset):
             "offset \(offset): expected at most \(maximum) values in a message, found more"
         case .tooMuchText(let maximum, let offset):

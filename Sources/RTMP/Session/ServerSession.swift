@@ -133,21 +133,21 @@ package struct ServerSession {
             if let id = command.number(at: 0), id >= 0, id <= Double(UInt32.max) { self.end(UInt32(id), delete: true) }
         case "pause", "pauseRaw": self.receivePause(command, on: message.streamID)
         case "seek":
-            self.status(message.streamID, Status(StatusCode.seekNotify, "A live stream cannot seek; it goes on at its live position."))
+            self.status(message.streamID, Status(StatusCode.seekNotify, "A live stream cannot seek; it continues at its live position."))
         case "receiveAudio": self.receiveTrack(command, on: message.streamID) { .receiveAudio(streamID: $0, $1) }
         case "receiveVideo": self.receiveTrack(command, on: message.streamID) { .receiveVideo(streamID: $0, $1) }
         case "close": for id in self.streams.ids { self.end(id, delete: true) }
         case "_result", "_error", "onStatus", "": break
         default:
             guard command.transaction != 0 else { return }
-            let status = Status(StatusCode.callFailed, level: .error, "No method \(self.printable(command.name)) here.")
+            let status = Status(StatusCode.callFailed, level: .error, "There is no method \(self.printable(command.name)).")
             self.sendCommand(Command("_error", transaction: command.transaction, arguments: [status.object()]), streamID: 0, amf3)
         }
     }
 
     private mutating func receiveConnect(_ command: Command) {
         guard case .waitingConnect = self.phase else {
-            let status = Status(StatusCode.connectRejected, level: .error, "This connection is connected already.")
+            let status = Status(StatusCode.connectRejected, level: .error, "This connection is already connected.")
             self.sendCommand(Command("_error", transaction: command.transaction, arguments: [status.object()]), streamID: 0, false)
             return
         }
@@ -226,7 +226,7 @@ package struct ServerSession {
         let position = try self.streams.position(streamID)
         let name = command.string(at: 0) ?? ""
         if self.streams[position].role != .idle && self.streams[position].role != .ended {
-            let what = "This message stream publishes or plays already; create another one."
+            let what = "This message stream already publishes or plays; create another one."
             self.status(streamID, Status(StatusCode.publishBadName, level: .error, what))
             return
         }
@@ -341,7 +341,7 @@ package struct ServerSession {
         let pause = command.boolean(at: 0) ?? true
         self.outputs.append(.pause(streamID: streamID, pause))
         let code = pause ? StatusCode.pauseNotify : StatusCode.unpauseNotify
-        let resumed = role == .playing ? "Playing on from the live position." : "Media is expected again."
+        let resumed = role == .playing ? "Playing again from the live position." : "Media is expected again."
         self.status(streamID, Status(code, pause ? "Paused." : resumed))
     }
 

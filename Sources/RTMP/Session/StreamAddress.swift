@@ -83,9 +83,9 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .tooLong(let bytes, let limit): "app and stream name have \(bytes) bytes; the limit is \(limit)"
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
         case .controlCharacter(let code):
-            "the name holds a control character or an invisible one, U+\(Self.hex(code)); expected visible ones"
-        case .dotComponent: "the name holds a \"..\" or \".\" component"
-        case .combinedSeparator: "the name holds a slash or question mark that another character combines with; expected it plain"
+            "the name contains a control character or an invisible character, U+\(Self.hex(code)); expected visible characters"
+        case .dotComponent: "the name contains a \"..\" or \".\" component"
+        case .combinedSeparator: "the name contains a slash or question mark combined with another character; expected it alone"
         }
     }
 

@@ -31,8 +31,14 @@ package struct JSONParser {
         var parser = JSONParser(Array(bytes), deepest: deepest)
         let value = try parser.value(depth: 0)
         parser.skipSpace()
-        guard parser.current == nil else { throw parser.problem("there is more after the value") }
+        guard parser.current == nil else { throw parser.problem("expected nothing after the value") }
         return value
+    }
+
+    /// Whether the text is one object, nested no more than `deepest` levels, itself the first.
+    package static func isObject(_ text: String, deepest: Int) -> Bool {
+        guard case .object? = try? Self.parse(text.utf8, deepest: deepest) else { return false }
+        return true
     }
 
     private var current: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
@@ -83,7 +89,7 @@ package struct JSONParser {
             let start = self.position
             guard self.current == UInt8(ascii: "\"") else { throw self.problem("expected a name in quotes") }
             let name = try self.string()
-            guard names.insert(name).inserted else { throw self.problem("the name \"\(name.prefix(60))\" is there twice", at: start) }
+            guard names.insert(name).inserted else { throw self.problem("the name \"\(name.prefix(60))\" occurs twice", at: start) }
             self.skipSpace()
             guard self.current == UInt8(ascii: ":") else { throw self.problem("expected \":\"") }
             self.position += 1
@@ -174,13 +180,13 @@ package struct JSONParser {
                 self.position += 1
             }
         }
-        throw self.problem("a string without an end", at: start)
+        throw self.problem("a string without a closing quote", at: start)
     }
 
     private mutating func escape(_ text: inout [UInt8]) throws(JSONProblem) {
         let start = self.position
         self.position += 1
-        guard let byte = self.current else { throw self.problem("a string without an end", at: start) }
+        guard let byte = self.current else { throw self.problem("a string without a closing quote", at: start) }
         self.position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
@@ -200,7 +206,7 @@ package struct JSONParser {
             }
             guard let scalar = Unicode.Scalar(code) else { throw self.problem("half a surrogate pair", at: start) }
             text.append(contentsOf: Character(scalar).utf8)
-        default: throw self.problem("no escape that JSON knows", at: start)
+        default: throw self.problem("an escape that JSON does not define", at: start)
         }
     }
 

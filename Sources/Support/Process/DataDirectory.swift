@@ -23,7 +23,7 @@ package enum DataDirectory {
         }
         // Not by `stat`, which some builds resolve to another module.
         guard let folder = opendir(path) else {
-            throw DataDirectoryError(description: "the data directory \(path) is no folder (setting data.directory)")
+            throw DataDirectoryError(description: "the data directory \(path) is not a directory (setting data.directory)")
         }
         closedir(folder)
         guard access(path, W_OK | X_OK) == 0 else {

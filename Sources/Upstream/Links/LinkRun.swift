@@ -7,7 +7,7 @@ struct LinkRun {
     let control: LinkControl
     let counters: LinkCounters
 
-    static let wordless = "the server may refuse app, stream name or key without a word"
+    static let wordless = "the server may have refused app, stream name or key without saying so"
 
     /// A connection on which the server accepted publish or play.
     struct Opened {

@@ -41,9 +41,9 @@ struct PushLink {
             }
             guard !self.run.control.isStopping else { throw .cancelled }
             let isYoung = System.nowMs() < doubtEnd
-            if try wire.fill(isYoung ? "just after it was let publish; \(LinkRun.wordless)" : "while publishing") { continue }
+            if try wire.fill(isYoung ? "just after the server accepted publish; \(LinkRun.wordless)" : "while publishing") { continue }
             guard let frame = self.queue.next(nowMs: System.nowMs()) else {
-                try wire.wait(until: System.nowMs() + Self.idleMs, orElse: .silent(waitingFor: "anything to send", ms: Int(Self.idleMs)))
+                try wire.wait(until: System.nowMs() + Self.idleMs, orElse: .silent(waitingFor: "a frame to send", ms: Int(Self.idleMs)))
                 continue
             }
             try wire.send(Self.message(frame, at: clock.time(of: frame), on: opened.streamID))

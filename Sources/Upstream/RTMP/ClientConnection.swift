@@ -147,7 +147,7 @@ final class ClientConnection {
         }
         if let failure = pump?.failure { throw .tls(origin: url.origin, why: failure) }
         if control.isOverdue || rtmp.timedOut { throw .silent(waitingFor: "the RTMP handshake", ms: options.handshakeTimeoutMs) }
-        throw .handshake(origin: url.origin, why: "it closed the connection in the handshake")
+        throw .handshake(origin: url.origin, why: "it closed the connection during the handshake")
     }
 
     // MARK: Reading

@@ -39,9 +39,9 @@ final class TLSClient: @unchecked Sendable {
         // A session copies the context's settings when it is made, so these calls come first.
         let problem: UpstreamError?
         if earshot_ssl_require_tls12(context) != 1 || SSL_CTX_set_default_verify_paths(context) != 1 {
-            problem = .tls(origin: url.origin, why: "the system's authorities cannot be read: \(Self.errors())")
+            problem = .tls(origin: url.origin, why: "the system's certificate authorities cannot be read: \(Self.errors())")
         } else if let caFile, SSL_CTX_load_verify_locations(context, caFile, nil) != 1 {
-            problem = .tls(origin: url.origin, why: "the file of authorities cannot be read: \(Self.errors())")
+            problem = .tls(origin: url.origin, why: "the file of certificate authorities cannot be read: \(Self.errors())")
         } else {
             problem = nil
         }
@@ -88,13 +88,14 @@ final class TLSClient: @unchecked Sendable {
         let words = String(cString: X509_verify_cert_error_string(code))
         switch Int32(code) {
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
-            return "its certificate is for another name (\(words)); use the name that the certificate has"
+            return "its certificate is for another name (\(words)); use a name that the certificate contains"
         case X509_V_ERR_CERT_HAS_EXPIRED:
             return "its certificate has expired; the server's owner must renew it, or this machine's clock is wrong"
         case X509_V_ERR_CERT_NOT_YET_VALID: return "its certificate is not valid yet; check this machine's clock"
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            return "its certificate is from nobody we trust (\(words)); name its authority's file in the settings if you do"
+            return "its certificate is from an authority that this machine does not trust (\(words)); if you trust it, add it to the"
+                + " system's authorities"
         default: return "its certificate is refused: \(words)"
         }
     }

@@ -103,7 +103,7 @@ struct APIClient: Sendable {
         case let error as HTTPClientError where [.connectTimeout, .deadlineExceeded, .readTimeout].contains(error):
             return "no answer within \(self.timeout)"
         case let error as HTTPClientError where error == .remoteConnectionClosed: return "the connection was closed without an answer"
-        case is HTTPParserError: return "what answers there does not speak HTTP"
+        case is HTTPParserError: return "the server at this address does not speak HTTP"
         case let error as NIOSSLExtraError where error == .failedToValidateHostname: return "its certificate is for another name"
         case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: return Self.explainTLS("\(error)")
         default: return "\(error)"
@@ -113,7 +113,7 @@ struct APIClient: Sendable {
     /// Explains a TLS error by BoringSSL's text, which only the error's description contains.
     private static func explainTLS(_ text: String) -> String {
         if text.contains("CERTIFICATE_VERIFY_FAILED") { return "its certificate is not one that this machine trusts" }
-        if text.contains("WRONG_VERSION_NUMBER") { return "it does not speak TLS; is it http:// ?" }
+        if text.contains("WRONG_VERSION_NUMBER") { return "it does not speak TLS; try http:// instead" }
         return "TLS failed: \(text)"
     }
 }

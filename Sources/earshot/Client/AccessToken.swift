@@ -77,7 +77,7 @@ struct AccessToken: Sendable {
         var word = text[...].drop(while: blank)
         while let last = word.last, blank(last) { word.removeLast() }
         guard (1...1_024).contains(word.utf8.count), word.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw CommandFailure(.unauthorised, "\(source) holds no token: expected one word of at most 1,024 printable characters")
+            throw CommandFailure(.unauthorised, "\(source) holds no token: expected at most 1,024 printable characters without spaces")
         }
         return String(word)
     }

@@ -68,7 +68,7 @@ struct EventFeed {
             guard let last = message["lastEventId"].integer else { return }
             self.newest = last
             if let position = self.position, position > last {
-                Console.complain("the server's events begin anew (it has \(last), we had \(position)): is its data new?")
+                Console.complain("the server's event numbers start over (its last: \(last), ours: \(position)): was its data replaced?")
                 self.position = last
             } else if self.position == nil {
                 self.position = last
@@ -106,7 +106,7 @@ struct EventFeed {
                         switch frame.opcode {
                         case .text, .binary:
                             guard let message = try? JSONValue(parsing: frame.unmaskedData.readableBytesView) else {
-                                throw CommandFailure(.failed, "\(self.api.server) sent what is not JSON on its event feed")
+                                throw CommandFailure(.failed, "\(self.api.server) sent something other than JSON on its event feed")
                             }
                             try body(&self, message)
                         case .ping:

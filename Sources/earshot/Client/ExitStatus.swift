@@ -58,7 +58,7 @@ extension CommandFailure {
         if message.isEmpty {
             let allowed = error["allowed"].list.compactMap(\.string).map(DisplayText.escaped)
             message = "the server answered \(status.code) \(status.reasonPhrase)"
-            if !allowed.isEmpty { message += "; possible in \(allowed.joined(separator: ", "))" }
+            if !allowed.isEmpty { message += "; allowed states: \(allowed.joined(separator: ", "))" }
         }
         if message.hasSuffix(".") { message.removeLast() }
         switch status.code {
@@ -71,7 +71,7 @@ extension CommandFailure {
         case 409:
             return CommandFailure(.conflict, message)
         case 500...:
-            let id = body["requestId"].string.map { "; the server's log has it under request \(DisplayText.escaped($0))" } ?? ""
+            let id = body["requestId"].string.map { "; see the server's log for request \(DisplayText.escaped($0))" } ?? ""
             return CommandFailure(.failed, "the server failed: \(message)\(id)")
         default:
             return CommandFailure(.failed, message)

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The part of a long list to fetch.
 struct PageOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Show at most so many.", valueName: "N"))
+    @Option(help: ArgumentHelp("Show at most this many.", valueName: "N"))
     var limit = 50
     @Flag(help: "Show all, page by page.")
     var all = false

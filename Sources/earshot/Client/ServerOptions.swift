@@ -17,16 +17,16 @@ struct DataDirectoryOption: ParsableArguments {
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The server's HTTP address; also EARSHOT_SERVER. (default: \(ServerAddress.standard))", valueName: "URL"))
+            "The server's HTTP address; also read from EARSHOT_SERVER. (default: \(ServerAddress.standard))", valueName: "URL"))
     var server: String?
-    @Option(help: ArgumentHelp("A file with the API token; else EARSHOT_TOKEN, else DIR/admin-token.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("A file with the API token. (default: EARSHOT_TOKEN, then DIR/admin-token)", valueName: "FILE"))
     var tokenFile: String?
     @OptionGroup var directory: DataDirectoryOption
     @Option(help: ArgumentHelp("How long to wait for an answer.", valueName: "TIME"))
     var timeout = Span(seconds: 10)
     @Flag(help: "Print the answer's data as JSON, keys in alphabetical order.")
     var json = false
-    @Flag(name: .shortAndLong, help: "Print ids only; of commands that change something, nothing.")
+    @Flag(name: .shortAndLong, help: "Print ids only; commands that change something print nothing.")
     var quiet = false
 
     func validate() throws {

@@ -43,7 +43,7 @@ enum TalkLine {
             inState.contains { reason.contains("[\($0)]") } ? .conflict : reason.contains("[credential_") ? .unauthorised : .failed
         // Drop the advice to check the address: the user did not type one.
         let words = reason.split(separator: "; check app").first.map(String.init) ?? reason
-        return CommandFailure(status, "the talk channel does not let this in: \(DisplayText.escaped(words))")
+        return CommandFailure(status, "the talk channel refused this: \(DisplayText.escaped(words))")
     }
 
     // MARK: Listening

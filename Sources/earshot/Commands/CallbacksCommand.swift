@@ -4,7 +4,7 @@ import ArgumentParser
 struct CallbacksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "callbacks",
-        abstract: "List what is sent to webhooks, and send it again.",
+        abstract: "List notices to webhooks, and send them again.",
         discussion: """
             EXAMPLES
               earshot callbacks list --state failed
@@ -22,7 +22,7 @@ struct CallbacksCommand: AsyncParsableCommand {
         var state: String?
         @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
         var room: String?
-        @Option(help: ArgumentHelp("Only those to this target, as `earshot callbacks targets` names it.", valueName: "TARGET"))
+        @Option(help: ArgumentHelp("Only those to this target: an id from `earshot callbacks targets`.", valueName: "TARGET"))
         var targetId: String?
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
@@ -61,8 +61,8 @@ struct CallbacksCommand: AsyncParsableCommand {
 
     struct Targets: ServerCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the targets of webhooks, and how each does.",
-            discussion: "The ids are those of the log. They follow from the URLs, of which only the beginning is shown.")
+            abstract: "List the targets of webhooks, and show which are failing.",
+            discussion: "The log uses the same ids. An id is derived from the target's URL, of which only the beginning is shown.")
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
@@ -87,7 +87,7 @@ struct CallbacksCommand: AsyncParsableCommand {
 
     struct Redeliver: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "Send a notice again, with the same idempotency key.")
-        @Argument(help: ArgumentHelp("Its number, as in the list.", valueName: "ID")) var callback: UInt64
+        @Argument(help: ArgumentHelp("The notice's number, as in the list.", valueName: "ID")) var callback: UInt64
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {

@@ -12,9 +12,9 @@ import Musl
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",
-        abstract: "Follow what happens to rooms, or list what happened.",
+        abstract: "Follow events as they happen, or list past ones.",
         discussion: """
-            Every event has a number that grows and is never used twice; --after NUMBER goes on from there.
+            Events are numbered in ascending order, and no number is used twice; --after NUMBER continues after that event.
 
             EXAMPLES
               earshot events follow
@@ -29,14 +29,14 @@ struct EventsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print events as they happen, a line each, until Ctrl-C.",
             discussion: """
-                A lost connection is made again, and nothing that happened meanwhile is missing or told twice. Notes about that go to \
-                standard error.
+                After a lost connection the command reconnects; no event is missed or printed twice. Notes about that go to standard \
+                error.
                 """)
         @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(
             help: ArgumentHelp(
-                "Begin with what came after this event; 0: with the oldest that is kept. (default: from now on)", valueName: "NUMBER"))
+                "Start after this event; 0: with the oldest that is kept. (default: with new events)", valueName: "NUMBER"))
         var after: UInt64?
         @OptionGroup var options: ServerOptions
 
@@ -64,7 +64,7 @@ struct EventsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List events, the oldest first.")
         @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
-        @Option(help: ArgumentHelp("Begin with what came after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
+        @Option(help: ArgumentHelp("Start after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
         var after: UInt64?
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions

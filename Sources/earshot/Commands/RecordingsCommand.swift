@@ -6,7 +6,8 @@ struct RecordingsCommand: AsyncParsableCommand {
         commandName: "recordings",
         abstract: "List recordings; start, stop and delete them.",
         discussion: """
-            A recording is an MP4 file on the server: of a room that was started by hand, or of the apps in the setting recording.apps.
+            A recording is an MP4 file on the server. These commands record one stream of a room. The setting recording.apps and a \
+            room's policy record=always record streams whenever they are live.
 
             EXAMPLES
               earshot recordings start r1
@@ -20,7 +21,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List recordings, the newest first.")
-        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only this room's.", valueName: "ID"))
+        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Only those of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?
@@ -43,7 +44,7 @@ struct RecordingsCommand: AsyncParsableCommand {
     }
 
     struct Show: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Show all about a recording.")
+        static let configuration = CommandConfiguration(abstract: "Show a recording's details.")
         @Argument(help: ArgumentHelp("The recording's id.", valueName: "ID")) var recording: String
         @OptionGroup var options: ServerOptions
 
@@ -86,7 +87,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 /// The stream to start or stop recording.
 struct RecordedSlot: ParsableArguments {
     @Argument(help: ArgumentHelp("The room's id.", valueName: "ROOM")) var room: String
-    @Option(help: ArgumentHelp("Which of its streams.", valueName: "N"))
+    @Option(help: ArgumentHelp("The stream's slot in the room.", valueName: "N"))
     var slot = 1
 
     /// `outcome` is the new state as text.

@@ -6,9 +6,9 @@ struct RelaysCommand: AsyncParsableCommand {
         commandName: "relays",
         abstract: "List links to other servers; add and remove them.",
         discussion: """
-            A link forwards a stream to another server (push) or fetches one from there (pull). It is kept up, over restarts too, until it is \
-            removed. The address holds the other server's credential: given as -, it is read from standard input, where no list of processes \
-            shows it. No command prints the address again.
+            A link forwards a stream to another server (push) or fetches one from there (pull). The server keeps it up, over restarts too, \
+            until it is removed. The address contains the other server's credential: to keep that out of process lists, give - and write \
+            the address to standard input. No command prints it again.
 
             EXAMPLES
               earshot relays add push live/cam1 rtmps://cdn.example.com/live/KEY
@@ -38,7 +38,7 @@ struct RelaysCommand: AsyncParsableCommand {
     }
 
     struct Show: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Show all about a link.")
+        static let configuration = CommandConfiguration(abstract: "Show a link's details.")
         @Argument(help: ArgumentHelp("The link's number.", valueName: "ID")) var task: Int64
         @OptionGroup var options: ServerOptions
 
@@ -54,15 +54,15 @@ struct RelaysCommand: AsyncParsableCommand {
         enum Direction: String, ExpressibleByArgument, CaseIterable { case push, pull }
 
         static let configuration = CommandConfiguration(abstract: "Forward a stream to another server, or fetch one from there.")
-        @Argument(help: "push: the stream goes there; pull: it comes from there.") var direction: Direction
-        @Argument(help: ArgumentHelp("The stream here.", valueName: "APP/NAME")) var stream: StreamArgument
-        @Argument(help: ArgumentHelp("Its address there, rtmp:// or rtmps://; - reads it from standard input.", valueName: "URL"))
+        @Argument(help: "push: send the stream to the other server; pull: fetch it from there.") var direction: Direction
+        @Argument(help: ArgumentHelp("The stream on this server.", valueName: "APP/NAME")) var stream: StreamArgument
+        @Argument(help: ArgumentHelp("The stream's URL there, rtmp:// or rtmps://; - reads it from standard input.", valueName: "URL"))
         var url: String
-        @Flag(help: "Of a pull: only while somebody plays.") var onDemand = false
+        @Flag(help: "Pull only while somebody plays the stream.") var onDemand = false
         @OptionGroup var options: ServerOptions
 
         func validate() throws {
-            guard !self.onDemand || self.direction == .pull else { throw ValidationError("--on-demand is for pull.") }
+            guard !self.onDemand || self.direction == .pull else { throw ValidationError("--on-demand works only with pull.") }
         }
 
         func run(_ api: APIClient) async throws {
@@ -80,7 +80,7 @@ struct RelaysCommand: AsyncParsableCommand {
     }
 
     struct Remove: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "End a link, for good.")
+        static let configuration = CommandConfiguration(abstract: "Remove a link for good.")
         @Argument(help: ArgumentHelp("The link's number.", valueName: "ID")) var task: Int64
         @OptionGroup var options: ServerOptions
 

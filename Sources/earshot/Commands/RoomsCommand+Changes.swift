@@ -7,8 +7,8 @@ extension RoomsCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a room; it becomes live when media arrives.",
             discussion: """
-                Times of the policy are given with their unit; what is not given is as the server's settings have it. \
-                `earshot config print` lists them under rooms.policy.
+                Give times of the policy with their unit. What is not given comes from the server's settings: `earshot config print` \
+                lists them under rooms.policy.
 
                 EXAMPLES
                   earshot rooms create --title "Front door" --device cam42
@@ -18,23 +18,23 @@ extension RoomsCommand {
 
         @Option(
             name: .option(.roomID, formerly: "id"),
-            help: ArgumentHelp("1 to 64 of A-Z a-z 0-9 _ -; else a random one.", valueName: "ID"))
+            help: ArgumentHelp("1 to 64 characters of A-Z a-z 0-9 _ -. (default: a random id)", valueName: "ID"))
         var id: String?
-        @Option(help: ArgumentHelp("For lists.", valueName: "TEXT"))
+        @Option(help: ArgumentHelp("The title that lists show.", valueName: "TEXT"))
         var title: String?
         @Option(help: ArgumentHelp("The owner's user id.", valueName: "USER"))
         var owner: String?
         @Option(
             name: .option(.deviceUID, formerly: "device"),
-            help: ArgumentHelp("The device that pushes its first stream.", valueName: "UID"))
+            help: ArgumentHelp("The device that pushes the room's first stream.", valueName: "UID"))
         var device: String?
-        @Option(help: ArgumentHelp("How many streams it has.", valueName: "N"))
+        @Option(help: ArgumentHelp("The number of the room's streams. (default: 1)", valueName: "N"))
         var slots: Int?
         @Option(help: ArgumentHelp("The app of its streams. (default: live)", valueName: "NAME"))
         var app: String?
-        @Flag(name: .customLong("private"), help: "Not in lists for everybody.")
+        @Flag(name: .customLong("private"), help: "Mark the room as private: not for public lists.")
         var isPrivate = false
-        @Option(help: ArgumentHelp("What the app keeps with it: a JSON object.", valueName: "JSON"))
+        @Option(help: ArgumentHelp("The app's own data about the room: a JSON object.", valueName: "JSON"))
         var custom: String?
         @Option(help: ArgumentHelp("A setting of its policy, such as grace=60s; may be repeated.", valueName: "NAME=VALUE"))
         var policy: [PolicyOption] = []
@@ -69,13 +69,13 @@ extension RoomsCommand {
             try RoomText.printID(room)
             guard !self.options.quiet, let id = room["roomId"].string.map(DisplayText.escaped) else { return }
             Console.complain(
-                "room \(id) is \(room["state"].plain.map(DisplayText.escaped) ?? "-"); `earshot rooms push-url \(id)` says where to push")
+                "room \(id) is \(room["state"].plain.map(DisplayText.escaped) ?? "-"); `earshot rooms push-url \(id)` prints its push URL")
         }
     }
 
     struct Close: ServerCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End a room for good, an expired one too: its push is cut, its viewers' streams end.")
+            abstract: "End a room for good, also an expired one: cut its pushes and end its viewers' streams.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var options: ServerOptions
 
@@ -97,7 +97,7 @@ extension RoomsCommand {
 
     struct Forbid: ServerCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Cut a room's push and let nobody push there for a time.",
+            abstract: "Cut a room's pushes, and refuse pushes and plays for a time.",
             discussion: """
                 An expired room can be forbidden too: otherwise its device's URL would open it again.
 
@@ -115,7 +115,7 @@ extension RoomsCommand {
     }
 
     struct Resume: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Let a forbidden room be pushed to again.")
+        static let configuration = CommandConfiguration(abstract: "Lift a room's ban: it can be pushed and played again.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var options: ServerOptions
 
@@ -127,9 +127,9 @@ extension RoomsCommand {
     struct Renew: ServerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give a room more time.",
-            discussion: "Another deadline may come first, as that of heartbeats which have stopped: then it says so.")
+            discussion: "If another deadline comes first, such as that of missed heartbeats, the command says so.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
-        @Option(help: ArgumentHelp("How much longer; without, its countdown begins anew.", valueName: "TIME"))
+        @Option(help: ArgumentHelp("The time to add. (default: the countdown starts again)", valueName: "TIME"))
         var by: Span?
         @OptionGroup var options: ServerOptions
 
@@ -154,10 +154,10 @@ extension RoomsCommand {
         }
 
         private static let reasons = [
-            "heartbeatLost": "no more heartbeats, and the room ends (heartbeatLost)",
-            "ownerAway": "no more heartbeats of the owner, who counts as away then (ownerAway)",
-            "ownerOffline": "the owner is away for too long, and the room ends (ownerOffline)",
-            "maxDuration": "the room's longest duration is over (maxDuration)",
+            "heartbeatLost": "the room ends for lack of heartbeats (heartbeatLost)",
+            "ownerAway": "the owner counts as away for lack of heartbeats (ownerAway)",
+            "ownerOffline": "the room ends because its owner is away (ownerOffline)",
+            "maxDuration": "the room reaches its maximum duration (maxDuration)",
         ]
     }
 
@@ -206,13 +206,13 @@ struct PolicyOption: ExpressibleByArgument {
 
 /// The length of a ban, and its reason.
 struct BanOptions: ParsableArguments {
-    @Option(name: .customLong("for"), help: ArgumentHelp("For how long, at most 90d. (default: 7d)", valueName: "TIME"))
+    @Option(name: .customLong("for"), help: ArgumentHelp("The length of the ban, at most 90d. (default: 7d)", valueName: "TIME"))
     var duration: Span?
     @Option(
         name: .option(.forbiddenUntil, formerly: "until"),
-        help: ArgumentHelp("Until when: 2026-12-24T18:00Z; without a zone it is UTC.", valueName: "WHEN"))
+        help: ArgumentHelp("The end of the ban, such as 2026-12-24T18:00Z; without a zone, UTC.", valueName: "WHEN"))
     var until: Instant?
-    @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "TEXT"))
+    @Option(help: ArgumentHelp("The reason, which refused clients get to see.", valueName: "TEXT"))
     var reason: String?
 
     func validate() throws {

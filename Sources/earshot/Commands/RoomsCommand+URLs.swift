@@ -6,16 +6,17 @@ extension RoomsCommand {
         static let configuration = CommandConfiguration(
             commandName: "push-url", abstract: "Make a signed URL to push to a room.",
             discussion: """
-                Whoever has the URL may push until it expires; a push that runs then goes on. --quiet prints the rtmp:// URL alone.
+                Anybody who has the URL may push until it expires; a push that is running then goes on. --quiet prints only the rtmp:// \
+                URL.
 
                 EXAMPLES
                   ffmpeg -re -i VIDEO -c copy -f flv "$(earshot rooms push-url demo --quiet)"
                   earshot rooms push-url stage --slot 2 --lifetime 1h --scheme jwt
                 """)
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
-        @Option(help: ArgumentHelp("Which of its streams. (default: 1)", valueName: "N"))
+        @Option(help: ArgumentHelp("The stream's slot in the room. (default: 1)", valueName: "N"))
         var slot: Int?
-        @Flag(help: "Name the room's device in it, not the stream.")
+        @Flag(help: "Put the room's device into the URL instead of the stream's name.")
         var byDevice = false
         @OptionGroup var signing: SigningOptions
         @OptionGroup var options: ServerOptions
@@ -34,7 +35,7 @@ extension RoomsCommand {
     struct PlayURLs: ServerCommand {
         static let configuration = CommandConfiguration(
             commandName: "play-urls", abstract: "Show the URLs to play a room.",
-            discussion: "--quiet prints the rtmp:// URLs alone, one a stream.")
+            discussion: "--quiet prints only the rtmp:// URLs, one per stream.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var signing: SigningOptions
         @OptionGroup var options: ServerOptions
@@ -50,11 +51,11 @@ extension RoomsCommand {
 
 /// The kind of credential in a URL, and its lifetime.
 struct SigningOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("How long it may be used; else as the room's policy says.", valueName: "TIME"))
+    @Option(help: ArgumentHelp("How long the URL may be used. (default: as the room's policy says)", valueName: "TIME"))
     var lifetime: Span?
     @Option(help: ArgumentHelp("txSecret or jwt. (default: txSecret)", valueName: "SCHEME"))
     var scheme: String?
-    @Option(name: .option(.userID, formerly: "user"), help: ArgumentHelp("Whose it is; makes a jwt.", valueName: "USER"))
+    @Option(name: .option(.userID, formerly: "user"), help: ArgumentHelp("The user whom the URL is for; makes a jwt.", valueName: "USER"))
     var user: String?
 }
 

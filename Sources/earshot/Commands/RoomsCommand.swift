@@ -34,16 +34,16 @@ struct RoomsCommand: AsyncParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Only rooms in one of these states, with commas between them: created, live, interrupted, forbidden, expired, closed.",
+                "Only rooms in one of these states, separated by commas: created, live, interrupted, forbidden, expired, closed.",
                 valueName: "STATE"))
         var state: String?
-        @Option(help: ArgumentHelp("Words of title, id or owner; the last may be the beginning of one.", valueName: "TEXT"))
+        @Option(help: ArgumentHelp("Only rooms with these words in title, id or owner; the last may be incomplete.", valueName: "TEXT"))
         var q: String?
         @Option(help: ArgumentHelp("Only this user's rooms.", valueName: "USER"))
         var owner: String?
-        @Flag(name: .customLong("public"), inversion: .prefixedNo, help: "Only public rooms, or only the others.")
+        @Flag(name: .customLong("public"), inversion: .prefixedNo, help: "Only public rooms, or only private ones.")
         var isPublic: Bool?
-        @Option(help: ArgumentHelp("createdAt, title, id; -createdAt, -title turn it round.", valueName: "ORDER"))
+        @Option(help: ArgumentHelp("createdAt, title or id; -createdAt or -title for the reverse order.", valueName: "ORDER"))
         var sort: String?
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
@@ -65,7 +65,7 @@ struct RoomsCommand: AsyncParsableCommand {
     }
 
     struct Show: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Show all about a room.")
+        static let configuration = CommandConfiguration(abstract: "Show a room's details.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var options: ServerOptions
 
@@ -78,7 +78,7 @@ struct RoomsCommand: AsyncParsableCommand {
     }
 
     struct Members: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "List who has joined a room, by user id.")
+        static let configuration = CommandConfiguration(abstract: "List a room's members, by user id.")
         @Argument(help: ArgumentHelp("The room's id.", valueName: "ID")) var room: String
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
@@ -148,7 +148,7 @@ enum RoomText {
     static func print(_ room: JSONValue) throws {
         var facts = Facts()
         func text(_ key: String) -> String { room[key].plain ?? "-" }
-        facts.add("room", text("roomId") + (room["instance"].integer.map { $0 > 1 ? ", life \($0) of this id" : "" } ?? ""))
+        facts.add("room", text("roomId") + (room["instance"].integer.map { $0 > 1 ? ", instance \($0) of this id" : "" } ?? ""))
         let state = text("state") + (self.reason(room).map { " (\($0))" } ?? "")
         facts.add("state", state + (TimeText.age(self.since(room)).map { ", for \($0)" } ?? ""))
         facts.add("title", room["title"].string)
@@ -186,7 +186,7 @@ enum RoomText {
     /// The effect of the next deadline, by its reason.
     private static let deadlines = [
         "neverStarted": "expires", "graceOver": "expires", "maxDuration": "expires", "heartbeatLost": "expires (heartbeats)",
-        "ownerOffline": "expires (owner away)", "ownerAway": "owner away", "resumeTime": "free again", "retention": "forgotten",
+        "ownerOffline": "expires (owner away)", "ownerAway": "owner away", "resumeTime": "ban ends", "retention": "forgotten",
     ]
 
     private static func policy(_ policy: JSONValue) -> String {

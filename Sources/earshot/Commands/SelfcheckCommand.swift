@@ -4,9 +4,9 @@ import ArgumentParser
 struct SelfcheckCommand: ServerCommand {
     static let configuration = CommandConfiguration(
         commandName: "selfcheck",
-        abstract: "Hold a running server's counters against what they count.",
+        abstract: "Compare a running server's counters with the things that they count.",
         discussion: """
-            Ends with 1 when one is wrong.
+            The exit status is 1 if a counter is wrong.
 
             \(ExitStatus.explanation)
             """)
@@ -30,7 +30,7 @@ struct SelfcheckCommand: ServerCommand {
             for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
         }
         guard wrong.isEmpty, check["ok"].bool != false else {
-            throw CommandFailure(.failed, "\(wrong.count) counters of \(check["list"].list.count) are wrong; please report it with --json")
+            throw CommandFailure(.failed, "\(wrong.count) of \(check["list"].list.count) counters are wrong; please report it with --json")
         }
     }
 }

@@ -20,7 +20,7 @@ struct SessionsCommand: AsyncParsableCommand {
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the connections that push or play.",
-            discussion: "BEHIND says how far behind live a player is; SKIPPED how many frames were left out because it was slow.")
+            discussion: "BEHIND shows how far a player is behind live; SKIPPED shows how many frames it missed because it was slow.")
         @Option(help: ArgumentHelp("Only those that push (publisher) or play (player).", valueName: "ROLE"))
         var role: String?
         @Option(help: ArgumentHelp("Only those of this stream.", valueName: "APP/NAME"))
@@ -58,7 +58,7 @@ struct SessionsCommand: AsyncParsableCommand {
     }
 
     struct Show: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Show all about a connection.")
+        static let configuration = CommandConfiguration(abstract: "Show a connection's details.")
         @Argument(help: ArgumentHelp("Its number, as in the list.", valueName: "ID")) var session: UInt64
         @OptionGroup var options: ServerOptions
 

@@ -15,9 +15,8 @@ struct StoreCommand: AsyncParsableCommand {
         commandName: "store",
         abstract: "Check, back up and restore the server's database and keys.",
         discussion: """
-            These commands work on the server's data directory, so they are run on its machine, by the user that the server runs as. check and \
-            backup may run beside the server; restore needs it stopped. Recordings and pictures are files of their own, and are not part of a \
-            backup.
+            These commands work on the server's data directory: run them on its machine, as the user that the server runs as. check and \
+            backup may run beside the server; restore needs it stopped. Recordings and pictures are separate files and not part of a backup.
 
             EXAMPLES
               earshot store check
@@ -30,8 +29,8 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Read the whole database and say what is wrong with it.",
-            discussion: "Changes nothing. Ends with 1 when something is wrong.")
+            abstract: "Read the whole database and report what is wrong with it.",
+            discussion: "Changes nothing. The exit status is 1 if something is wrong.")
         @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
         @OptionGroup var directory: DataDirectoryOption
 
@@ -54,7 +53,7 @@ struct StoreCommand: AsyncParsableCommand {
             let use = report.isInUse ? "in use by a server" : "not in use"
             let log = report.logBytes > 0 ? ", and \(report.logBytes) in its log" : ""
             let older =
-                (1..<report.newestSchema).contains(report.schema) ? "; the server's next start brings it to \(report.newestSchema)" : ""
+                (1..<report.newestSchema).contains(report.schema) ? "; the server's next start upgrades it to \(report.newestSchema)" : ""
             return [
                 "store     \(report.path), \(report.bytes) bytes\(log), \(use)", "schema    \(report.schema)\(older)",
                 "holds     " + (report.rows.isEmpty ? "nothing" : report.rows.map { "\($0.count) \($0.what)" }.joined(separator: ", ")),
@@ -74,12 +73,12 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Backup: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Copy database and keys into a new folder, beside a running server or without one.",
+            abstract: "Copy database and keys into a new folder, with or without a running server.",
             discussion: """
-                The copy is the database as it is at one moment, checked, with keys.json, relay.key and admin-token. The folder holds secrets \
-                and is its owner's alone. An existing one is never written to.
+                The copy is the database at one moment, checked, with keys.json, relay.key and admin-token. The folder contains secrets: \
+                only its owner may read it. It must not exist yet.
                 """)
-        @Argument(help: ArgumentHelp("The folder to make.", valueName: "BACKUP")) var backup: String
+        @Argument(help: ArgumentHelp("The folder to create.", valueName: "BACKUP")) var backup: String
         @OptionGroup var directory: DataDirectoryOption
 
         func run() async throws {
@@ -93,11 +92,11 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Restore: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put a backup in the place of the data directory's database and keys.",
+            abstract: "Replace the data directory's database and keys with a backup.",
             discussion: """
-                The server must not run. What was there is kept, in a folder before-restore-… in the data directory. A backup that lacks a key \
-                which the data directory has is refused. When the command is cut off, run it again: until it has ended the server does not \
-                start.
+                Stop the server first. The former files are kept in a folder before-restore-… in the data directory. A backup that lacks \
+                a key of the data directory is refused. If the command is interrupted, run it again: the server does not start until it \
+                has finished.
                 """)
         @Argument(help: ArgumentHelp("A folder that `earshot store backup` has made.", valueName: "BACKUP")) var backup: String
         @OptionGroup var directory: DataDirectoryOption
@@ -107,9 +106,9 @@ struct StoreCommand: AsyncParsableCommand {
             // A lost disk may have taken the data directory with it.
             try await self.directory.withStore(mustExist: false) { store in
                 if let former = try store.restore(from: backup) {
-                    Console.complain("what was there is in \(DisplayText.escaped(former.folder))")
+                    Console.complain("the former files are in \(DisplayText.escaped(former.folder))")
                     for name in former.missing {
-                        Console.complain("\(name) is there only: the backup has none, and the restored store has other tokens")
+                        Console.complain("\(name) is left only there: the backup has none, and the restored store has other tokens")
                     }
                 }
                 try Console.print("restored from \(DisplayText.escaped(backup))")

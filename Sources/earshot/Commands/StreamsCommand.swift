@@ -43,7 +43,7 @@ struct StreamsCommand: AsyncParsableCommand {
     }
 
     struct Show: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Show how a stream stands, whether there is one or not.")
+        static let configuration = CommandConfiguration(abstract: "Show a stream's state, even if nobody pushes or plays it.")
         @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
         @OptionGroup var options: ServerOptions
 
@@ -58,7 +58,7 @@ struct StreamsCommand: AsyncParsableCommand {
     struct Stats: ServerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show a stream's last minutes, second by second.",
-            discussion: "JITTER says how unevenly the device's messages arrive; KEYFRAME is the time between the newest two keyframes.")
+            discussion: "JITTER shows how unevenly the device's messages arrive; KEYFRAME is the time between the last two keyframes.")
         @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
         @Option(help: ArgumentHelp("How far back, at most 10m.", valueName: "TIME"))
         var last = Span(seconds: 60)
@@ -100,7 +100,7 @@ struct StreamsCommand: AsyncParsableCommand {
     }
 
     struct Forbid: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Cut a push and let nobody push there for a time.")
+        static let configuration = CommandConfiguration(abstract: "Cut a stream's push, and refuse pushes and plays for a time.")
         @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
         @OptionGroup var ban: BanOptions
         @OptionGroup var options: ServerOptions
@@ -114,7 +114,7 @@ struct StreamsCommand: AsyncParsableCommand {
     }
 
     struct Resume: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Let a forbidden stream be pushed to again.")
+        static let configuration = CommandConfiguration(abstract: "Lift a stream's ban: it can be pushed and played again.")
         @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
         @OptionGroup var options: ServerOptions
 
@@ -124,7 +124,7 @@ struct StreamsCommand: AsyncParsableCommand {
     }
 
     struct Forbidden: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "List the streams that nobody may push to.")
+        static let configuration = CommandConfiguration(abstract: "List the forbidden streams.")
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
 
@@ -154,9 +154,9 @@ struct StreamsCommand: AsyncParsableCommand {
                 """)
         @Option(help: ArgumentHelp("Only pushes of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?
-        @Option(help: ArgumentHelp("Begun at this time or later.", valueName: "WHEN"))
+        @Option(help: ArgumentHelp("Only pushes that began at this time or later.", valueName: "WHEN"))
         var from: Instant?
-        @Option(help: ArgumentHelp("Begun before this time.", valueName: "WHEN"))
+        @Option(help: ArgumentHelp("Only pushes that began before this time.", valueName: "WHEN"))
         var to: Instant?
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions

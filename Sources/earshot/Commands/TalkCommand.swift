@@ -8,7 +8,7 @@ struct TalkCommand: AsyncParsableCommand {
         commandName: "talk",
         abstract: "Show who talks in a room; listen to it and speak into it.",
         discussion: """
-            A room that is live has a talk channel. These commands enter it as clients do, with a token that the server makes for them.
+            A live room has a talk channel. These commands join it as clients do, with a token that the server makes for them.
 
             EXAMPLES
               earshot talk show cam1
@@ -32,7 +32,7 @@ struct TalkCommand: AsyncParsableCommand {
             if self.options.quiet { return try members.forEach { try Console.print(DisplayText.escaped($0["userId"].plain ?? "")) } }
             var facts = Facts()
             facts.add("mode", talk["mode"].string)
-            facts.add("speaking may", Self.names(talk["holders"]))
+            facts.add("may speak", Self.names(talk["holders"]))
             facts.add("waiting", Self.names(talk["waiting"]))
             facts.add("listening", talk["listening"].plain)
             facts.add("mixes", talk["mixes"].plain)
@@ -57,25 +57,27 @@ struct TalkCommand: AsyncParsableCommand {
 
     struct Listen: ServerCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write what is heard in a room to a WAV file.", discussion: "Without a time it ends with the channel, or with Ctrl-C."
-        )
+            abstract: "Write the sound of a room's talk channel to a WAV file.",
+            discussion: "Without --seconds it ends with the channel, or by Ctrl-C.")
         @Argument(help: ArgumentHelp("The room.", valueName: "ROOM")) var room: String
-        @Option(name: .customLong("as"), help: ArgumentHelp("Hear what this participant hears: all but itself.", valueName: "USER"))
+        @Option(name: .customLong("as"), help: ArgumentHelp("Hear what this participant hears: everybody else.", valueName: "USER"))
         var user: String?
-        @Option(help: ArgumentHelp("Hear this one alone, as it was sent.", valueName: "USER")) var voice: String?
-        @Option(name: .shortAndLong, help: ArgumentHelp("Where to write; - is the standard output.", valueName: "FILE")) var output = "-"
-        @Option(help: "For how long.") var seconds: Double?
+        @Option(help: ArgumentHelp("Hear only this participant, as sent.", valueName: "USER")) var voice: String?
+        @Option(name: .shortAndLong, help: ArgumentHelp("The file to write; - is standard output.", valueName: "FILE")) var output = "-"
+        @Option(help: "How many seconds to listen.") var seconds: Double?
         @OptionGroup var options: ServerOptions
 
         func validate() throws {
             guard self.user == nil || self.voice == nil else { throw ValidationError("--as and --voice exclude each other.") }
-            guard self.seconds.map({ $0 > 0 && $0 <= 86_400 }) ?? true else { throw ValidationError("--seconds must be 0 to 86400.") }
+            guard self.seconds.map({ $0 > 0 && $0 <= 86_400 }) ?? true else {
+                throw ValidationError("--seconds must be more than 0 and at most 86400.")
+            }
         }
 
         func run(_ api: APIClient) async throws {
             let user = self.user ?? "cli-\(UInt32.random(in: 0...UInt32.max))"
             let urls = try await TalkCommand.token(api, self.room, user, "listener")
-            guard var play = urls["play"].string else { throw CommandFailure(.failed, "the server told no address to listen at") }
+            guard var play = urls["play"].string else { throw CommandFailure(.failed, "the server sent no address to listen at") }
             // The same token is valid for the room's other mixes.
             if self.user == nil { play = play.replacingOccurrences(of: "/mix-\(user)?", with: "/\(self.voice ?? "mix")?") }
             let writer: WAVWriter
@@ -86,12 +88,12 @@ struct TalkCommand: AsyncParsableCommand {
     }
 
     struct Speak: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Say a sound file in a room, as fast as it would be spoken.")
+        static let configuration = CommandConfiguration(abstract: "Speak a sound file into a room, in real time.")
         @Argument(help: ArgumentHelp("The room.", valueName: "ROOM")) var room: String
-        @Argument(help: ArgumentHelp("The file, of any kind that FFmpeg reads; - is the standard input.", valueName: "FILE")) var file:
-            String
-        @Option(name: .customLong("as"), help: ArgumentHelp("Who speaks.", valueName: "USER")) var user: String
-        @Option(help: "Before whom it speaks: host, cohost or guest.") var role = "guest"
+        @Argument(help: ArgumentHelp("A file in any format that FFmpeg reads; - is standard input.", valueName: "FILE"))
+        var file: String
+        @Option(name: .customLong("as"), help: ArgumentHelp("The user to speak as.", valueName: "USER")) var user: String
+        @Option(help: "The speaker's role, which decides who goes first: host, cohost or guest.") var role = "guest"
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
@@ -101,7 +103,7 @@ struct TalkCommand: AsyncParsableCommand {
             }
             let urls = try await TalkCommand.token(api, self.room, self.user, self.role)
             guard let publish = urls["publish"].string else {
-                throw CommandFailure(.failed, "a listener cannot speak; take another --role")
+                throw CommandFailure(.failed, "a listener cannot speak; give another --role")
             }
             let spoken = try await TalkLine.speak(publish, from: reader) { frames in
                 try Self.checkHeard(try await api.get(["rooms", self.room, "talk"]), self.user, frames)

@@ -13,10 +13,11 @@ struct TokenCommand: AsyncParsableCommand {
         commandName: "token",
         abstract: "Make, list and revoke API tokens, with or without a running server.",
         discussion: """
-            These commands work on the server's data directory, so they are run on its machine, by the user that the server runs as. A \
-            running server heeds the change at once.
+            These commands work on the server's data directory: run them on its machine, as the user that the server runs as. A running \
+            server applies the change at once.
 
-            A token's role: admin may do everything; ops lists, ends, drops and forbids; app creates rooms, looks them up, makes URLs.
+            The role app may create, list, change and close rooms and make their URLs; ops may also forbid them, list and cut streams \
+            and sessions, and manage recordings; admin may do everything.
 
             EXAMPLES
               (umask 077; earshot token create shop-backend --role app > shop.token)
@@ -29,10 +30,10 @@ struct TokenCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a token and print its secret, this once.",
-            discussion: "Only the secret goes to standard output. The server keeps a hash of it: it cannot be shown again.")
-        @Argument(help: ArgumentHelp("Whose it is: for the list and the audit trail.", valueName: "NAME")) var name: String
-        @Option(help: ArgumentHelp("What it may do: admin, ops or app.", valueName: "ROLE"))
+            abstract: "Make a token and print its secret, which is shown only once.",
+            discussion: "Only the secret goes to standard output. The server keeps nothing but its hash, so it cannot be shown again.")
+        @Argument(help: ArgumentHelp("The token's owner, for the list and the audit trail.", valueName: "NAME")) var name: String
+        @Option(help: ArgumentHelp("The token's role: admin, ops or app.", valueName: "ROLE"))
         var role: TokenRole
         @OptionGroup var directory: DataDirectoryOption
 
@@ -42,7 +43,7 @@ struct TokenCommand: AsyncParsableCommand {
                 if let namesake {
                     throw CommandFailure(
                         .conflict,
-                        "there is a token \(DisplayText.escaped(self.name)) already (id \(namesake.id)); revoke it first, or take another name"
+                        "a token \(DisplayText.escaped(self.name)) exists already (id \(namesake.id)); revoke it, or choose another name"
                     )
                 }
                 let made = try tokens.create(name: self.name, role: self.role)
@@ -62,7 +63,7 @@ struct TokenCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List tokens; their secrets are not kept.")
-        @Flag(help: "Revoked ones too.") var all = false
+        @Flag(help: "Include revoked tokens.") var all = false
         @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
         @OptionGroup var directory: DataDirectoryOption
 
@@ -98,7 +99,7 @@ struct TokenCommand: AsyncParsableCommand {
     }
 
     struct Revoke: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Take a token's rights away, at once and for good.")
+        static let configuration = CommandConfiguration(abstract: "Revoke a token, at once and for good.")
         @Argument(help: ArgumentHelp("The token's id or its name.", valueName: "ID|NAME")) var token: String
         @OptionGroup var directory: DataDirectoryOption
 
@@ -110,7 +111,8 @@ struct TokenCommand: AsyncParsableCommand {
                     list.first { $0.name == self.token && $0.revokedAt == nil } ?? list.first { "\($0.id)" == self.token }
                     ?? list.last { $0.name == self.token }
                 guard let known, let revoked = try tokens.revoke(known.id) else {
-                    throw CommandFailure(.notFound, "there is no token \(DisplayText.escaped(self.token)); `earshot token list` shows all")
+                    throw CommandFailure(
+                        .notFound, "there is no token \(DisplayText.escaped(self.token)); `earshot token list --all` shows all")
                 }
                 let since = known.revokedAt == nil ? "is revoked" : "was revoked before"
                 try Console.print("token \(revoked.id) \(DisplayText.escaped(revoked.name)) \(since)")
@@ -129,7 +131,7 @@ extension DataDirectoryOption {
             guard access(self.path, F_OK) == 0 else {
                 let why = Console.explain(errno)
                 throw CommandFailure(
-                    .failed, "cannot use the data directory \(self.path): \(why)\nGive --data DIR; the server's first start makes it.")
+                    .failed, "cannot use the data directory \(self.path): \(why)\nGive --data DIR; the server makes it at its first start.")
             }
             do {
                 let tokens = try TokenStore(directory: self.path)

@@ -77,7 +77,7 @@ import Testing
             }
         }
         #expect(problem("titl")?.rule.contains("did you mean title?") == true)
-        #expect(problem("zzz")?.rule.contains("known are title, owner") == true)
+        #expect(problem("zzz")?.rule.contains("expected one of title, owner") == true)
         #expect(problem(String(repeating: "x", count: 5_000))?.field.utf8.count == 60)
         #expect(problem("titl")?.value == "1")
     }

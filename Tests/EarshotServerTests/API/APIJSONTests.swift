@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func repeatedNamesAreRefused() {
-        #expect(throws: JSONProblem(what: "the name \"a\" is there twice", line: 2, column: 2)) {
+        #expect(throws: JSONProblem(what: "the name \"a\" occurs twice", line: 2, column: 2)) {
             try JSONParser.parse("{\"a\":1,\n \"a\":2}".utf8)
         }
         // Escaped or not, the name is the same.
@@ -97,7 +97,7 @@ import Testing
         #expect(throws: JSONProblem(what: "a comma with nothing after it", line: 3, column: 1)) {
             try JSONParser.parse("[\n1,\n]".utf8)
         }
-        #expect(throws: JSONProblem(what: "there is more after the value", line: 1, column: 4)) { try JSONParser.parse("{} x".utf8) }
+        #expect(throws: JSONProblem(what: "expected nothing after the value", line: 1, column: 4)) { try JSONParser.parse("{} x".utf8) }
     }
 
     @Test func numbersThatJSONHasNotBecomeNull() {

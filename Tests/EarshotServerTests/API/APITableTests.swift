@@ -101,6 +101,74 @@ import Testing
         #expect(!document.text.contains("null,null"))
     }
 
+    /// Generators of clients name a property's enumeration after its schema and itself: `Stream` and `state` become `StreamState`. No other
+    /// schema may have that name: the generator would leave out both, and every call that answers them.
+    @Test func classNamesDoNotClash() throws {
+        let document = try JSONParser.parse(OpenAPIDocument.bytes)
+        guard case .object(let schemas)? = document["components"]?["schemas"] else {
+            Issue.record("no schemas")
+            return
+        }
+        var names = Set(schemas.map(\.name))
+        var inner = 0
+        for schema in schemas {
+            guard case .object(let properties)? = schema.value["properties"] else { continue }
+            for property in properties where Self.holds("enum", property.value) || Self.holds("properties", property.value) {
+                inner += 1
+                let name = schema.name + property.name.prefix(1).uppercased() + property.name.dropFirst()
+                #expect(names.insert(name).inserted, "\(name) is the name of two classes")
+            }
+        }
+        #expect(inner > 20)
+    }
+
+    /// Whether the schema, or that of its items, has this keyword.
+    private static func holds(_ keyword: String, _ schema: JSONValue) -> Bool {
+        schema[keyword] != nil || schema["items"].map { Self.holds(keyword, $0) } ?? false
+    }
+
+    @Test func everyOperationIsDescribed() throws {
+        let document = try JSONParser.parse(OpenAPIDocument.bytes)
+        for route in APIRoute.all {
+            let operation = try document["paths"]?[route.path]?[route.method.rawValue.lowercased()].orThrow()
+            let (summary, description) = (operation?["summary"]?.shown ?? "", operation?["description"]?.shown ?? "")
+            #expect(summary.count > 8 && !summary.contains(". ") && !summary.hasSuffix("."), "\(route.name): \(summary)")
+            #expect(description.hasSuffix("."), "\(route.name): \(description)")
+            for (type, _) in route.success.content {
+                let content = operation?["responses"]?["\(route.success.status.code)"]?["content"]?[type]
+                #expect(content?["schema"] != nil, "\(route.name) \(type)")
+            }
+        }
+    }
+
+    /// The document's own examples: answers fit their schemas, and each body is read without complaint.
+    @Test func examplesAreValid() throws {
+        let document = try JSONParser.parse(OpenAPIDocument.bytes)
+        let check = SchemaCheck(document: document)
+        var count = 0
+        for route in APIRoute.all {
+            let operation = try (document["paths"]?[route.path]?[route.method.rawValue.lowercased()]).orThrow()
+            if let body = route.body {
+                let example = operation["requestBody"]?["content"]?["application/json"]?["example"]
+                guard case .object(let members)? = example else {
+                    Issue.record("\(route.name) has no example of its body")
+                    continue
+                }
+                #expect(throws: Never.self, "\(route.name): \(members)") { try body.read(members, what: "field") }
+                count += 1
+            }
+            let media = operation["responses"]?["\(route.success.status.code)"]?["content"]?["application/json"]
+            guard let media, let schema = media["schema"] else { continue }
+            let example = try media["example"].orThrow()
+            #expect(check.problems(example, schema).isEmpty, "\(route.name): \(check.problems(example, schema))")
+            count += 1
+        }
+        #expect(count > 60)
+        let notice = try (document["webhooks"]?["event"]?["post"]?["requestBody"]?["content"]?["application/json"]).orThrow()
+        let problems = check.problems(try notice["example"].orThrow(), try notice["schema"].orThrow())
+        #expect(problems.isEmpty, "\(problems)")
+    }
+
     private static func references(_ value: JSONValue) -> [String] {
         switch value {
         case .object(let members):

@@ -103,7 +103,7 @@ import Testing
                 ("live/none.flv", 404, "no live stream \\\"live/none\\\""), ("live/a%2Fb.flv", 400, "not a stream's address"),
                 ("live/%2e%2e/b.flv", 400, "component"), ("live/a%00.flv", 400, "control character"),
                 ("live/none.flv?txSecret=00&txTime=5C271099", 403, "expected 32"), ("live/none.mp4", 404, "no live stream"),
-                ("live/none.m3u8", 404, "no live stream"), ("live/none.hls/media.m3u8?s=0", 403, "session is not known"),
+                ("live/none.m3u8", 404, "no live stream"), ("live/none.hls/media.m3u8?s=0", 403, "session is unknown"),
                 ("live/\(String(repeating: "n", count: 300)).flv", 400, "limit is 256"),
             ] {
                 let answer = try await HTTPAnswer.get("\(server.http)/\(path)")

@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// HEAD of a playlist plays nothing. A viewer refused after a hook's consent is reported to the hook as gone.
+    /// HEAD of a playlist plays nothing. A viewer refused after a hook's grant is reported to the hook as gone.
     @Test func hooksHearOfEveryEnd() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await ScriptedServer.run { _ in

@@ -91,7 +91,7 @@ import Testing
         }) { server in
             let pushed = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
             #expect(pushed.status == 0)
-            #expect(server.lines.all.count { $0.contains("No picture was taken") } == 1)
+            #expect(server.lines.all.count { $0.contains("No snapshot was taken") } == 1)
             #expect(try await server.api("rooms/cam1/snapshots")["list"].count == 0)
         }
     }

@@ -115,7 +115,7 @@ import Testing
             }
             for client in clients where client.isClosed {
                 let why = client.statuses.last?.description ?? ""
-                #expect(why.contains("[too_many_publishers]") && why.contains("all 8 talkers"), "\(client.statuses)")
+                #expect(why.contains("[too_many_publishers]") && why.contains("all 8 talker places"), "\(client.statuses)")
             }
             var ears: [RawClient] = []
             for _ in 0..<3 { ears.append(try await room.listener("mix")) }

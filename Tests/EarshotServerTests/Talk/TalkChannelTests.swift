@@ -128,7 +128,7 @@ import Testing
             let asked = try await room.post("floor", #"{"action":"request","userId":"eve"}"#)
             #expect(asked.status == 409 && asked.text.contains("banned"), "\(asked.text)")
             let given = try await room.post("floor", #"{"action":"handOver","userId":"ann","to":"eve"}"#)
-            #expect(given.status == 409 && given.text.contains("eve is thrown out and cannot get the floor"), "\(given.text)")
+            #expect(given.status == 409 && given.text.contains("eve was kicked and cannot get the floor"), "\(given.text)")
             #expect(try await room.talk()["holders"].list.map(\.string) == ["ann"])
             #expect(try await room.post("members/eve/allow", "{}").status == 200)
             #expect(try await room.post("floor", #"{"action":"handOver","userId":"ann","to":"eve"}"#).status == 200)

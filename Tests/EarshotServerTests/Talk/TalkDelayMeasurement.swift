@@ -1,4 +1,5 @@
 import Foundation
+import RTMP
 import SignalCheck
 import Testing
 
@@ -41,6 +42,43 @@ struct TalkDelayMeasurement {
             )
             #expect(middle <= 120 && last <= 200, "\(delays); \(lateness)")
             for client in [client, ear] { await client.close() }
+        }
+    }
+
+    /// Measures how many frames of a client with Nagle's algorithm come late because the server sends it acknowledgements.
+    @Test(.timeLimit(.minutes(3))) func delayByAcknowledgements() async throws {
+        try await TalkRoom.run { room in
+            var options = RawClient.Options()
+            options.waitsForAcknowledgement = true
+            let ann = try await room.client(options)
+            // The server acknowledges every 3,000 bytes: fifteen times in all.
+            ann.send(ControlMessage.windowAcknowledgementSize(3_000).message)
+            try await ann.publish("r1/ann", on: ann.createStream())
+            // The same without acknowledgements, at the same times: delays of both are the machine's.
+            let ben = try await room.client(options)
+            try await ben.publish("r1/ben", on: ben.createStream())
+            let (ear, other) = (try await room.listener("ann"), try await room.listener("ben"))
+            let start = ContinuousClock.now
+            for number in 1...240 {
+                try await Task.sleep(until: start + .milliseconds(number * 20), tolerance: .zero, clock: .continuous)
+                for client in [ann, ben] {
+                    client.send(.audio, SyntheticTag.audio(number, bytes: 180), timestamp: UInt32(number * 20))
+                }
+            }
+            try await eventually("the last frames") {
+                [ear, other].allSatisfy { $0.media().contains { $0.message.timestamp == 4_800 } }
+            }
+            let told = ann.controls.count { if case .acknowledgement = $0 { true } else { false } }
+            // A frame that waits for an acknowledgement is at least 40 ms late.
+            let usual = Dictionary(other.media().map { ($0.message.timestamp, $0.at) }) { first, _ in first }
+            let delays = ear.media().compactMap { received in usual[received.message.timestamp].map { received.at - $0 } }
+            let late = delays.count { $0 > .milliseconds(25) }
+            // What the machine holds up, it holds up in both.
+            let early = delays.count { $0 < .milliseconds(-25) }
+            print("delay beside acknowledgements: \(late) frames of \(delays.count) over 25 ms late, \(early) early, after \(told) of them")
+            // Each acknowledgement would hold up one frame or two.
+            #expect(told >= 12 && late - early < told / 2, "\(late) late and \(early) early after \(told) acknowledgements")
+            for client in [ann, ben, ear, other] { await client.close() }
         }
     }
 }

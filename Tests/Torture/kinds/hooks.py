@@ -19,8 +19,8 @@ SETTINGS = {
     "rooms.policy.neverStarted": "12h",
     "recording.minFree": "0B",
 }
-# KiB that the server may grow by, and bytes of its log.
-GROWTH, LOG = 120 << 10, 200_000
+# KiB that the server may grow by, and bytes of its log: three times what long runs measured (18,380 KiB and 26,711 bytes).
+GROWTH, LOG = 54 << 10, 80_000
 
 
 def run(context):
@@ -82,8 +82,11 @@ class _Round:
         prompt = eventually(10, lambda: any(event["id"] >= last for event in good.accepted()))
         context.expect(prompt, f"a good target has not got event {last} for 10 s: {len(good.accepted())} have come")
         context.expect(viewer.gap() < 4, f"a viewer had nothing for {viewer.gap():.1f} s")
-        context.expect(server.resident_kib() - before < GROWTH, f"the server has grown by {server.resident_kib() - before} KiB")
-        context.expect(server.log_bytes() < LOG, f"the log has {server.log_bytes()} bytes")
+        grown, logged = server.resident_kib() - before, server.log_bytes()
+        context.expect(grown < GROWTH, f"the server has grown by {grown} KiB")
+        context.expect(logged < LOG, f"the log has {logged} bytes")
+        context.done["KiB grown at most"] = max(context.done["KiB grown at most"], grown)
+        context.done["log bytes at most"] = max(context.done["log bytes at most"], logged)
 
     def _delivered(self, server):
         """All to all, at last."""

@@ -14,6 +14,8 @@ from tools import HERE, NotHere, eventually, say
 from processes import Process
 
 LIMIT = 512 << 20
+# MiB that the server may have: three times what long runs measured (97).
+HIGHEST = 300
 SETTINGS = {
     # All come from one address here.
     "limits.connectionsPerAddress": "20000",
@@ -156,7 +158,7 @@ def _judge(context, server, group, report, load, attackers):
     if group:
         context.expect(group.kills() == 0, f"the system has killed in the control group {group.kills()} times")
     highest = server.highest_kib() >> 10
-    context.expect(highest < LIMIT >> 20, f"the server had {highest} MiB")
+    context.expect(highest < HIGHEST, f"the server had {highest} MiB")
     context.done["MiB at most"] = max(context.done["MiB at most"], highest)
     text = attackers.text().strip().splitlines()[-1]
     try:
