@@ -47,6 +47,7 @@ enum SchemaExample {
         if case .array(let values)? = keywords["enum"], let first = values.first { return first }
         let typical = Self.typical[name]
         switch keywords["type"] {
+        case "null"?: return .null
         case "boolean"?: return typical == true ? true : false
         case "integer"?, "number"?:
             if case .integer? = typical { return typical ?? 1 }

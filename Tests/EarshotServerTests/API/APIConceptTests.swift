@@ -20,7 +20,7 @@ import Testing
         ("deviceUid", ["device", "deviceId", "uid"]), ("isPublic", ["public"]),
     ]
     /// Schemas that may call their own number `id`. An event has no call of its own; its number is the feed's cursor.
-    private static let ownIDs: Set<String> = ["Event"]
+    private static let ownIDs: Set<String> = ["Event", "Notice"]
 
     private struct Names {
         /// "Room", "GET /rooms query".

@@ -38,7 +38,10 @@ import Testing
                 try await publisher.send(tags.filter { $0.timestamp < joinMs })
                 async let bodies = Captured.bodies(server, "cam1", in: directory)
                 async let messages = Captured.messages(server, "cam1", in: directory)
-                try await server.wait("sessions?role=player") { $0["total"].int == 2 }
+                // Not only known, but with sound: who joins later begins with a later picture.
+                try await server.wait("sessions?role=player") { sessions in
+                    sessions["total"].int == 2 && (0..<2).allSatisfy { sessions["list"][$0]["bytesOut"].int ?? 0 > 1_000 }
+                }
                 async let publishing = publisher.send(tags.filter { $0.timestamp >= joinMs })
                 let live = try await LiveHLS(server, "cam1")
                 let violations = try await Self.follow(live)

@@ -142,7 +142,7 @@ struct CheckedAPI: Sendable {
         guard let type = answer.contentType, let content = response["content"]?[type] else {
             return problems + ["the type \(answer.contentType ?? "none") is not in the document"]
         }
-        guard let schema = content["schema"] else { return problems }
+        guard type == "application/json", let schema = content["schema"] else { return problems }
         do {
             let json = try JSONParser.parse(answer.body)
             if json["requestId"]?.shown != answer.headers["x-request-id"], json["openapi"] == nil {
