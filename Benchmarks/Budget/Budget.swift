@@ -15,8 +15,8 @@ import Darwin
 
 /// Sends frames to viewers while a tool counts instructions or allocations. See ../budget.sh.
 ///
-/// All code is the server's own, from the chunks of the publisher's read to the viewers' `send`: this folder links to its socket writer and
-/// encoder. Exceptions are NIO's selector and reads, and the other end, a datagram socket that drops what it is sent.
+/// All code is the server's own, from the chunks of the publisher's read to the viewers' `send`. Exceptions are NIO's selector and reads, and
+/// the other end, a datagram socket that drops what it is sent.
 @main
 enum Budget {
     struct Load {
