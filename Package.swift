@@ -49,7 +49,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections.git", exact: "1.6.0"),
     ],
     targets: [
-        // Floor 0: pure values, no sockets, no clock. Support is what every service needs: JSON, times, addresses, secrets, rates.
+        // Floor 0: no sockets; pure values but for Support, which is what every service needs: JSON, clocks, addresses, secrets, rates.
         .target(name: "Support", dependencies: ["CFileStatus", nioCore], swiftSettings: settings),
         .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
         .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
@@ -149,7 +149,7 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Access", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Notifications", "Playback", "Rooms",
+                "Access", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Notifications", "Outbound", "Playback", "Rooms",
                 "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],

@@ -1,5 +1,5 @@
 import Access
-package import Delivery
+import Delivery
 package import HTTPServer
 import HTTPTypes
 package import Hummingbird
@@ -15,25 +15,25 @@ import Support
 package final class APIService: Sendable {
     package static let prefix = PublicAddress.apiPrefix
 
-    private let core: ServerCore
+    private let services: APIServices
     private let table: APITable
     private let limits: RateLimits
     private let authentication: Authentication
     private let idempotency: Idempotency
     private let crossOrigin: CrossOrigin
 
-    package init(core: ServerCore) {
-        self.core = core
+    package init(services: APIServices) {
+        self.services = services
         self.table = APITable(APIRoute.all)
-        self.limits = RateLimits(rate: core.config.api.rateLimit)
-        self.authentication = Authentication(registry: core.rooms, limits: self.limits)
-        self.idempotency = Idempotency(registry: core.rooms, log: core.log)
-        self.crossOrigin = CrossOrigin(core.config.api.allowOrigins)
+        self.limits = RateLimits(rate: services.config.api.rateLimit)
+        self.authentication = Authentication(registry: services.rooms, limits: self.limits)
+        self.idempotency = Idempotency(registry: services.rooms, log: services.log)
+        self.crossOrigin = CrossOrigin(services.config.api.allowOrigins)
     }
 
     /// Always returns a response: errors become answers.
     package func respond(to request: Request, _ context: APIContext) async -> Response {
-        let body = BodyReader(request, context, self.core.memory.ledger)
+        let body = BodyReader(request, context, self.services.memory.ledger)
         var headers = self.crossOrigin.headers(request.headers)
         var answer: APIAnswer
         do {
@@ -54,7 +54,7 @@ package final class APIService: Sendable {
     }
 
     private func log(_ message: Logger.Message, _ error: String, _ context: APIContext) {
-        self.core.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
+        self.services.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
     }
 
     /// Sets `headers` that the answer carries even when this throws.
@@ -66,8 +66,8 @@ package final class APIService: Sendable {
             guard let methods = OtherPaths.methods(of: path), !methods.contains(request.method) else { throw Self.noSuchCall(request) }
             throw Self.noSuchMethod(request, methods)
         }
-        let client = self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers)
-        try Self.checkAddress(client, self.core.config.access)
+        let client = self.services.clients.client(peer: self.services.clients.peer(of: context.channel), request.headers)
+        try Self.checkAddress(client, self.services.config.access)
         if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
         let (route, members) = try self.route(request)
         guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
@@ -125,7 +125,7 @@ package final class APIService: Sendable {
         if route.method != .get, !route.isConditional, let header = conditions.headerOfChange {
             throw APIError(FieldError(header, "", "this call does not support conditions; expected no \(header)"))
         }
-        let call = APICall(core: self.core, token: token, values: values, host: request.head.authority, condition: conditions.room)
+        let call = APICall(services: self.services, token: token, values: values, host: request.head.authority, condition: conditions.room)
         if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {
             return try await self.once(key, route, call, context)
         }

@@ -7,20 +7,21 @@ import Playback
 
 /// Routes of the HTTP port: health checks for load balancers, metrics, HLS, and the API under `/api/v1`.
 struct APIRouter {
-    let core: ServerCore
+    let readiness: Readiness
+    let playback: PlaybackServices
     /// Shared by all ports, so that a token's rate limit counts across them.
     let service: APIService
 
     func router() -> Router<APIContext> {
         let router = Router(context: APIContext.self, options: .autoGenerateHeadEndpoints)
-        let core = self.core
+        let readiness = self.readiness
         let service = self.service
-        let hls = HLSEndpoint(core: core)
+        let hls = HLSEndpoint(services: self.playback)
         router.add(middleware: AnswerHeaders(service: service))
         // Health checks need no token: they reveal only the server's health.
         router.get("/healthz") { _, _ in "ok\n" }
         router.get("/readyz") { _, _ in
-            guard let problem = await core.readiness.problem(of: core) else { return "ready\n".plain }
+            guard let problem = await readiness.problem() else { return "ready\n".plain }
             return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
         }
         // Prometheus' default path.

@@ -1,6 +1,6 @@
 import Access
 import ControlAPI
-package import Delivery
+import Delivery
 import HTTPServer
 import Hummingbird
 import Listening
@@ -26,7 +26,7 @@ import Darwin
 
 /// A whole server: RTMP listeners, HTTP, and all services. Call `bind`, then `run` (or run `services` in your own group).
 package final class Server: Sendable {
-    package let core: ServerCore
+    package let parts: ServerParts
     private let config: ServerConfig
     private let log: Logger
     private let certificate: CertificateStore?
@@ -54,42 +54,46 @@ package final class Server: Sendable {
             directory: config.data.directory, settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
         for notice in rooms.notices { log.warning("\(notice)") }
         let keys = try KeyRing.load(config: config)
-        self.core = ServerCore(config: config, rooms: rooms, keys: keys, group: group, log: log)
-        var listeners = [RTMPListener(core: self.core, address: config.rtmp.listen, certificate: nil, group: group)]
+        let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, log: log)
+        self.parts = parts
+        let rtmp = parts.rtmp
+        var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
             let store = try CertificateStore(certificatePath: path, keyPath: key)
             store.warn(log)
-            listeners.append(RTMPListener(core: self.core, address: address, certificate: store, group: group))
+            listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, group: group))
             self.certificate = store
         } else {
             self.certificate = nil
         }
         self.listeners = listeners
-        let core = self.core
+        let (connections, playback) = (parts.connections, parts.playback)
         let sweepers = LoopSweepers(group)
         let shared = HTTPServerChannel.Shared(
-            limits: HTTPLimits(config.limits), takeovers: [EventsEndpoint(core: core, sweepers: sweepers), LiveEndpoint(core: core)],
-            sweepers: sweepers, access: config.access, clients: core.clients, proxies: core.proxies, counters: core.counters)
+            limits: HTTPLimits(config.limits),
+            takeovers: [EventsEndpoint(services: parts.api, sweepers: sweepers), LiveEndpoint(services: playback)],
+            sweepers: sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
+            counters: connections.counters)
         // One for all ports, so that a token's rate limit counts across them.
-        let responder = APIRouter(core: core, service: APIService(core: core)).router().buildResponder()
+        let responder = APIRouter(readiness: parts.readiness, playback: playback, service: APIService(services: parts.api)).router()
+            .buildResponder()
         var http = [
             HTTPService(
-                responder: responder, address: config.http.listen, shared: shared, placement: core.placement, gate: core.httpGate,
+                responder: responder, address: config.http.listen, shared: shared, placement: parts.streams.placement,
+                gate: connections.httpGate,
                 group: group, log: log)
         ]
         if let address = config.httpsAddress, let certificate = self.certificate {
             http.append(
                 HTTPService(
-                    responder: responder, address: address, certificate: certificate, shared: shared, placement: core.placement,
-                    gate: core.httpGate, group: group, log: log))
+                    responder: responder, address: address, certificate: certificate, shared: shared, placement: parts.streams.placement,
+                    gate: connections.httpGate, group: group, log: log))
         }
         self.http = http
-        // Weak, since the core's events wake the dispatcher.
         self.webhooks = WebhookDispatcher(
             config: config, rooms: rooms,
-            sender: { [weak core] in
-                core.map { WebhookRequest.Sender(config: $0.config, addresses: $0.addresses, key: $0.keys.webhookKey) }
-            }, outbound: core.outbound, counters: core.counters, log: core.webhookLog, eventLoop: group.any())
+            sender: { WebhookRequest.Sender(config: config, addresses: connections.addresses, key: keys.webhookKey) },
+            outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
     }
 
     /// Opens the ports. Throws ``ListenError``.
@@ -98,41 +102,37 @@ package final class Server: Sendable {
         signal(SIGHUP, SIG_IGN)
         // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
-        self.core.handleRoomOutcomes()
-        self.core.observeEvents { [events = self.core.events, webhooks = self.webhooks] new in
+        self.parts.handleRooms { [events = self.parts.events, webhooks = self.webhooks] new in
             events.publish(new)
             webhooks.wake()
         }
-        self.core.observeEvents { [weak core = self.core] new in
-            if let core { core.recordings.handle(new, core: core) }
-            core?.talk.handle(new)
-        }
-        try await self.core.rooms.start()
-        try await self.core.recordings.start()
-        let tokenFile = try await FirstToken.ensure(self.core.rooms, directory: self.config.data.directory, log: self.log)
+        try await self.parts.rooms.start()
+        try await self.parts.recordings.start()
+        let tokenFile = try await FirstToken.ensure(self.parts.rooms, directory: self.config.data.directory, log: self.log)
         self.firstToken.withLock { $0 = tokenFile }
-        self.core.start()
+        self.parts.streams.start()
         var http: [HostPort] = []
         for service in self.http { http.append(try await service.bind()) }
         var bound: [HostPort] = []
         for listener in self.listeners { bound.append(try await listener.bind()) }
         let addresses = BoundAddresses(
             rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
-        self.core.isBound(to: addresses)
+        self.parts.connections.isBound(to: addresses)
         return addresses
     }
 
     /// All services, for a service group.
     package var services: [any Service] {
+        let parts = self.parts
         // The first in the list ends last.
-        [
-            self.core.outbound, RoomService(core: self.core), RecordingService(core: self.core), SnapshotService(core: self.core),
-            RelayTaskService(core: self.core), MemoryService(core: self.core),
-            self.webhooks,
-        ] + self.listeners + self.http
-            + [
-                ReloadService(certificate: self.certificate, log: self.log), DrainService(core: self.core),
-            ]
+        let first: [any Service] = [
+            parts.outbound, RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
+            RecordingService(parts.recordings),
+            SnapshotService(self.config, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
+            RelayTaskService(parts.relayTasks), MemoryService(parts.memory, parts.connections.admission, log: self.log), self.webhooks,
+        ]
+        return first + self.listeners + self.http
+            + [ReloadService(certificate: self.certificate, log: self.log), DrainService(parts: parts)]
     }
 
     /// Runs until SIGTERM or SIGINT, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
@@ -176,17 +176,17 @@ private struct WatchdogService: Service {
 
 /// Notifies the clients when the server shuts down.
 private struct DrainService: Service {
-    let core: ServerCore
+    let parts: ServerParts
     private static let lastWords = Duration.milliseconds(300)
 
     func run() async throws {
         try await gracefulShutdown()
-        self.core.log.info("Shutting down: notifying the clients")
-        await self.core.drain()
+        self.parts.log.info("Shutting down: notifying the clients")
+        await self.parts.streams.drain()
         // Gives the last bytes time to leave; idle sockets close by themselves before.
         try await Task.sleep(for: Self.lastWords)
-        self.core.stop()
-        await self.core.admissions.finishNotices(within: .seconds(1))
+        self.parts.stop()
+        await self.parts.rules.finishNotices(within: .seconds(1))
     }
 }
 

@@ -1,5 +1,5 @@
 import Access
-package import Delivery
+import Delivery
 import HLS
 package import HTTPServer
 import HTTPTypes
@@ -21,13 +21,13 @@ import Support
 /// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: their bytes never change, so caches may ignore the query
 /// ```
 package struct HLSEndpoint: Sendable {
-    private let core: ServerCore
+    private let services: PlaybackServices
     private let pages: PageRules
 
     private static let mediaName = "media.m3u8"
-    package init(core: ServerCore) {
-        self.core = core
-        self.pages = PageRules(core.config)
+    package init(services: PlaybackServices) {
+        self.services = services
+        self.pages = PageRules(services.config)
     }
 
     private enum Target {
@@ -55,7 +55,7 @@ package struct HLSEndpoint: Sendable {
                 isFile
                 ? try await self.file(request)
                 : try await self.multivariant(
-                    request, from: self.core.clients.client(peer: self.core.clients.peer(of: context.channel), request.headers))
+                    request, from: self.services.clients.client(peer: self.services.clients.peer(of: context.channel), request.headers))
         } catch {
             response = error.response(context)
         }
@@ -79,8 +79,8 @@ package struct HLSEndpoint: Sendable {
     /// anyway, counts as having one.
     private func showsCredential(_ request: Request, isFile: Bool) -> Bool {
         let query = request.uri.query ?? ""
-        guard isFile else { return self.core.admissions.showsCredential(query, .play) }
-        return QueryParameters(query).all("s").first.flatMap { self.core.hlsSessions.find($0) }?.showedCredential ?? true
+        guard isFile else { return self.services.admission.rules.showsCredential(query, .play) }
+        return QueryParameters(query).all("s").first.flatMap { self.services.remuxers.sessions.find($0) }?.showedCredential ?? true
     }
 
     /// Whether the path is a playlist's, or a file's that a playlist leads to.
@@ -102,10 +102,10 @@ package struct HLSEndpoint: Sendable {
     // MARK: The first playlist
 
     private func multivariant(_ request: Request, from remote: SocketAddress?) async throws(APIError) -> Response {
-        let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.core.config.limits))
-        let play = try await self.core.admitHTTPPlay(path.address, from: remote)
+        let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.services.config.limits))
+        let play = try await self.services.admit(path.address, from: remote)
         let streamPath = path.address.path
-        if request.method == .get { try await self.core.waitForPublisher(play) }
+        if request.method == .get { try await self.services.waitForPublisher(play) }
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
         // A HEAD request plays nothing.
         if request.method == .head { return Self.multivariantPlaylist("") }
@@ -113,7 +113,7 @@ package struct HLSEndpoint: Sendable {
         // Relative, so that it works behind any path prefix of a proxy.
         let last = path.address.name.split(separator: "/").last ?? ""
         let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
-        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.core.config.http.firstWaitMs)) else {
+        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.services.config.http.firstWaitMs)) else {
             await self.close(session, .streamEnded)
             var error = APIError.unavailable("\(streamPath) has no complete segment yet; try again in a moment.")
             error.headers[.retryAfter] = "1"
@@ -132,52 +132,56 @@ package struct HLSEndpoint: Sendable {
 
     private func remuxer(_ path: String) async throws(APIError) -> StreamRemuxer? {
         do throws(HLSError) {
-            return try await self.core.remuxers.use(path, of: self.core)
+            return try await self.services.remuxers.use(path)
         } catch {
             throw APIError(.internalServerError, .internal, "\(error)")
         }
     }
 
     private func open(_ play: HTTPPlay, client: String?) async throws(APIError) -> HLSSession {
-        let core = self.core
+        let services = self.services
         let path = play.request.address.path
-        let limit = core.config.limits.viewersPerStream
+        let limit = services.config.limits.viewersPerStream
         let address = play.request.remote?.ipAddress ?? "unknown"
-        if let home = core.registry.find(path)?.home {
-            do throws(APIError) { try await core.waitForPlace(on: home.eventLoop) } catch {
+        if let home = services.streams.registry.find(path)?.home {
+            do throws(APIError) { try await services.waitForPlace(on: home.eventLoop) } catch {
                 play.grant.end(.overloaded)
                 throw error
             }
         }
-        core.counters.update { $0.connectionsAccepted += 1 }
-        if let reason = core.admission.enter(address) {
+        services.connections.counters.update { $0.connectionsAccepted += 1 }
+        if let reason = services.connections.admission.enter(address) {
             play.grant.end(reason)
-            core.counters.update { $0.closed[reason, default: 0] += 1 }
+            services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
         }
-        let made = await core.onHome(of: path) { home, _ -> HLSSession? in
-            guard let loop = core.context(of: home.eventLoop) else { return nil }
-            let stream = core.registry.acquire(path, on: home)
+        let made = await services.streams.onHome(of: path) { home, _ -> HLSSession? in
+            guard let loop = services.streams.context(of: home.eventLoop) else { return nil }
+            let stream = services.streams.registry.acquire(path, on: home)
             guard stream.enterViewer(limit: limit) else {
-                core.registry.release(stream)
+                services.streams.registry.release(stream)
                 return nil
             }
-            let session = HLSSession(play, client: client.map { String($0.prefix(200)) }, core: core, stream: stream, loop: loop)
+            let session = HLSSession(
+                play, client: client.map { String($0.prefix(200)) },
+                showedCredential: services.admission.rules.showsCredential(play.request.address.query, .play),
+                sessions: services.remuxers.sessions, streams: services.streams, connections: services.connections, stream: stream,
+                loop: loop)
             loop.add(session)
-            core.hlsSessions.add(session)
-            core.counters.update { $0.playsStarted += 1 }
-            if let held = core.roleFlood.pass(nowMs: home.nowMs) {
+            services.remuxers.sessions.add(session)
+            services.connections.counters.update { $0.playsStarted += 1 }
+            if let held = services.connections.roleFlood.pass(nowMs: home.nowMs) {
                 var metadata = session.metadata
                 if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-                core.log.info("Play started", metadata: metadata)
+                services.log.info("Play started", metadata: metadata)
             }
             return session
         }
         guard let made, let session = made else {
-            core.admission.leave(address)
+            services.connections.admission.leave(address)
             play.grant.end(.tooManyViewers)
-            core.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
+            services.connections.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
             throw APIError(
                 AdmissionRefusal(
                     reason: .tooManyViewers,
@@ -187,7 +191,7 @@ package struct HLSEndpoint: Sendable {
     }
 
     private func close(_ session: HLSSession, _ reason: CloseReason) async {
-        _ = await self.core.onHome(of: session.path) { _, _ in session.close(reason, detail: nil) }
+        _ = await self.services.streams.onHome(of: session.path) { _, _ in session.close(reason, detail: nil) }
     }
 
     // MARK: Playlists and media
@@ -195,15 +199,17 @@ package struct HLSEndpoint: Sendable {
     private func file(_ request: Request) async throws(APIError) -> Response {
         let path = request.uri.path
         let query = QueryParameters(request.uri.query ?? "")
-        guard let folder = Self.folder(of: path), let token = query.all("s").first, let session = self.core.hlsSessions.find(token) else {
+        guard let folder = Self.folder(of: path), let token = query.all("s").first,
+            let session = self.services.remuxers.sessions.find(token)
+        else {
             throw APIError(.forbidden, .forbidden, "This session is unknown or has ended; load the stream's .m3u8 again.")
         }
         let live = try LivePath(
-            "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.core.config.limits))
+            "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.services.config.limits))
         guard live.address.path == session.path, session.touch() else {
             throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
         }
-        if let why = self.core.rooms.playRefusal(session.path) {
+        if let why = self.services.rooms.playRefusal(session.path) {
             await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
             throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
         }

@@ -11,34 +11,33 @@ import Support
 import Synchronization
 
 /// Admission of viewers over HTTP.
-extension ServerCore {
+extension PlaybackServices {
     /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
-    func admitHTTPPlay(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
+    func admit(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
         // A talk listener needs a place in its channel, which viewers over HTTP do not take.
         guard !TalkStreamName.isTalk(address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP; there is no \(address.path) over HTTP.")
         }
-        let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.nextSessionID())
-        var answer = self.admissions.check(request, nowSeconds: WallClock.seconds)
-        if case .success(let pass) = answer, self.mustWaitToPlay(request, pass) { answer = await self.admitPlay(request, pass) }
+        let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.connections.nextSessionID())
+        var answer = self.admission.rules.check(request, nowSeconds: WallClock.seconds)
+        if case .success(let pass) = answer, self.admission.mustWaitToPlay(request, pass) {
+            answer = await self.admission.admitPlay(request, pass)
+        }
         switch answer {
         case .failure(let refusal):
-            self.counters.update {
-                $0.connectionsAccepted += 1
-                $0.closed[refusal.reason, default: 0] += 1
-            }
+            self.connections.countRefused(refusal.reason)
             throw APIError(refusal)
         case .success(let pass):
-            let grant = PlayGrant(request, pass, self.admissions)
+            let grant = PlayGrant(request, pass, self.admission.rules)
             if let why = self.rooms.playRefusal(address.path) {
                 throw APIError(
                     AdmissionRefusal(
                         reason: why == .forbidden ? .forbidden : .roomClosed,
                         message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
             }
-            if let refusal = self.keptOut(pass, of: address.path) { throw APIError(refusal) }
+            if let refusal = self.admission.keptOut(pass, of: address.path) { throw APIError(refusal) }
             // The first request for a stream of another server starts fetching it.
-            if self.relayTasks.wanted(address.path) { await self.waitUntilLive(address.path) }
+            if self.streams.wanted(address.path) { await self.waitUntilLive(address.path) }
             return HTTPPlay(request: request, grant: grant)
         }
     }
@@ -48,7 +47,7 @@ extension ServerCore {
     private func waitUntilLive(_ path: String) async {
         let end = ContinuousClock.now + Self.fetchLimit
         while ContinuousClock.now < end {
-            let isLive = await self.onHome(of: path) { home, stream in
+            let isLive = await self.streams.onHome(of: path) { home, stream in
                 home.snapshot(of: stream).map { $0.stream.phase != .idle && $0.stream.meter.messagesIn > 0 } ?? false
             }
             if isLive == true { return }
@@ -59,7 +58,7 @@ extension ServerCore {
 
     /// The kinds of media in a stream that is live, or was a moment ago. Throws if there is none.
     func liveKinds(_ path: String) async throws(APIError) -> (audio: Bool, video: Bool) {
-        guard let kinds = await self.media(of: path) else { throw .notFound("live stream", path) }
+        guard let kinds = await self.streams.media(of: path) else { throw .notFound("live stream", path) }
         // No media has arrived yet, so either kind may.
         return kinds.audio || kinds.video ? kinds : (true, true)
     }
@@ -81,10 +80,10 @@ extension APIError {
     }
 }
 
-extension ServerCore {
+extension PlaybackServices {
     /// Holds a viewer over HTTP, for two seconds at most, until the loop accepts viewers. Throws the answer if it does not.
     func waitForPlace(on eventLoop: any EventLoop) async throws(APIError) {
-        guard let loop = self.context(of: eventLoop), loop.relay.pressure.level == .overloaded else { return }
+        guard let loop = self.streams.context(of: eventLoop), loop.relay.pressure.level == .overloaded else { return }
         let isAdmitted = await withCheckedContinuation { done in
             eventLoop.execute {
                 guard !loop.joins.isOpen else { return done.resume(returning: true) }
@@ -92,10 +91,7 @@ extension ServerCore {
             }
         }
         guard !isAdmitted else { return }
-        self.counters.update {
-            $0.connectionsAccepted += 1
-            $0.closed[.overloaded, default: 0] += 1
-        }
+        self.connections.countRefused(.overloaded)
         throw APIError(AdmissionRefusal(reason: .overloaded, message: JoinQueue.refusal, retrySeconds: JoinQueue.retrySeconds))
     }
 }

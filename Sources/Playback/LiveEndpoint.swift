@@ -1,5 +1,5 @@
 import Access
-package import Delivery
+import Delivery
 import HLS
 package import HTTPServer
 import HTTPTypes
@@ -15,12 +15,12 @@ import ServerConfiguration
 ///
 /// Admission works as over RTMP: by the query's credential, the address and the hook.
 package struct LiveEndpoint: HTTPTakeover {
-    private let core: ServerCore
+    private let services: PlaybackServices
     private let pages: PageRules
 
-    package init(core: ServerCore) {
-        self.core = core
-        self.pages = PageRules(core.config)
+    package init(services: PlaybackServices) {
+        self.services = services
+        self.pages = PageRules(services.config)
     }
 
     package func claims(_ head: HTTPRequestHead) -> Bool {
@@ -32,7 +32,7 @@ package struct LiveEndpoint: HTTPTakeover {
 
     package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
         let page = PageRequest(request)
-        let showsCredential = self.core.admissions.showsCredential(request.head.query.map(String.init) ?? "", .play)
+        let showsCredential = self.services.admission.rules.showsCredential(request.head.query.map(String.init) ?? "", .play)
         let access: [(HTTPField.Name, String)]
         do throws(APIError) { access = try self.pages.check(page, showsCredential: showsCredential) } catch { return .refuse(error) }
         do throws(APIError) {
@@ -51,7 +51,7 @@ package struct LiveEndpoint: HTTPTakeover {
     ) async throws(APIError) -> HTTPTakeoverDecision {
         let head = request.head
         guard let format = LivePath.format(of: head.path) else { throw .notFound("stream", String(head.path)) }
-        let path = try LivePath(head.path, query: head.query.map(String.init), format, limits: RTMP.Limits(self.core.config.limits))
+        let path = try LivePath(head.path, query: head.query.map(String.init), format, limits: RTMP.Limits(self.services.config.limits))
         let isWebSocket = head.list("upgrade", contains: "websocket")
         if isWebSocket {
             if let refusal = WebSocketHandshake.refusal(of: head) { throw refusal }
@@ -64,10 +64,10 @@ package struct LiveEndpoint: HTTPTakeover {
             throw APIError(
                 .httpVersionNotSupported, .invalid, "Live streams are sent in chunks, which HTTP/1.0 does not support; use HTTP/1.1.")
         }
-        try await self.core.waitForPlace(on: request.channel.eventLoop)
-        let play = try await self.core.admitHTTPPlay(path.address, from: self.core.clients.client(of: request))
-        try await self.core.waitForPublisher(play)
-        let kinds = try await self.core.liveKinds(path.address.path)
+        try await self.services.waitForPlace(on: request.channel.eventLoop)
+        let play = try await self.services.admit(path.address, from: self.services.clients.client(of: request))
+        try await self.services.waitForPublisher(play)
+        let kinds = try await self.services.liveKinds(path.address.path)
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
         let preface: ByteBuffer
@@ -89,20 +89,20 @@ package struct LiveEndpoint: HTTPTakeover {
             request: play.request, grant: play.grant, packaging: packaging, transport: transport, preface: preface,
             client: head.headers.first(name: "user-agent"))
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
-        let core = self.core
-        return .take(answer) { [LiveViewer(viewer, core: core, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
+        let services = self.services
+        return .take(answer) { [LiveViewer(viewer, services: services, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
     }
 
     /// Starts remuxing the stream and waits until its media type is known.
     private func mimeType(_ path: String) async throws(APIError) -> String {
         let remuxer: StreamRemuxer?
         do throws(HLSError) {
-            remuxer = try await self.core.remuxers.use(path, of: self.core)
+            remuxer = try await self.services.remuxers.use(path)
         } catch {
             throw APIError(.internalServerError, .internal, "\(error)")
         }
         guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
-        guard let type = await remuxer.openPieces(waitMs: Int(self.core.config.http.firstWaitMs)) else {
+        guard let type = await remuxer.openPieces(waitMs: Int(self.services.config.http.firstWaitMs)) else {
             var error = APIError.unavailable("\(path) has no media yet that MP4 can carry; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error

@@ -33,7 +33,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     let id: UInt64
     private let play: Play
-    private let core: ServerCore
+    private let services: PlaybackServices
     private let isSecure: Bool
     /// Whether the channel is a stream of an HTTP/2 connection. The parent channel then owns the socket.
     private let isMultiplexed: Bool
@@ -57,16 +57,16 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private static let pingMs: Int64 = 15_000
     private static let longestClient = 200
 
-    init(_ play: Play, core: ServerCore, isSecure: Bool, isMultiplexed: Bool) {
+    init(_ play: Play, services: PlaybackServices, isSecure: Bool, isMultiplexed: Bool) {
         self.id = play.request.session
         self.play = play
-        self.core = core
+        self.services = services
         self.isSecure = isSecure
         self.isMultiplexed = isMultiplexed
     }
 
     private var log: Logger {
-        var log = self.core.log
+        var log = self.services.log
         log[metadataKey: "conn"] = "\(self.id)"
         log[metadataKey: "remote"] = "\(self.remote)"
         log[metadataKey: "role"] = "play"
@@ -85,8 +85,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        self.remote = self.core.clients.peer(of: context.channel)?.hostAndPort ?? "unknown"
-        guard let loop = self.core.context(of: context.eventLoop), context.channel.isActive else {
+        self.remote = self.services.clients.peer(of: context.channel)?.hostAndPort ?? "unknown"
+        guard let loop = self.services.streams.context(of: context.eventLoop), context.channel.isActive else {
             context.close(promise: nil)
             return
         }
@@ -104,8 +104,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         writer.waitForChannel()
         self.openedMs = loop.relay.nowMs
         self.lastPingMs = self.openedMs
-        self.core.counters.update { $0.connectionsAccepted += 1 }
-        if let refusal = self.core.admission.enter(self.addressKey) {
+        self.services.connections.counters.update { $0.connectionsAccepted += 1 }
+        if let refusal = self.services.connections.admission.enter(self.addressKey) {
             return self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
         }
         self.isAdmitted = true
@@ -117,22 +117,22 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
         let path = self.play.request.address.path
-        guard !self.core.draining else { return self.close(.serverShutdown, detail: nil) }
-        let limit = self.core.config.limits.viewersPerStream
-        let stream = self.core.registry.acquire(path, on: loop.relay)
+        guard !self.services.streams.draining else { return self.close(.serverShutdown, detail: nil) }
+        let limit = self.services.config.limits.viewersPerStream
+        let stream = self.services.streams.registry.acquire(path, on: loop.relay)
         guard stream.enterViewer(limit: limit) else {
-            self.core.registry.release(stream)
+            self.services.streams.registry.release(stream)
             return self.close(
                 .tooManyViewers, detail: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)")
         }
-        self.core.counters.update { $0.playsStarted += 1 }
-        if let held = self.core.roleFlood.pass(nowMs: loop.relay.nowMs) {
+        self.services.connections.counters.update { $0.playsStarted += 1 }
+        if let held = self.services.connections.roleFlood.pass(nowMs: loop.relay.nowMs) {
             self.log.info("Play started", metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
         }
         self.stream = stream
         var played = stream
         if self.play.isOfPieces {
-            played = self.core.pieces.acquire(path, on: loop.relay)
+            played = self.services.remuxers.pieces.acquire(path, on: loop.relay)
             _ = played.enterViewer(limit: .max)
         }
         self.send(self.play.preface)
@@ -175,10 +175,10 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         guard let loop = self.loop else { return }
         self.loop = nil
         loop.remove(self)
-        if self.isAdmitted { self.core.admission.leave(self.addressKey) }
+        if self.isAdmitted { self.services.connections.admission.leave(self.addressKey) }
         let reason = self.closeReason ?? .clientClosed
-        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
-        guard let held = self.core.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }
+        self.services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
+        guard let held = self.services.connections.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(reason.rawValue)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((loop.relay.nowMs - self.openedMs) / 1_000)",
@@ -194,11 +194,11 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         loop.relay.detach(viewer)
         if self.play.isOfPieces {
             viewer.stream.leaveViewer()
-            self.core.pieces.release(viewer.stream)
+            self.services.remuxers.pieces.release(viewer.stream)
         }
         if let stream = self.stream {
             stream.leaveViewer()
-            self.core.registry.release(stream)
+            self.services.streams.registry.release(stream)
         }
         self.play.grant.end(self.closeReason ?? .clientClosed)
     }
@@ -332,13 +332,13 @@ extension LiveViewer: ViewerSink {
 
     func notify(_ viewer: Viewer, _ notice: StreamNotice) {
         // The only notice that a player over HTTP understands is the end.
-        if notice == .left { self.close(self.core.endOfPlay(self.play.request.address.path), detail: nil) }
+        if notice == .left { self.close(self.services.admission.endOfPlay(self.play.request.address.path), detail: nil) }
         // A body keeps the one type named in its head, so the player must ask again.
         if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
     }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
-        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.core.config.relay.maxBehindMs) ms (relay.maxBehind)")
+        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.services.config.relay.maxBehindMs) ms (relay.maxBehind)")
     }
 
     func shed(_ viewer: Viewer) { self.close(.overloaded, detail: "the event loop has more viewers than it can serve") }

@@ -16,7 +16,7 @@ import Support
 /// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher,
 /// the request is held for `http.firstWait`, and counts against the limits of connections meanwhile. All others get 404 at once, with a
 /// Retry-After.
-extension ServerCore {
+extension PlaybackServices {
     /// Milliseconds between two checks for the publisher.
     private static let lookMs = 100
     /// Extra wait in milliseconds for the second kind of media once one has arrived. An FLV file declares both at its beginning.
@@ -27,27 +27,24 @@ extension ServerCore {
     /// Returns once the stream can be played; throws the player's answer if it cannot.
     func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
         let path = play.request.address.path
-        if await self.media(of: path) != nil { return }
+        if await self.streams.media(of: path) != nil { return }
         guard await self.isAwaited(play.request.address.app, play.request.address.name), self.config.http.firstWaitMs > 0 else {
             throw Self.nobodyPublishes(path)
         }
         let address = play.request.remote?.ipAddress ?? "unknown"
-        if let reason = self.admission.enter(address) {
+        if let reason = self.connections.admission.enter(address) {
             play.grant.end(reason)
-            self.counters.update {
-                $0.connectionsAccepted += 1
-                $0.closed[reason, default: 0] += 1
-            }
+            self.connections.countRefused(reason)
             throw APIError(
                 AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."))
         }
-        self.counters.update { $0.playsWaited += 1 }
-        defer { self.admission.leave(address) }
+        self.connections.counters.update { $0.playsWaited += 1 }
+        defer { self.connections.admission.leave(address) }
         let endMs = LoopSweeper.nowMs + self.config.http.firstWaitMs
         var firstSeenMs: Int64?
-        while !self.draining {
+        while !self.streams.draining {
             let nowMs = LoopSweeper.nowMs
-            if let media = await self.media(of: path) {
+            if let media = await self.streams.media(of: path) {
                 if media.audio, media.video { return }
                 if media.audio || media.video {
                     let seenMs = firstSeenMs ?? nowMs
@@ -71,14 +68,6 @@ extension ServerCore {
         var error = APIError.notFound("live stream", path)
         error.headers[.retryAfter] = "\(Self.retryAfterSeconds)"
         return error
-    }
-
-    /// The kinds of media that a stream has by now. Nil: nobody publishes it, nor did a moment ago.
-    package func media(of path: String) async -> (audio: Bool, video: Bool)? {
-        await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
-            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
-            return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
-        } ?? nil
     }
 
     /// Whether a room waits for a publisher of this stream.

@@ -1,5 +1,3 @@
-import GRDB
-
 /// One decision about the floor, the right to speak in a room's talk channel. Its event goes to the audit trail.
 package struct FloorRecord: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
@@ -55,13 +53,13 @@ extension StoreAccess {
         let kinds = [FloorRecord.Kind.granted, .released, .revoked].map(\.event.rawValue)
         return try self.all(
             """
-            SELECT user, mode, at FROM (
-                SELECT json_extract(data, '$.userId') AS user, json_extract(data, '$.mode') AS mode, kind, at,
+            SELECT "user", mode, at FROM (
+                SELECT json_extract(data, '$.userId') AS "user", json_extract(data, '$.mode') AS mode, kind, at,
                     row_number() OVER (PARTITION BY json_extract(data, '$.userId') ORDER BY id DESC) AS place
-                FROM events WHERE room_id = ?1 AND kind IN (?2, ?3, ?4))
-            WHERE place = 1 AND kind = ?2 ORDER BY user LIMIT 64
+                FROM events WHERE room_id = ?1 AND kind IN (?2, ?3, ?4)) AS trail
+            WHERE place = 1 AND kind = ?2 ORDER BY "user" LIMIT 64
             """, [id.rawValue, kinds[0], kinds[1], kinds[2]]
-        ) { row in (row.next() as String? ?? "", row.next() as String? ?? "", row.next()) }
+        ) { row in (row.optional() ?? "", row.optional() ?? "", row.next()) }
     }
 }
 

@@ -1,4 +1,3 @@
-import GRDB
 import Synchronization
 
 /// A kicked user, barred from a room until a given time. A value.
@@ -70,7 +69,7 @@ final class KickTable: Sendable {
 
 extension StoreAccess {
     func kick(of user: String, from room: RoomID, now: Int64) throws -> Int64? {
-        try self.first("SELECT until FROM kicks WHERE room_id = ? AND user = ? AND until > ?", [room.rawValue, user, now]) {
+        try self.first(#"SELECT until FROM kicks WHERE room_id = ? AND "user" = ? AND until > ?"#, [room.rawValue, user, now]) {
             (row: inout RowReader) -> Int64 in row.next()
         }
     }
@@ -80,13 +79,13 @@ extension StoreAccess {
         try self.run("DELETE FROM kicks WHERE until <= ?", [now])
         try self.run(
             """
-            INSERT INTO kicks (room_id, user, until) VALUES (?, ?, ?)
-            ON CONFLICT (room_id, user) DO UPDATE SET until = max(until, excluded.until)
+            INSERT INTO kicks (room_id, "user", until) VALUES (?, ?, ?)
+            ON CONFLICT (room_id, "user") DO UPDATE SET until = max(kicks.until, excluded.until)
             """, [kick.roomID.rawValue, kick.user, kick.until])
         try self.run(
             """
-            DELETE FROM kicks WHERE room_id = ?1 AND user IN
-            (SELECT user FROM kicks WHERE room_id = ?1 ORDER BY until DESC, user LIMIT -1 OFFSET ?2)
+            DELETE FROM kicks WHERE room_id = ?1 AND "user" IN
+            (SELECT "user" FROM kicks WHERE room_id = ?1 ORDER BY until DESC, "user" LIMIT -1 OFFSET ?2)
             """, [kick.roomID.rawValue, Kick.mostPerRoom])
     }
 
@@ -94,7 +93,7 @@ extension StoreAccess {
     func kicks(now: Int64) throws -> [(kick: Kick, paths: [StreamPath])] {
         try self.all(
             """
-            SELECT kicks.room_id, user, until, app, name FROM kicks JOIN slots ON slots.room_id = kicks.room_id WHERE until > ?
+            SELECT kicks.room_id, "user", until, app, name FROM kicks JOIN slots ON slots.room_id = kicks.room_id WHERE until > ?
             """, [now]
         ) { row in
             let kick = Kick(roomID: RoomID(stored: row.next()), user: row.next(), until: row.next())

@@ -1,5 +1,3 @@
-import GRDB
-
 /// A requested link to another server, kept up across restarts until it is deleted. A value.
 package struct RelayTask: Sendable, Equatable {
     package enum Direction: String, Sendable, CaseIterable, Codable {
@@ -48,11 +46,10 @@ extension StoreAccess {
         guard Int(try self.number("SELECT count(*) FROM relay_tasks") ?? 0) < RoomLimits.relayTasks else {
             throw RegistryError.tooMany(what: "relay tasks", limit: RoomLimits.relayTasks)
         }
-        try self.run(
-            "INSERT INTO relay_tasks (direction, app, name, url, on_demand, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+        let id = try self.insert(
+            "INSERT INTO relay_tasks (direction, app, name, url, on_demand, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
             [direction.rawValue, path.app, path.name, url, onDemand ? 1 : 0, now])
-        return RelayTask(
-            id: self.db.lastInsertedRowID, direction: direction, path: path, url: url, onDemand: onDemand, createdAt: now)
+        return RelayTask(id: id, direction: direction, path: path, url: url, onDemand: onDemand, createdAt: now)
     }
 
     func relayTasks() throws -> [RelayTask] {
@@ -65,7 +62,7 @@ extension StoreAccess {
 
     func setRelayTask(_ id: Int64, url: String) throws {
         // Overwrites the former text in the file, too.
-        try self.db.execute(sql: "PRAGMA secure_delete = ON")
+        try self.runScript("PRAGMA secure_delete = ON")
         try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
     }
 

@@ -1,5 +1,3 @@
-import GRDB
-
 /// The store's counters and the rows they count, from one snapshot.
 package struct RoomCounts: Sendable, Equatable {
     /// Room rows, and the sum of the maintained counters.

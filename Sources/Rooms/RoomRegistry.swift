@@ -27,8 +27,10 @@ package actor RoomRegistry {
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
         /// The room waits for this stream's publisher until then, in milliseconds since 1970. Its viewers' stream continues as long.
         case waits(StreamPath, untilMs: Int64)
+        /// A push counts as live: its first media has arrived. With its `stream.begin` event.
+        case streamBegan(StreamPath, roomID: RoomID, slot: Int)
         /// A room's policy has changed.
-        case policyChanged([StreamPath], RoomPolicy)
+        case policyChanged(RoomID, [StreamPath], from: RoomPolicy, to: RoomPolicy)
         /// Only media that arrives after now resumes the paused push.
         case pauseAnnounced(StreamPath)
         /// A member was kicked; end its sessions.

@@ -20,8 +20,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 /// The open database files were deleted, moved or replaced.
 struct StoreGone: Error {}
 
-/// The database of rooms, streams, events, tokens and notices: the only place with SQL. One writer on the registry's queue; readers on
-/// queues of their own.
+/// The database of rooms, streams, events, tokens and notices: opens it, and runs transactions and reads. The statements are extensions of
+/// ``StoreAccess``. One writer on the registry's queue; readers on queues of their own.
 final class RoomStore: Sendable {
     static let fileName = "earshot.db"
     /// How long a write waits for one of another process (the command line's token commands).
@@ -190,7 +190,7 @@ final class RoomStore: Sendable {
             try self.checkFiles()
             try db.beginTransaction(.immediate)
             do {
-                let result = try body(StoreAccess(db))
+                let result = try body(StoreAccess(SQLiteStoreConnection(db)))
                 try db.commit()
                 return result
             } catch {
@@ -206,7 +206,7 @@ final class RoomStore: Sendable {
     /// Reads committed data on a reader's own queue.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
-            return try await self.pool.read { db in try body(StoreAccess(db)) }
+            return try await self.pool.read { db in try body(StoreAccess(SQLiteStoreConnection(db))) }
         } catch {
             throw Self.registryError(error)
         }
@@ -214,12 +214,12 @@ final class RoomStore: Sendable {
 
     /// Reads committed data; blocks. For start-up and the command line.
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
-        try self.pool.read { db in try body(StoreAccess(db)) }
+        try self.pool.read { db in try body(StoreAccess(SQLiteStoreConnection(db))) }
     }
 
     /// Reads with the writer's connection, without a hop to a reader; blocks. For the registry's queue.
     func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T {
-        try self.pool.writeWithoutTransaction { try body(StoreAccess($0)) }
+        try self.pool.writeWithoutTransaction { try body(StoreAccess(SQLiteStoreConnection($0))) }
     }
 
     /// Converts an internal error into one for the registry's callers.
@@ -237,108 +237,5 @@ final class RoomStore: Sendable {
     /// Leaves out the statement and its values, which may hold secrets.
     private static func describe(_ error: DatabaseError) -> String {
         "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")"
-    }
-}
-
-/// The statements of one connection, for use inside a transaction or a read.
-struct StoreAccess {
-    let db: Database
-    init(_ db: Database) { self.db = db }
-
-    /// An error after which nothing of the transaction can be kept.
-    struct TransactionLost: Error { let cause: any Error }
-
-    /// Runs one operation of a batch and undoes its writes if it throws. Throws ``TransactionLost`` if nothing of the batch can be kept.
-    func savepoint<T>(_ body: () throws -> T) throws -> T {
-        do {
-            try self.run("SAVEPOINT operation")
-        } catch {
-            throw TransactionLost(cause: error)
-        }
-        do {
-            let result = try body()
-            try self.run("RELEASE operation")
-            return result
-        } catch {
-            guard self.db.isInsideTransaction, !Self.isFatal(error) else { throw TransactionLost(cause: error) }
-            do {
-                try self.run("ROLLBACK TO operation")
-                try self.run("RELEASE operation")
-            } catch let second {
-                throw TransactionLost(cause: second)
-            }
-            throw error
-        }
-    }
-
-    private static func isFatal(_ error: any Error) -> Bool {
-        guard let code = (error as? DatabaseError)?.resultCode else { return false }
-        return [
-            .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_BUSY, .SQLITE_INTERRUPT, .SQLITE_READONLY,
-        ]
-        .contains(code)
-    }
-
-    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
-        try self.db.cachedStatement(sql: sql).execute(arguments: arguments)
-    }
-
-    /// Runs a statement and returns the number of rows changed.
-    func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
-        try self.run(sql, arguments)
-        return self.db.changesCount
-    }
-
-    /// The first row, read by `body`.
-    func first<T>(_ sql: String, _ arguments: StatementArguments = [], _ body: (inout RowReader) throws -> T) throws -> T? {
-        let rows = try Row.fetchCursor(self.db.cachedStatement(sql: sql), arguments: arguments)
-        guard let row = try rows.next() else { return nil }
-        var reader = RowReader(row: row)
-        return try body(&reader)
-    }
-
-    func all<T>(_ sql: String, _ arguments: StatementArguments = [], _ body: (inout RowReader) throws -> T) throws -> [T] {
-        let rows = try Row.fetchCursor(self.db.cachedStatement(sql: sql), arguments: arguments)
-        var list: [T] = []
-        while let row = try rows.next() {
-            var reader = RowReader(row: row)
-            list.append(try body(&reader))
-        }
-        return list
-    }
-
-    /// The first column of the first row.
-    func number(_ sql: String, _ arguments: StatementArguments = []) throws -> Int64? {
-        try self.first(sql, arguments) { (row: inout RowReader) -> Int64? in row.optional() } ?? nil
-    }
-}
-
-/// Reads a row's columns from left to right. The tables are STRICT: a column holds its type, or NULL only where the schema allows it.
-struct RowReader {
-    let row: Row
-    private var column = 0
-
-    init(row: Row) { self.row = row }
-
-    mutating func next<T: DatabaseValueConvertible & StatementColumnConvertible>() -> T {
-        defer { self.column += 1 }
-        return self.row[self.column]
-    }
-
-    mutating func optional<T: DatabaseValueConvertible & StatementColumnConvertible>() -> T? {
-        defer { self.column += 1 }
-        return self.row[self.column]
-    }
-
-    /// Reads an enumeration's value. Throws ``UnknownWord`` if another version wrote one unknown here.
-    mutating func word<T: RawRepresentable>(_ type: T.Type = T.self) throws -> T where T.RawValue == String {
-        let text: String = self.next()
-        guard let value = T(rawValue: text) else { throw UnknownWord(word: text) }
-        return value
-    }
-
-    struct UnknownWord: Error, CustomStringConvertible {
-        let word: String
-        var description: String { "the store holds \"\(self.word)\", which this version does not know" }
     }
 }

@@ -1,5 +1,3 @@
-import GRDB
-
 /// The clock's mark, and times that move with the clock, as rows.
 extension StoreAccess {
     func clockMark() throws -> ClockMark? {
@@ -13,9 +11,9 @@ extension StoreAccess {
         try self.run(
             """
             INSERT INTO clock (id, boot_id, steady_ms, room_ms) VALUES (1, ?1, ?2, ?3)
-            ON CONFLICT DO UPDATE SET boot_id = ?1, steady_ms = ?2, room_ms = ?3
+            ON CONFLICT (id) DO UPDATE SET boot_id = ?1, steady_ms = ?2, room_ms = ?3
             """, [mark.bootID, mark.steadyMs, mark.roomMs])
-        if let id = try self.storeID(), id != 0 { try self.db.execute(sql: "PRAGMA user_version = \(id)") }
+        if let id = try self.storeID(), id != 0 { try self.runScript("PRAGMA user_version = \(id)") }
     }
 
     /// The store's random id, made with its schema; 0 if it has none.

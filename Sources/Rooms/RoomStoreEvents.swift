@@ -1,5 +1,3 @@
-import GRDB
-
 /// Events and notices as rows.
 extension StoreAccess {
     private static let eventColumns = "id, number, kind, room_id, instance, at, data"
@@ -15,11 +13,11 @@ extension StoreAccess {
     }
 
     func insertEvent(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String) throws -> RoomEvent {
-        try self.run(
-            "INSERT INTO events (number, kind, room_id, instance, at, data) VALUES (?, ?, ?, ?, ?, ?)",
+        let id = try self.insert(
+            "INSERT INTO events (number, kind, room_id, instance, at, data) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
             [number, kind.rawValue, roomID?.rawValue, instance, at, data])
         return RoomEvent(
-            id: self.db.lastInsertedRowID, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data)
+            id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data)
     }
 
     func events(after id: Int64, room: String?, limit: Int) throws -> [RoomEvent] {
@@ -60,13 +58,15 @@ extension StoreAccess {
             deliveredAt: row.optional())
     }
 
-    /// Queues the event for a target, behind those of its ordering key.
-    func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
-        try self.run(
+    /// Queues the event for a target, behind those of its ordering key. Returns the notice's id.
+    @discardableResult
+    func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
+        try self.insert(
             """
             INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts, due_at, is_head)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', 0, ?11,
                 NOT EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending'))
+            RETURNING id
             """,
             [
                 target.url, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
@@ -142,7 +142,7 @@ extension StoreAccess {
     func notices(state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int) throws -> [OutboxEntry]
     {
         var conditions = ["id < ?"]
-        var arguments: [(any DatabaseValueConvertible)?] = [before ?? .max]
+        var arguments: [(any StoreConvertible)?] = [before ?? .max]
         if let room {
             conditions.append("room_id = ?")
             arguments.append(room)
@@ -158,14 +158,13 @@ extension StoreAccess {
         }
         return try self.all(
             "SELECT \(Self.noticeColumns) FROM outbox WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
-            StatementArguments(arguments + [limit])
+            StoreArguments(arguments + [limit])
         ) { row in try Self.notice(&row) }
     }
 
     /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
     func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
         guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
-        try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
-        return try self.notice(self.db.lastInsertedRowID)
+        return try self.notice(try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now))
     }
 }

@@ -1,4 +1,3 @@
-import GRDB
 import Synchronization
 
 /// The hourly deletion quota of each kind of history. Any thread.
@@ -79,7 +78,7 @@ extension StoreAccess {
     }
 
     /// Deletes rows of rooms that no longer exist; earlier versions left them behind.
-    func dropOrphans() throws { try self.db.execute(sql: Migrations.orphans) }
+    func dropOrphans() throws { try self.runScript(Migrations.orphans) }
 
     /// Gives up notices older than the history, so a dead target cannot fill the disk.
     private func giveUpNotices(before: Int64, limit: Int, now: Int64) throws -> Int {

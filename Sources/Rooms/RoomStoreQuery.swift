@@ -1,4 +1,3 @@
-import GRDB
 import Support
 
 /// Pages of rooms.
@@ -67,8 +66,8 @@ extension StoreAccess {
 
     private func count(_ plan: RoomPlan) throws -> Int {
         let query = plan.query
-        var sql = "SELECT total(n) FROM room_counts WHERE owner = ?"
-        var arguments: [(any DatabaseValueConvertible)?] = [query.owner ?? ""]
+        var sql = "SELECT coalesce(sum(n), 0) FROM room_counts WHERE owner = ?"
+        var arguments: [(any StoreConvertible)?] = [query.owner ?? ""]
         if !query.states.isEmpty {
             sql += " AND state IN (\(Self.marks(query.states.count)))"
             arguments += query.states.map(\.rawValue)
@@ -77,14 +76,14 @@ extension StoreAccess {
             sql += " AND is_public = ?"
             arguments.append(isPublic)
         }
-        return try self.first(sql, StatementArguments(arguments)) { (row: inout RowReader) -> Int in Int(row.next() as Double) } ?? 0
+        return try self.first(sql, StoreArguments(arguments)) { (row: inout RowReader) -> Int in row.next() } ?? 0
     }
 
     private static func marks(_ count: Int) -> String { Array(repeating: "?", count: count).joined(separator: ", ") }
 
     private func search(_ words: String, _ plan: RoomPlan) throws -> (places: [Place], isCapped: Bool) {
         var conditions: [String] = []
-        var arguments: [(any DatabaseValueConvertible)?] = []
+        var arguments: [(any StoreConvertible)?] = []
         if !plan.query.states.isEmpty {
             conditions.append("r.state IN (\(Self.marks(plan.query.states.count)))")
             arguments += plan.query.states.map(\.rawValue)
@@ -104,8 +103,8 @@ extension StoreAccess {
             """
             SELECT r.row, r.id\(key) FROM (
                 SELECT rowid AS match FROM room_words WHERE room_words MATCH ? ORDER BY rowid DESC LIMIT ?
-            ) CROSS JOIN rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
-            """, StatementArguments([words, depth] + arguments)
+            ) AS matches CROSS JOIN rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
+            """, StoreArguments([words, depth] + arguments)
         ) { row in self.place(&row, plan) }
         if places.count > Self.searchLimit { return (Array(places.prefix(Self.searchLimit)), true) }
         let hasMore =
@@ -199,8 +198,8 @@ struct RoomPlan {
         return "SELECT row, id\(key) FROM rooms \(filter) ORDER BY \(order.map { $0 + direction }.joined(separator: ", ")) LIMIT ?"
     }
 
-    func arguments(_ range: Range) -> StatementArguments {
-        var arguments: [(any DatabaseValueConvertible)?] = []
+    func arguments(_ range: Range) -> StoreArguments {
+        var arguments: [(any StoreConvertible)?] = []
         if let owner = range.owner { arguments.append(owner) }
         if let state = range.state { arguments += [state.rawValue, range.isPublic] }
         if let cursor = self.cursor {
@@ -211,7 +210,7 @@ struct RoomPlan {
             }
             arguments.append(cursor.id)
         }
-        return StatementArguments(arguments + [self.offset + self.query.size + 1])
+        return StoreArguments(arguments + [self.offset + self.query.size + 1])
     }
 
     /// Compares in the order of the indexes.

@@ -1,5 +1,3 @@
-import GRDB
-
 /// Recordings as rows.
 extension StoreAccess {
     private static let recordingColumns = """
@@ -69,7 +67,7 @@ extension StoreAccess {
     /// Newest first.
     func recordings(_ query: RecordingQuery) throws -> [Recording] {
         var conditions = ["row < ?"]
-        var arguments: [(any DatabaseValueConvertible)?] = [query.after ?? .max]
+        var arguments: [(any StoreConvertible)?] = [query.after ?? .max]
         if let room = query.room {
             conditions.append("room_id = ?")
             arguments.append(room)
@@ -93,7 +91,7 @@ extension StoreAccess {
         return try self.all(
             """
             SELECT \(Self.recordingColumns) FROM recordings WHERE \(conditions.joined(separator: " AND ")) ORDER BY row DESC LIMIT ?
-            """, StatementArguments(arguments + [query.limit])
+            """, StoreArguments(arguments + [query.limit])
         ) { row in try Self.recording(&row) }
     }
 
@@ -102,7 +100,7 @@ extension StoreAccess {
         let marks = states.map { _ in "?" }.joined(separator: ", ")
         return try self.all(
             "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ? ORDER BY row LIMIT ?",
-            StatementArguments(states.map(\.rawValue) as [(any DatabaseValueConvertible)?] + [row, limit])
+            StoreArguments(states.map(\.rawValue) as [(any StoreConvertible)?] + [row, limit])
         ) { row in try Self.recording(&row) }
     }
 

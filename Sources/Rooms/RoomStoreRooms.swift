@@ -1,5 +1,3 @@
-import GRDB
-
 /// Rooms and their slots as rows.
 extension StoreAccess {
     private static let unlisted = [
@@ -14,7 +12,7 @@ extension StoreAccess {
 
     static let roomColumns = (["id"] + Self.unlisted + Self.standing + Self.listed + Self.policy).joined(separator: ", ")
 
-    private static func unlistedValues(_ room: Room) -> [(any DatabaseValueConvertible)?] {
+    private static func unlistedValues(_ room: Room) -> [(any StoreConvertible)?] {
         [
             room.instance, room.reason.rawValue, room.custom, room.isAdHoc, room.waitingSince, room.durationFrom, room.liveSince,
             room.interruptedAt, room.interruptionEnds, room.keptUntil, room.heartbeatAt, room.ownerSeenAt, room.ownerAwaySince,
@@ -22,13 +20,13 @@ extension StoreAccess {
         ]
     }
 
-    private static func standingValues(_ room: Room) -> [(any DatabaseValueConvertible)?] { [room.state.rawValue, room.endedAt] }
+    private static func standingValues(_ room: Room) -> [(any StoreConvertible)?] { [room.state.rawValue, room.endedAt] }
 
-    private static func listedValues(_ room: Room) -> [(any DatabaseValueConvertible)?] {
+    private static func listedValues(_ room: Room) -> [(any StoreConvertible)?] {
         [room.owner, room.title, room.isPublic, room.deviceUid, room.createdAt]
     }
 
-    private static func policyValues(_ room: Room) -> [(any DatabaseValueConvertible)?] { RoomPolicy.fields.map { $0.get(room.policy) } }
+    private static func policyValues(_ room: Room) -> [(any StoreConvertible)?] { RoomPolicy.fields.map { $0.get(room.policy) } }
 
     private static func roomWithoutSlots(_ row: inout RowReader) throws -> Room {
         var room = Room(id: RoomID(stored: row.next()), slots: [], at: 0)
@@ -79,7 +77,7 @@ extension StoreAccess {
         return slot
     }
 
-    private static func slotValues(_ slot: Room.Slot) -> [(any DatabaseValueConvertible)?] {
+    private static func slotValues(_ slot: Room.Slot) -> [(any StoreConvertible)?] {
         [
             slot.sequence, slot.earlier.map(String.init).joined(separator: ","), slot.isActive, slot.awayReason?.rawValue, slot.awayUntil,
             slot.forbiddenUntil, slot.forbidReason,
@@ -90,7 +88,7 @@ extension StoreAccess {
         try self.all("SELECT \(Self.slotColumns) FROM slots WHERE room_id = ? ORDER BY number", [id.rawValue]) { row in Self.slot(&row) }
     }
 
-    private func room(where condition: String, _ arguments: StatementArguments) throws -> Room? {
+    private func room(where condition: String, _ arguments: StoreArguments) throws -> Room? {
         guard
             var room = try self.first(
                 "SELECT \(Self.roomColumns) FROM rooms WHERE \(condition)", arguments, { row in try Self.roomWithoutSlots(&row) })
@@ -126,24 +124,24 @@ extension StoreAccess {
         let columns = Self.unlisted + Self.standing + Self.listed + Self.policy
         let values =
             Self.unlistedValues(room) + Self.standingValues(room) + Self.listedValues(room) + Self.policyValues(room)
-        try self.run(
-            "INSERT INTO rooms (id, deadline, \(columns.joined(separator: ", "))) VALUES (?, ?\(String(repeating: ", ?", count: columns.count)))",
-            StatementArguments([room.id.rawValue, RoomRules.nextDeadline(of: room)] + values))
-        try self.run(
-            "INSERT INTO room_words (rowid, words) VALUES (?, ?)", [self.db.lastInsertedRowID, RoomWords.indexed(room)])
+        let marks = String(repeating: ", ?", count: columns.count)
+        let row = try self.insert(
+            "INSERT INTO rooms (id, deadline, \(columns.joined(separator: ", "))) VALUES (?, ?\(marks)) RETURNING row",
+            StoreArguments([room.id.rawValue, RoomRules.nextDeadline(of: room)] + values))
+        try self.run("INSERT INTO room_words (rowid, words) VALUES (?, ?)", [row, RoomWords.indexed(room)])
         for slot in room.slots { try self.insert(slot, of: room.id) }
     }
 
     private func insert(_ slot: Room.Slot, of id: RoomID) throws {
         try self.run(
             "INSERT INTO slots (room_id, \(Self.slotColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            StatementArguments([id.rawValue, slot.number, slot.app, slot.name] + Self.slotValues(slot)))
+            StoreArguments([id.rawValue, slot.number, slot.app, slot.name] + Self.slotValues(slot)))
     }
 
     /// Writes only changed columns, so that the indexes of others are not touched.
     func update(from old: Room, to new: Room) throws {
         var columns: [String] = []
-        var values: [(any DatabaseValueConvertible)?] = []
+        var values: [(any StoreConvertible)?] = []
         var bare = (old, new)
         bare.0.slots = []
         bare.1.slots = []
@@ -174,7 +172,7 @@ extension StoreAccess {
         if !columns.isEmpty {
             try self.run(
                 "UPDATE rooms SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE id = ?",
-                StatementArguments(values + [new.id.rawValue]))
+                StoreArguments(values + [new.id.rawValue]))
         }
         if isListedChanged, RoomWords.indexed(old) != RoomWords.indexed(new) {
             try self.run(
@@ -192,7 +190,7 @@ extension StoreAccess {
                     """
                     UPDATE slots SET sequence = ?, earlier = ?, is_active = ?, away_reason = ?, away_until = ?, forbidden_until = ?,
                         forbid_reason = ? WHERE app = ? AND name = ?
-                    """, StatementArguments(Self.slotValues(slot) + [slot.app, slot.name]))
+                    """, StoreArguments(Self.slotValues(slot) + [slot.app, slot.name]))
             }
         } else {
             try self.run("DELETE FROM slots WHERE room_id = ?", [new.id.rawValue])

@@ -1,5 +1,3 @@
-import GRDB
-
 /// A push as stored.
 struct StoredPush {
     let sequence: Int64
@@ -46,12 +44,12 @@ extension StoreAccess {
 
     /// Inserts a push and returns its sequence.
     func insertPush(_ request: PushRequest, path: StreamPath, room: RoomID, slot: Int, now: Int64) throws -> Int64 {
-        try self.run(
+        try self.insert(
             """
             INSERT INTO pushes (app, name, room_id, slot, client_address, session, parameters, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            RETURNING sequence
             """,
             [path.app, path.name, room.rawValue, slot, request.clientAddress, Int64(bitPattern: request.session), request.parameters, now])
-        return self.db.lastInsertedRowID
     }
 
     func setMedia(_ push: StoredPush) throws {
@@ -75,7 +73,7 @@ extension StoreAccess {
     /// Newest first.
     func pushes(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int) throws -> [PublishedPush] {
         var conditions: [String] = []
-        var arguments: [(any DatabaseValueConvertible)?] = []
+        var arguments: [(any StoreConvertible)?] = []
         if let path {
             conditions.append("app = ? AND name = ?")
             arguments += [path.app, path.name]
@@ -95,7 +93,7 @@ extension StoreAccess {
         let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
         return try self.all(
             "SELECT \(Self.pushColumns) FROM pushes \(filter) ORDER BY started_at DESC, sequence DESC LIMIT ?",
-            StatementArguments(arguments + [limit])
+            StoreArguments(arguments + [limit])
         ) { row in
             let push = Self.push(&row)
             return PublishedPush(
@@ -121,7 +119,7 @@ extension StoreAccess {
         try self.run(
             """
             INSERT INTO bans (app, name, created_at, resume_at, reason) VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT DO UPDATE SET resume_at = ?4, reason = ?5
+            ON CONFLICT (app, name) DO UPDATE SET resume_at = ?4, reason = ?5
             """, [path.app, path.name, now, resumeAt, reason])
     }
 

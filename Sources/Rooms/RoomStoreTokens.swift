@@ -1,5 +1,3 @@
-import GRDB
-
 /// Tokens and stored answers as rows.
 extension StoreAccess {
     private static func token(_ row: inout RowReader) throws -> APIToken {
@@ -7,8 +5,9 @@ extension StoreAccess {
     }
 
     func insertToken(name: String, role: TokenRole, hash: String, now: Int64) throws -> APIToken {
-        try self.run("INSERT INTO tokens (name, role, hash, created_at) VALUES (?, ?, ?, ?)", [name, role.rawValue, hash, now])
-        return APIToken(id: self.db.lastInsertedRowID, name: name, role: role, createdAt: now, revokedAt: nil)
+        let id = try self.insert(
+            "INSERT INTO tokens (name, role, hash, created_at) VALUES (?, ?, ?, ?) RETURNING id", [name, role.rawValue, hash, now])
+        return APIToken(id: id, name: name, role: role, createdAt: now, revokedAt: nil)
     }
 
     func tokens() throws -> [APIToken] {
@@ -42,7 +41,7 @@ extension StoreAccess {
     func keep(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
         let kept = try self.change(
             """
-            INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (token_id, key) DO NOTHING
             """, [key.tokenID, key.key, key.fingerprint, now, answer.status, answer.body])
         // A repeat gets the other request's answer.
         if kept == 0, try self.answer(to: key) != nil { throw RegistryError.keyBusy(key.key) }
@@ -67,7 +66,8 @@ extension StoreAccess {
     }
 
     func member(_ user: String, of room: RoomID) throws -> Member? {
-        try self.first("SELECT user, nick, joined_at, seen_at FROM members WHERE room_id = ? AND user = ?", [room.rawValue, user]) { row in
+        try self.first(#"SELECT "user", nick, joined_at, seen_at FROM members WHERE room_id = ? AND "user" = ?"#, [room.rawValue, user]) {
+            row in
             Self.member(&row)
         }
     }
@@ -75,7 +75,7 @@ extension StoreAccess {
     /// Ordered by user.
     func members(of room: String, after user: String?, limit: Int) throws -> [Member] {
         try self.all(
-            "SELECT user, nick, joined_at, seen_at FROM members WHERE room_id = ? AND user > ? ORDER BY user LIMIT ?",
+            #"SELECT "user", nick, joined_at, seen_at FROM members WHERE room_id = ? AND "user" > ? ORDER BY "user" LIMIT ?"#,
             [room, user ?? "", limit]
         ) { row in Self.member(&row) }
     }
@@ -83,18 +83,18 @@ extension StoreAccess {
     func setMember(_ member: Member, of room: RoomID) throws {
         try self.run(
             """
-            INSERT INTO members (room_id, user, nick, joined_at, seen_at) VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT DO UPDATE SET nick = ?3, seen_at = ?5
+            INSERT INTO members (room_id, "user", nick, joined_at, seen_at) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (room_id, "user") DO UPDATE SET nick = ?3, seen_at = ?5
             """, [room.rawValue, member.user, member.nick, member.joinedAt, member.seenAt])
     }
 
     func sawMember(_ user: String, of room: RoomID, at now: Int64) throws {
-        try self.run("UPDATE members SET seen_at = ? WHERE room_id = ? AND user = ?", [now, room.rawValue, user])
+        try self.run(#"UPDATE members SET seen_at = ? WHERE room_id = ? AND "user" = ?"#, [now, room.rawValue, user])
     }
 
     /// False if there was none.
     func removeMember(_ user: String, of room: RoomID) throws -> Bool {
-        try self.change("DELETE FROM members WHERE room_id = ? AND user = ?", [room.rawValue, user]) > 0
+        try self.change(#"DELETE FROM members WHERE room_id = ? AND "user" = ?"#, [room.rawValue, user]) > 0
     }
 
     func removeMembers(of room: RoomID) throws { try self.run("DELETE FROM members WHERE room_id = ?", [room.rawValue]) }

@@ -1,5 +1,3 @@
-import GRDB
-
 /// The work that a batch leaves for after its commit, in order. A value.
 struct WorkResults {
     private(set) var outcomes: [RoomRegistry.Outcome] = []
@@ -190,6 +188,7 @@ final class RoomTransaction {
 
     func begin(_ push: StoredPush, in room: inout Room, by actor: Actor) throws {
         try self.event(.streamBegin, of: &room, self.streamData(of: push, in: room, by: actor))
+        self.notify(.streamBegan(push.path, roomID: room.id, slot: push.slot))
     }
 
     // MARK: - Events

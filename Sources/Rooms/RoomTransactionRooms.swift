@@ -170,7 +170,7 @@ extension RoomTransaction {
         data.add("changed", Self.changes(from: old, to: room))
         try self.event(.roomUpdated, of: &room, data)
         try self.save(from: old, to: room)
-        if room.policy != old.policy { self.notify(.policyChanged(room.slots.map(\.path), room.policy)) }
+        if room.policy != old.policy { self.notify(.policyChanged(room.id, room.slots.map(\.path), from: old.policy, to: room.policy)) }
         return room
     }
 

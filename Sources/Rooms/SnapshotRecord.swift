@@ -1,5 +1,3 @@
-import GRDB
-
 /// An automatically taken picture of a stream, stored in a file. A value.
 package struct SnapshotRecord: Sendable, Equatable {
     /// 16 hexadecimal digits.

@@ -1,5 +1,3 @@
-import GRDB
-
 /// API settings for one participant of a room's talk channel, present or not. A value.
 package struct TalkMemberSetting: Sendable, Equatable {
     package var user: String
@@ -27,30 +25,31 @@ package struct TalkMemberChange: Sendable, Equatable {
 
 extension StoreAccess {
     func talkMembers(_ id: RoomID) throws -> [TalkMemberSetting] {
-        try self.all("SELECT user, muted, gain_db, banned_until FROM talk_members WHERE room_id = ? ORDER BY user", [id.rawValue]) { row in
+        try self.all(#"SELECT "user", muted, gain_db, banned_until FROM talk_members WHERE room_id = ? ORDER BY "user""#, [id.rawValue]) {
+            row in
             var setting = TalkMemberSetting(user: row.next())
             setting.isMuted = row.next() as Int64 == 1
             setting.gainDB = row.next()
-            setting.bannedUntilMs = row.next()
+            setting.bannedUntilMs = row.optional()
             return setting
         }
     }
 
     func set(_ setting: TalkMemberSetting, of id: RoomID, at nowMs: Int64) throws {
         guard !setting.isPlain else {
-            return try self.run("DELETE FROM talk_members WHERE room_id = ? AND user = ?", [id.rawValue, setting.user])
+            return try self.run(#"DELETE FROM talk_members WHERE room_id = ? AND "user" = ?"#, [id.rawValue, setting.user])
         }
         try self.run(
             """
-            INSERT INTO talk_members (room_id, user, muted, gain_db, banned_until, set_at) VALUES (?, ?, ?, ?, ?, ?)
-            ON CONFLICT (room_id, user) DO UPDATE SET
+            INSERT INTO talk_members (room_id, "user", muted, gain_db, banned_until, set_at) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (room_id, "user") DO UPDATE SET
             muted = excluded.muted, gain_db = excluded.gain_db, banned_until = excluded.banned_until, set_at = excluded.set_at
             """,
             [id.rawValue, setting.user, setting.isMuted ? 1 : 0, setting.gainDB, setting.bannedUntilMs, nowMs])
         try self.run(
             """
-            DELETE FROM talk_members WHERE room_id = ?1 AND user IN
-            (SELECT user FROM talk_members WHERE room_id = ?1 ORDER BY set_at DESC, user LIMIT -1 OFFSET ?2)
+            DELETE FROM talk_members WHERE room_id = ?1 AND "user" IN
+            (SELECT "user" FROM talk_members WHERE room_id = ?1 ORDER BY set_at DESC, "user" LIMIT -1 OFFSET ?2)
             """,
             [id.rawValue, TalkMemberSetting.mostPerRoom])
     }

@@ -1,5 +1,3 @@
-import GRDB
-
 /// The settings of a room's talk channel. A value; rooms without their own use the server's.
 package struct TalkSettings: Sendable, Equatable {
     package enum Mode: String, Sendable, CaseIterable {

@@ -7,19 +7,21 @@ package enum Suggestion {
         return candidate
     }
 
-    /// Levenshtein's edit distance; words over 128 bytes count as entirely different.
+    /// The edit distance in which two letters that changed places count as one mistake (optimal string alignment); words over 128 bytes count
+    /// as entirely different.
     private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         guard max(a.count, b.count) <= 128 else { return Int.max }
-        var row = Array(0...b.count)
+        var beforeLast: [Int] = []
+        var last = Array(0...b.count)
         for i in a.indices {
-            var diagonal = row[0]
-            row[0] = i + 1
+            var row = [i + 1]
             for j in b.indices {
-                let above = row[j + 1]
-                row[j + 1] = min(above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1))
-                diagonal = above
+                var best = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, beforeLast[j - 1] + 1) }
+                row.append(best)
             }
+            (beforeLast, last) = (last, row)
         }
-        return row[b.count]
+        return last[b.count]
     }
 }

@@ -83,7 +83,7 @@ import Testing
                 async let sent = publisher.send(bytes: Self.encoded([header] + frames))
                 let read = try await Self.bytesUntilItStops(reading: publisher, server)
                 #expect(read > 200 << 10 && read < 290 << 10)
-                #expect(server.server.core.memory.ledger.used < 400 << 10)
+                #expect(server.server.parts.memory.ledger.used < 400 << 10)
                 #expect(!publisher.isClosed && viewer.media().isEmpty)
                 await gate.open()
                 #expect(await sent)
@@ -122,7 +122,7 @@ import Testing
                 #expect(await server.lines.comes("remote=\(publisher.address) ", "(limits.bytesBeforePublish)"))
                 await gate.open()
                 try await server.wait("sessions") { $0["total"].int == 0 }
-                try await eventually("its memory") { server.server.core.memory.ledger.used < 64 << 10 }
+                try await eventually("its memory") { server.server.parts.memory.ledger.used < 64 << 10 }
             }
         }
     }

@@ -12,13 +12,14 @@ import Testing
     /// Sends more messages than one turn handles; the last answers find the peer gone.
     @Test func countedOnce() async throws {
         try await TestServer.run { server in
-            let core = server.server.core
+            let parts = server.server.parts
             let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 256 << 10))
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        let loop = try #require(core.context(of: channel.eventLoop))
-                        let connection = RTMPConnection(id: core.nextSessionID(), core: core, loop: loop, isTLS: false)
+                        let loop = try #require(parts.streams.context(of: channel.eventLoop))
+                        let connection = RTMPConnection(
+                            id: parts.connections.nextSessionID(), services: parts.rtmp, loop: loop, isTLS: false)
                         try channel.pipeline.syncOperations.addHandlers([GoneAfterYield(connection), connection])
                     }
                 }
@@ -27,8 +28,8 @@ import Testing
             client.send((1...600).map { Command("getStreamLength", transaction: Double($0)).message(streamID: 0) })
             try await client.waitUntilClosed()
             // Runs after the turn in which it was closed.
-            #expect(try await core.collect { $0.sessionSnapshots() }.isEmpty)
-            #expect(core.counters.current.closed.values.reduce(0, +) == 1)
+            #expect(try await parts.streams.collect { $0.sessionSnapshots() }.isEmpty)
+            #expect(parts.connections.counters.current.closed.values.reduce(0, +) == 1)
             #expect(server.lines.all.count { $0.contains("Connection closed") } == 1)
             try await listening.close()
         }
@@ -44,7 +45,7 @@ import Testing
         init(_ connection: RTMPConnection) { self.connection = connection }
 
         func flush(context: ChannelHandlerContext) {
-            if self.connection.isYielding { self.hasYielded = true } else if self.hasYielded { context.close(promise: nil) }
+            if self.connection.input.isYielding { self.hasYielded = true } else if self.hasYielded { context.close(promise: nil) }
             context.flush()
         }
     }

@@ -24,7 +24,7 @@ import Testing
 
     private static func urls(_ server: TestServer) -> StreamURLs {
         let address = PublicAddress(config: ServerConfig(), addresses: server.addresses, requestHost: nil)
-        return StreamURLs(address: address, keys: server.server.core.keys, hash: .md5)
+        return StreamURLs(address: address, keys: server.server.parts.keys, hash: .md5)
     }
 
     private let path = StreamPath(app: "live", name: "cam1")
@@ -54,12 +54,14 @@ import Testing
         ]
         try await TestServer.run(Self.close) { server in
             for (name, reason, words) in cases {
-                let before = server.server.core.counters.current.closed[reason] ?? 0
+                let before = server.server.parts.connections.counters.current.closed[reason] ?? 0
                 let publish = try await self.refusal(server, .publish, "live/\(name)")
                 #expect(publish.code == "NetStream.Publish.Denied" && publish.description.contains(words), "\(publish)")
                 let play = try await self.refusal(server, .play, "live/\(name)")
                 #expect(play.code == "NetStream.Play.Failed" && play.description.contains(words), "\(play)")
-                try await eventually("the counter of \(reason)") { server.server.core.counters.current.closed[reason] == before + 2 }
+                try await eventually("the counter of \(reason)") {
+                    server.server.parts.connections.counters.current.closed[reason] == before + 2
+                }
                 #expect(await server.lines.comes("Connection closed", "reason=\(reason.rawValue)", words))
             }
             let values = cases.flatMap { $0.0.split { "?&=".contains($0) }.dropFirst().filter { $0.utf8.count > 8 } }

@@ -27,7 +27,7 @@ extension Hostile {
                     if round.isMultiple(of: 3) { try await client.reset() } else { await client.close() }
                 }
                 try await server.expectConnections(2)
-                #expect(server.server.core.counters.current.connectionsAccepted == UInt64(rounds + 2))
+                #expect(server.server.parts.connections.counters.current.connectionsAccepted == UInt64(rounds + 2))
             }
         }
 

@@ -49,7 +49,7 @@ extension Hostile {
                     try await publisher.closeOutput()
                     try await server.expectClosed(publisher, reason)
                     try await eventually("\(name) to end as it should") {
-                        let pushes = try await server.server.core.rooms.published(
+                        let pushes = try await server.server.parts.rooms.published(
                             path: StreamPath("live/\(name)"), fromMs: nil, toMs: nil, before: nil, limit: 1)
                         return pushes.first?.end == (words == nil ? .connectionLost : .clientStopped)
                     }
@@ -82,7 +82,7 @@ extension Hostile {
             try await TestServer.withCanary({
                 $0.rooms.policy.graceMs = 200; $0.rooms.policy.cleanStopMs = 200
             }) { server in
-                let counters = server.server.core.counters
+                let counters = server.server.parts.connections.counters
                 for batch in 0..<10 {
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         for index in 0..<50 {
@@ -94,7 +94,7 @@ extension Hostile {
                 try await server.expectConnections(2)
                 #expect(counters.current.connectionsAccepted == 502)
                 try await server.wait("streams") { $0["total"].int == 1 }
-                #expect(server.server.core.registry.count == 1)
+                #expect(server.server.parts.streams.registry.count == 1)
             }
         }
 

@@ -133,23 +133,23 @@ import Testing
             $0.limits.memoryBytes = 16 << 20
             $0.hls.always = true
         }) { server in
-            let core = server.server.core
+            let parts = server.server.parts
             let media = try await HLSLatencyTests.media(4)
             let publisher = try await TagClient.publish(to: server, "live/cam")
             try await publisher.send(media)
-            try await eventually("the remuxer") { core.remuxers.find("live/cam") != nil }
-            let remuxer = try core.remuxers.find("live/cam").orThrow()
+            try await eventually("the remuxer") { parts.remuxers.find("live/cam") != nil }
+            let remuxer = try parts.remuxers.find("live/cam").orThrow()
             // The window's segments are charged as they are, beside all else.
             try await eventually("segments") {
                 let memory = await remuxer.memory
-                return memory.held > 10_000 && memory.charged == memory.held && core.memory.ledger.used >= memory.held
+                return memory.held > 10_000 && memory.charged == memory.held && parts.memory.ledger.used >= memory.held
             }
             // Memory is not short yet.
-            await core.dropUnwatched(nowMs: LoopSweeper.nowMs)
+            await parts.memory.reclaim(nowMs: LoopSweeper.nowMs)
             let others = 32 << 20
-            core.memory.ledger.charge(others)
-            defer { core.memory.ledger.charge(-others) }
-            try await eventually("the window to go") { core.remuxers.find("live/cam") !== remuxer }
+            parts.memory.ledger.charge(others)
+            defer { parts.memory.ledger.charge(-others) }
+            try await eventually("the window to go") { parts.remuxers.find("live/cam") !== remuxer }
         }
     }
 

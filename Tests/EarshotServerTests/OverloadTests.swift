@@ -19,7 +19,7 @@ import Glibc
     private struct LateServer: Sendable {
         let server: TestServer
         var port: Int { self.server.addresses.rtmp.port }
-        private var loops: [LoopContext] { self.server.server.core.allLoops }
+        private var loops: [LoopContext] { self.server.server.parts.streams.allLoops }
 
         func late(by lagMs: Int64) {
             let load = AcceptPaceTests.load(lagMs: lagMs)
@@ -71,7 +71,7 @@ import Glibc
             let status = Self.refusal(of: client)
             #expect(status?.code == "NetConnection.Connect.Rejected" && status?.level == .error)
             #expect(status?.description.hasPrefix("[overloaded] ") == true)
-            #expect(late.server.server.core.counters.current.closed[.overloaded] == 1)
+            #expect(late.server.server.parts.connections.counters.current.closed[.overloaded] == 1)
         }
     }
 
@@ -158,7 +158,7 @@ import Glibc
         try await LateServer.run { late in
             late.late(by: 900)
             var clients: [SocketClient] = []
-            let counters = late.server.server.core.counters
+            let counters = late.server.server.parts.connections.counters
             try await eventually("some to be closed") {
                 clients.append(try await SocketClient.open(late.port))
                 return counters.current.connectionsTurnedAway > 20

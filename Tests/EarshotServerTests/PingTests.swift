@@ -50,7 +50,7 @@ import Testing
                 guard acknowledgements() > told else { continue }
                 told = acknowledgements()
                 try await eventually("at once again after \(told) acknowledgements") {
-                    await room.server.server.core.acknowledgesAtOnce("talk/r1/ann")
+                    await room.server.server.parts.acknowledgesAtOnce("talk/r1/ann")
                 }
             }
             try await eventually("twelve acknowledgements") { acknowledgements() >= 12 }
@@ -59,10 +59,10 @@ import Testing
     }
 }
 
-extension ServerCore {
+extension ServerParts {
     /// Whether the kernel acknowledges what this stream's publisher sends at once.
     fileprivate func acknowledgesAtOnce(_ path: String) async -> Bool {
-        for loop in self.allLoops {
+        for loop in self.streams.allLoops {
             let isAtOnce: Bool = await withCheckedContinuation { answer in
                 loop.relay.run { _ in
                     var isAtOnce = false

@@ -22,7 +22,7 @@ import Testing
             var viewers: [RawClient] = []
             for _ in 0..<80 { viewers.append(try await RawClient.playing(port, "spread")) }
             try await eventually("80 viewers") { try await server.api("sessions")["total"].int == 81 }
-            let perLoop = try await server.server.core.collect { loop in
+            let perLoop = try await server.server.parts.streams.collect { loop in
                 [loop.sessionSnapshots().count { $0.viewers.contains { $0.path == "live/spread" } }]
             }
             #expect(perLoop.count == MultiThreadedEventLoopGroup.singleton.makeIterator().reduce(0) { count, _ in count + 1 })

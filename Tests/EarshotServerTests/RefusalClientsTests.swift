@@ -148,7 +148,7 @@ import Testing
             }
             func key(_ stream: String, room: String) throws -> String {
                 let token = AccessToken(expires: WallClock.seconds + 60, room: room, act: ["play", "publish"])
-                return "\(stream)?token=\(try token.signed(with: server.server.core.keys))"
+                return "\(stream)?token=\(try token.signed(with: server.server.parts.keys))"
             }
             for isPublish in [true, false] {
                 let client = try await RawClient.connected(server.port)
@@ -180,8 +180,8 @@ import Testing
     ) async throws {
         try await Self.run({ $0.rooms.duplicatePublishByApp = ["live": row.policy] }) { server in
             func key(_ user: String) throws -> String {
-                let address = PublicAddress(config: server.server.core.config, addresses: server.addresses, requestHost: nil)
-                let urls = StreamURLs(address: address, keys: server.server.core.keys, hash: .md5)
+                let address = PublicAddress(config: server.server.parts.config, addresses: server.addresses, requestHost: nil)
+                let urls = StreamURLs(address: address, keys: server.server.parts.keys, hash: .md5)
                 return try urls.push(
                     StreamPath(app: "live", name: "cam1"), .init(scheme: .jwt, lifetimeSeconds: 60, user: user), nowMs: WallClock.ms
                 ).streamKey

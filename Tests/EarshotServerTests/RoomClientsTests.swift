@@ -70,13 +70,13 @@ import Testing
             let viewer = try await RawClient.playing(server.port, "cam1")
             let first = try await server.livePublisher("cam1")
             try await server.waitFor("cam1", .live)
-            #expect(await server.server.core.cut(StreamPath(app: "live", name: "cam1"), .dropped, endsViewers: false))
+            #expect(await server.server.parts.control.cut(StreamPath(app: "live", name: "cam1"), .dropped, endsViewers: false))
             try await server.expectClosed(first, .dropped)
             #expect(try await server.waitFor("cam1", .interrupted).reason == .dropped)
             let second = try await server.livePublisher("cam1")
             try await server.waitFor("cam1", .live)
             #expect(!viewer.isClosed)
-            #expect(await server.server.core.cut(StreamPath(app: "live", name: "nothing"), .dropped, endsViewers: false) == false)
+            #expect(await server.server.parts.control.cut(StreamPath(app: "live", name: "nothing"), .dropped, endsViewers: false) == false)
             await second.close()
             await viewer.close()
         }
@@ -227,10 +227,10 @@ import Testing
     @Test func sessionsAreEndedById() async throws {
         try await TestServer.run { server in
             let viewer = try await RawClient.playing(server.port, "cam1")
-            let id = try #require(try await server.server.core.collect { $0.sessionSnapshots() }.first?.id)
-            #expect(await server.server.core.endSession(id))
+            let id = try #require(try await server.server.parts.streams.collect { $0.sessionSnapshots() }.first?.id)
+            #expect(await server.server.parts.control.endSession(id))
             try await server.expectClosed(viewer, .kicked)
-            #expect(await server.server.core.endSession(id) == false)
+            #expect(await server.server.parts.control.endSession(id) == false)
         }
     }
 
@@ -374,7 +374,7 @@ import Testing
 }
 
 extension TestServer {
-    var rooms: RoomRegistry { self.server.core.rooms }
+    var rooms: RoomRegistry { self.server.parts.rooms }
 
     /// Waits until the room is in this state.
     @discardableResult
@@ -399,7 +399,7 @@ extension TestServer {
     func waitForGrace(_ name: String, ofAtLeast ms: Int64) async throws {
         try await eventually("a grace of \(ms) ms") {
             let path = StreamPath(app: "live", name: name)
-            guard case .grace(let deadlineMs)? = await self.server.core.streamAnswer(path)?.snapshot.phase else { return false }
+            guard case .grace(let deadlineMs)? = await self.server.parts.api.streamAnswer(path)?.snapshot.phase else { return false }
             return deadlineMs - LoopSweeper.nowMs >= ms
         }
     }

@@ -47,14 +47,14 @@ import Testing
             let plain = try await TestServer.run(data: data) { server in
                 _ = try await RelayTaskTests.create(server, "push", "cam1", Self.url)
                 // As an earlier version stored it.
-                return try await server.server.core.rooms.createRelayTask(
+                return try await server.server.parts.rooms.createRelayTask(
                     .push, StreamPath(app: "live", name: "cam2"), url: Self.url, onDemand: false
                 ).id
             }
             try await TestServer.run(data: data) { server in
                 try await server.wait("relay-tasks") { $0["list"].count == 2 }
                 #expect(try await server.api("relay-tasks/\(plain)")["target"].string?.hasPrefix("rtmp://localhost:9/live/hush***") == true)
-                #expect(try await server.server.core.rooms.relayTasks().allSatisfy { URLVault.isSealed($0.url) })
+                #expect(try await server.server.parts.rooms.relayTasks().allSatisfy { URLVault.isSealed($0.url) })
             }
             #expect(try Self.stored(data).range(of: Data("hush-hush".utf8)) == nil)
             // With another key, the server logs that and runs.

@@ -1,3 +1,4 @@
+import ControlAPI
 import EarshotServer
 import Foundation
 import Notifications
@@ -13,7 +14,7 @@ import Testing
 @Suite struct WebSocketEventsTests {
     @Test func helloThenEventsInOrder() async throws {
         try await TestServer.run { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             let first = try await rooms.newRoom("first", title: "One \"1\"")
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events", token: try await rooms.newToken())
             let hello = try await feed.message("hello")
@@ -37,33 +38,33 @@ import Testing
             #expect(events[1]["data"]["from"].string == "created")
             #expect(try feed.eventIDs == feed.eventIDs.sorted())
             await feed.close()
-            try await eventually("its place to be free") { server.server.core.events.subscribers == 0 }
+            try await eventually("its place to be free") { server.server.parts.events.subscribers == 0 }
         }
     }
 
     @Test func aTicketOpensOnce() async throws {
         try await TestServer.run { server in
-            let core = server.server.core
-            _ = try await core.rooms.newRoom("cam1")
-            _ = try await core.rooms.newRoom("cam2")
+            let parts = server.server.parts
+            _ = try await parts.rooms.newRoom("cam1")
+            _ = try await parts.rooms.newRoom("cam2")
             let holder = EventTickets.Holder(
-                tokenID: try await core.rooms.createToken(name: "t", role: .app).token.id, role: .app, room: nil)
-            let ticket = try core.tickets.issue(to: holder).orThrow().text
+                tokenID: try await parts.rooms.createToken(name: "t", role: .app).token.id, role: .app, room: nil)
+            let ticket = try parts.api.tickets.issue(to: holder).orThrow().text
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(ticket)")
             #expect(try await feed.message("hello")["rooms"].count == 2)
             #expect(try await Self.refusal(server, "/events?ticket=\(ticket)") == "401 unauthorized")
             await feed.close()
             // A ticket for one room shows that room only, whatever is asked for.
             let bound = EventTickets.Holder(tokenID: holder.tokenID, role: .app, room: "cam1")
-            let own = try core.tickets.issue(to: bound).orThrow().text
+            let own = try parts.api.tickets.issue(to: bound).orThrow().text
             let one = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(own)")
             #expect(try await one.message("hello")["rooms"].count == 1)
-            _ = try await core.rooms.apply(.close, to: "cam2", action: "close", by: Actor("test"))
-            _ = try await core.rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
+            _ = try await parts.rooms.apply(.close, to: "cam2", action: "close", by: Actor("test"))
+            _ = try await parts.rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
             try await eventually("its event") { try one.eventIDs.count == 1 }
             #expect(try await one.message("event")["roomId"].string == "cam1")
             await one.close()
-            let other = try core.tickets.issue(to: bound).orThrow().text
+            let other = try parts.api.tickets.issue(to: bound).orThrow().text
             #expect(try await Self.refusal(server, "/events?ticket=\(other)&room=cam2") == "403 forbidden")
             #expect(!server.lines.all.contains { line in [ticket, own, other].contains { line.contains($0) } }, "a ticket is in the log")
         }
@@ -85,7 +86,7 @@ import Testing
 
     @Test func whoIsNotLetIn() async throws {
         try await TestServer.run { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             let port = server.addresses.http.port
             let token = try await rooms.newToken()
             let (revoked, secret) = try await rooms.createToken(name: "old", role: .admin)
@@ -110,7 +111,7 @@ import Testing
             }
             // A request that is no WebSocket does not use up a ticket.
             let holder = EventTickets.Holder(tokenID: 1, role: .app, room: nil)
-            let ticket = try server.server.core.tickets.issue(to: holder).orThrow().text
+            let ticket = try server.server.parts.api.tickets.issue(to: holder).orThrow().text
             #expect(try await HTTPAnswer.get("\(server.http)/events?ticket=\(ticket)").status == 426)
             let feed = try await WebSocketClient.open(port, "/events?ticket=\(ticket)")
             _ = try await feed.message("hello")
@@ -120,14 +121,14 @@ import Testing
 
     @Test func otherAddressesAreRefused() async throws {
         try await TestServer.run({ $0.access.apiFrom = HTTPAPIClientsTests.elsewhere }) { server in
-            let token = try await server.server.core.rooms.newToken()
+            let token = try await server.server.parts.rooms.newToken()
             #expect(try await Self.refusal(server, "/events", ["Authorization: Bearer \(token)"]) == "403 forbidden")
         }
     }
 
     @Test func aUsedConnectionCanBecomeAFeed() async throws {
         try await TestServer.run { server in
-            let token = try await server.server.core.rooms.newToken()
+            let token = try await server.server.parts.rooms.newToken()
             let socket = try await SocketClient.open(server.addresses.http.port)
             // As a proxy does that keeps its connections.
             for _ in 0..<2 {
@@ -136,7 +137,7 @@ import Testing
             }
             let feed = try await WebSocketClient.upgrade(socket, "/events", token: token)
             _ = try await feed.message("hello")
-            _ = try await server.server.core.rooms.newRoom("cam1")
+            _ = try await server.server.parts.rooms.newRoom("cam1")
             _ = try await feed.message("event")
             try await feed.send(9, [1, 2, 3])
             try await eventually("a pong") { try feed.all.contains { $0.opcode == 10 && $0.payload == [1, 2, 3] } }
@@ -154,7 +155,7 @@ import Testing
 
     @Test func resumingAfterAnEvent() async throws {
         try await TestServer.run { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             let token = try await rooms.newToken()
             let port = server.addresses.http.port
             for number in 1...250 { _ = try await rooms.newRoom("r\(number)") }
@@ -186,7 +187,7 @@ import Testing
     /// Subscribers join at any time and place while rooms change: each gets every event after its cursor once, in order.
     @Test(.seeded) func noGapAndNoRepetitionWhileEventsCome() async throws {
         try await TestServer.run { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             let token = try await rooms.newToken()
             let port = server.addresses.http.port
             for number in 0..<8 { _ = try await rooms.newRoom("w\(number)") }
@@ -229,7 +230,7 @@ import Testing
     /// A stalled reader costs the others nothing, and gets everything when it reads again.
     @Test func aSlowReaderLosesNothing() async throws {
         try await TestServer.run { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             let token = try await rooms.newToken()
             let port = server.addresses.http.port
             for number in 0..<8 { _ = try await rooms.newRoom("w\(number)") }
@@ -254,11 +255,11 @@ import Testing
             #expect(try fast.eventIDs == stored)
             // Kernel buffers, the channel's watermark and a page: not the whole.
             #expect(try slow.eventIDs.count < stored.count / 2)
-            #expect(server.server.core.counters.current.eventFeedsBehind == 0)
+            #expect(server.server.parts.connections.counters.current.eventFeedsBehind == 0)
             try await slow.socket.reads(true)
             try await eventually("the slow one to have all") { try slow.eventIDs.count >= stored.count }
             #expect(try slow.eventIDs == stored)
-            #expect(server.server.core.counters.current.eventFeedsBehind >= 1)
+            #expect(server.server.parts.connections.counters.current.eventFeedsBehind >= 1)
             await slow.close()
             await fast.close()
         }
@@ -289,15 +290,15 @@ import Testing
         ] as [(String, [UInt8], Int)])
     func howAFeedEnds(_ what: String, _ bytes: [UInt8], _ code: Int) async throws {
         try await TestServer.run { server in
-            let token = try await server.server.core.rooms.newToken()
+            let token = try await server.server.parts.rooms.newToken()
             let other = try await WebSocketClient.open(server.addresses.http.port, "/events", token: token)
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events", token: token)
             _ = try await feed.message("hello")
             try await feed.socket.send(bytes)
             try await eventually("the close frame") { try feed.closeCode == code }
             try await eventually("the end") { feed.socket.isClosed }
-            try await eventually("its place to be free") { server.server.core.events.subscribers == 1 }
-            _ = try await server.server.core.rooms.newRoom("cam1")
+            try await eventually("its place to be free") { server.server.parts.events.subscribers == 1 }
+            _ = try await server.server.parts.rooms.newRoom("cam1")
             _ = try await other.message("event")
             await other.close()
         }
@@ -305,7 +306,7 @@ import Testing
 
     @Test func whatClientsMaySay() async throws {
         try await TestServer.run { server in
-            let token = try await server.server.core.rooms.newToken()
+            let token = try await server.server.parts.rooms.newToken()
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events", token: token)
             for text in ["", "x", "{}", "[1]", #"{"type":"subscribe","room":"x"}"#, String(repeating: "a", count: 65_536)] {
                 try await feed.send(text)
@@ -325,7 +326,7 @@ import Testing
 
     @Test func theServersEndIsAnnounced() async throws {
         let feed = try await TestServer.run { server in
-            let token = try await server.server.core.rooms.newToken()
+            let token = try await server.server.parts.rooms.newToken()
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events", token: token)
             _ = try await feed.message("hello")
             return feed
@@ -339,7 +340,7 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-gap-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try await TestServer.run(data: folder.path) { server in
-            for number in 1...9 { _ = try await server.server.core.rooms.newRoom("r\(number)") }
+            for number in 1...9 { _ = try await server.server.parts.rooms.newRoom("r\(number)") }
         }
         let forget = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1]); db.execute('DELETE FROM events WHERE id <= 5'); db.commit()"
         let forgot = try await ClientProcess.run(["python3", "-c", forget, folder.appendingPathComponent("earshot.db").path])
@@ -367,7 +368,7 @@ import Testing
 
     @Test func helloHasAThousandRoomsAtMost() async throws {
         try await TestServer.run { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             let token = try await rooms.newToken()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for part in 0..<10 {

@@ -63,7 +63,7 @@ import Testing
                 #expect(lines.filter { $0.hasPrefix("event") } == ["event 1 room.created", "event 2 room.created", "event 3 room.closed"])
                 // Over TLS this client sometimes reports 1006 at its own close; which side is to blame is not known.
                 if !isSecure { #expect(lines.last == "closed 1000") }
-                try await eventually("its place to be free") { server.server.core.events.subscribers == 0 }
+                try await eventually("its place to be free") { server.server.parts.events.subscribers == 0 }
             }
         }
     }

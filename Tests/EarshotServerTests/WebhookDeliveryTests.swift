@@ -53,7 +53,7 @@ import Testing
         let tencent = try WebhookReceiver.make()
         let up = try await WebhookReceiver.start()
         try await TestServer.run({ Self.configure(&$0, urls: [down.url, up.url], tencent: [tencent.url]) }) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             var sequences: [Int64] = []
             for round in 0..<3 {
                 for room in 0..<6 {
@@ -127,7 +127,7 @@ import Testing
             // Rooms that expire meanwhile would add events of their own.
             $0.rooms.policy.graceMs = 3_600_000
         }) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             for second in 0..<seconds {
                 _ = try await rooms.newRoom("room\(second)")
                 _ = try await Self.push(rooms, "cam\(second % 6)", session: UInt64(second))
@@ -155,7 +155,7 @@ import Testing
             WebhookReceiver.Answer(status: (body["attempt"].int ?? 0) < 3 ? 500 : 200)
         }
         try await TestServer.run({ Self.configure(&$0, urls: ["\(receiver.url)?key=secret"], intervalMs: 100) }) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             _ = try await rooms.newRoom("cam1")
             _ = try await rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
             try await eventually("both") { receiver.accepted.count == 2 }
@@ -197,7 +197,7 @@ import Testing
             WebhookReceiver.Answer(status: body["number"].int == 1 ? 404 : 200)
         }
         try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], retries: 2, intervalMs: 100) }) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             _ = try await rooms.newRoom("cam1")
             _ = try await rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
             try await eventually("the second event") { receiver.accepted.count == 1 }
@@ -210,7 +210,7 @@ import Testing
             #expect(await server.lines.comes("A webhook was given up", "room=cam1", "attempts=3"))
             #expect(server.lines.all.filter { $0.contains("A webhook was given up") }.count == 1)
             try await eventually("the counters") {
-                let counters = server.server.core.counters.current
+                let counters = server.server.parts.connections.counters.current
                 return counters.webhooksGivenUp == 1 && counters.webhookAttemptsFailed == 3 && counters.webhooksDelivered == 1
             }
             // Redelivered on request, under the same key.
@@ -228,7 +228,7 @@ import Testing
         let slow = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: 200, delayMs: 50) }
         let good = try await WebhookReceiver.start()
         try await TestServer.run({ Self.configure(&$0, urls: [dead.url, slow.url, good.url], timeoutMs: 60_000) }) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             for room in 0..<40 { _ = try await rooms.newRoom("cam\(room)") }
             let begin = ContinuousClock.now
             try await eventually("the good one to have all") { good.accepted.count == 40 }
@@ -249,14 +249,14 @@ import Testing
             WebhookReceiver.Answer(status: 200, delayMs: body["attempt"].int == 1 ? 60_000 : 0)
         }
         try await TestServer.run({ Self.configure(&$0, urls: [receiver.url], intervalMs: 100, timeoutMs: 1_000) }) { server in
-            _ = try await server.server.core.rooms.newRoom("cam1")
+            _ = try await server.server.parts.rooms.newRoom("cam1")
             try await eventually("the second try") { receiver.accepted.count == 1 }
             // When the machine stalls for a second, the second attempt is too late as well.
             let attempts = receiver.accepted.first?.json["attempt"].int ?? 0
             #expect(attempts >= 2)
             #expect(await server.lines.comes("A webhook target fails", "http://127.0.0.1:\(receiver.port)"))
             try await eventually("the tries in the log") {
-                let tries = try await server.server.core.rooms.notices(state: .delivered, room: "cam1", before: nil, limit: 1)
+                let tries = try await server.server.parts.rooms.notices(state: .delivered, room: "cam1", before: nil, limit: 1)
                 return tries.first?.attempts ?? 0 >= attempts
             }
         }
@@ -272,8 +272,8 @@ import Testing
             Self.configure(&$0, urls: [receiver.url], timeoutMs: 60_000)
         }
         let end = try await TestServer.run(data: folder.path, configure) { server in
-            _ = try await server.server.core.rooms.newRoom("cam1")
-            _ = try await server.server.core.rooms.newRoom("cam2")
+            _ = try await server.server.parts.rooms.newRoom("cam1")
+            _ = try await server.server.parts.rooms.newRoom("cam2")
             try await eventually("both on their way") { receiver.mostInFlight == 2 }
             return ContinuousClock.now
         }
@@ -298,7 +298,7 @@ import Testing
                 $0.outbound.allowPrivate = []
             }
         ) { server in
-            _ = try await server.server.core.rooms.newRoom("cam1")
+            _ = try await server.server.parts.rooms.newRoom("cam1")
             #expect(await server.lines.comes("A webhook target fails", "outbound.allowPrivate"))
         }
         // The target is removed from the settings.
@@ -308,7 +308,7 @@ import Testing
                 Self.configure(&$0, urls: [])
             }
         ) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             try await eventually("it to be given up") {
                 try await rooms.notices(state: .failed, room: "cam1", before: nil, limit: 10).count == 1
             }

@@ -148,7 +148,7 @@ import Testing
     @Test func aForbiddenPushEndsWithTencentsCode() async throws {
         let receiver = try await WebhookReceiver.start()
         try await TestServer.run({ Self.configure(&$0, tencent: [receiver.url]) }) { server in
-            let rooms = server.server.core.rooms
+            let rooms = server.server.parts.rooms
             var told = 0
             for (end, code, word) in [
                 ("forbid", 21, "101: "), ("drop", 21, "100: "), ("close", 21, "100: "), ("lost", 12, "the connection"),
@@ -179,7 +179,8 @@ import Testing
     @Test func addressesAreWholeOnes() async throws {
         try await TestServer.run { server in
             let sender = WebhookRequest.Sender(
-                config: server.server.core.config, addresses: server.server.core.addresses, key: server.server.core.keys.webhookKey)
+                config: server.server.parts.config, addresses: server.server.parts.connections.addresses,
+                key: server.server.parts.keys.webhookKey)
             #expect(sender.http == server.http && sender.rtmp == server.rtmp)
             func body(_ kind: RoomEvent.Kind, _ data: String) throws -> JSON {
                 let entry = WebhookFormTests.entry(1, kind, target: WebhookFormTests.tencent, data: data)

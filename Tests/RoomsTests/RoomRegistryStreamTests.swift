@@ -355,7 +355,7 @@ import Testing
         patch.title = "other"
         _ = try await test.registry.update("cam1", patch, by: Actor("test"))
         let told = test.outcomes.compactMap { outcome -> String? in
-            guard case .policyChanged(let paths, let policy) = outcome else { return nil }
+            guard case .policyChanged(_, let paths, _, let policy) = outcome else { return nil }
             return "\(paths) \(policy.mediaIdleMs)"
         }
         #expect(told == ["[live/cam1] 2000"])

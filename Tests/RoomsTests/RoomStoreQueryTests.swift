@@ -302,7 +302,7 @@ import Testing
                 let plan = try RoomPlan(query)
                 #expect(plan.ranges.count <= 12)
                 for range in plan.ranges.prefix(1) {
-                    let steps = try Self.plan(database, plan.sql(range), plan.arguments(range))
+                    let steps = try Self.plan(database, plan.sql(range), StatementArguments(plan.arguments(range)))
                     #expect(steps.count == 1, "\(steps)")
                     let step = try #require(steps.first)
                     let whole = range.state == nil && cursor == nil
@@ -321,7 +321,7 @@ import Testing
         let test = try TestRegistry { $0.webhooks = [WebhookTarget(url: "http://x/", format: .earshot)] }
         defer { test.remove() }
         let traced = Traced()
-        try test.registry.store.writerRead { store in store.db.trace { traced.add($0) } }
+        try test.registry.store.writerRead { store in try store.database.trace { traced.add($0) } }
         try await test.create("cam1") {
             $0.owner = "anna"; $0.deviceUid = "dev-1"
         }
@@ -343,7 +343,7 @@ import Testing
         try await test.apply(.expire, "cam2")
         try await test.create { $0.deviceUid = "dev-2" }
         try test.registry.store.transaction { store in
-            store.db.trace { traced.add($0) }
+            try store.database.trace { traced.add($0) }
             _ = try store.dueNotices(now: test.now, limit: 10)
             _ = try store.recordAttempt(1, status: 500, error: nil, durationMs: 1, retryAt: test.now, now: test.now)
             _ = try store.recordAttempt(1, status: 200, error: nil, durationMs: 1, retryAt: nil, now: test.now)
@@ -360,14 +360,14 @@ import Testing
             _ = try store.token(hash: "h")
             _ = try store.lastEventID()
             _ = try store.roomCounts()
-            store.db.trace(options: [])
+            try store.database.trace(options: [])
         }
         // Small tables, or the oldest few rows of an index.
         let allowed = ["sqlite_sequence", "room_counts", "room_words", "tokens", "(subquery"]
         let statements = traced.statements.filter { sql in ["SELECT", "UPDATE", "DELETE", "INSERT"].contains { sql.hasPrefix($0) } }
         #expect(statements.count > 60, "\(statements.count)")
         for sql in statements {
-            for step in try test.registry.store.writerRead({ try Self.plan($0.db, sql) }) {
+            for step in try test.registry.store.writerRead({ try Self.plan($0.database, sql) }) {
                 #expect(!step.contains("TEMP B-TREE"), "\(sql): \(step)")
                 guard step.hasPrefix("SCAN") else { continue }
                 let isIndex = step.contains("USING") || step == "SCAN events" || step == "SCAN CONSTANT ROW"
@@ -385,6 +385,10 @@ import Testing
         if let arguments { try statement.setArguments(arguments) }
         return try Row.fetchAll(statement).map { $0["detail"] }
     }
+}
+
+extension StoreAccess {
+    fileprivate var database: Database { get throws { try #require(self.connection as? SQLiteStoreConnection).database } }
 }
 
 /// The distinct statements that a connection ran, with values filled in.

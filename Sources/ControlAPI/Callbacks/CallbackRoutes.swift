@@ -32,8 +32,8 @@ extension APIRoute {
             "List the webhook targets in the settings, and whether each is failing.", answers: CallbackTargetListAnswer.outputType
         ) { call in
             CallbackTargetListAnswer(
-                list: call.core.config.webhooks.targets.map {
-                    CallbackTargetAnswer(target: $0, standing: call.core.webhookLog[$0.id])
+                list: call.services.config.webhooks.targets.map {
+                    CallbackTargetAnswer(target: $0, standing: call.services.webhookLog[$0.id])
                 })
         },
         APIRoute(
@@ -51,7 +51,7 @@ extension APIRoute {
 
     private static func target(_ call: APICall) throws(APIError) -> WebhookTarget? {
         guard let id = call[Self.target] else { return nil }
-        let targets = call.core.config.webhooks.targets
+        let targets = call.services.config.webhooks.targets
         guard let target = targets.first(where: { $0.id == id }) else {
             let known = targets.isEmpty ? "the settings have none" : "expected one of \(targets.map(\.id).joined(separator: ", "))"
             throw APIError(FieldError("targetId", id, "is not a webhook target; \(known)"))

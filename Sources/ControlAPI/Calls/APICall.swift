@@ -5,7 +5,7 @@ import Support
 
 /// A checked call for its handler: the caller's token and every input value. A value.
 struct APICall: Sendable {
-    let core: ServerCore
+    let services: APIServices
     /// Nil for calls that need no token.
     let token: APIToken?
     let values: InputValues
@@ -16,8 +16,8 @@ struct APICall: Sendable {
     /// The call's Idempotency-Key; nil without one, and for calls without an effect.
     private(set) var keyed: KeyedCall?
 
-    init(core: ServerCore, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil) {
-        self.core = core
+    init(services: APIServices, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil) {
+        self.services = services
         self.token = token
         self.values = values
         self.host = host
@@ -31,10 +31,10 @@ struct APICall: Sendable {
         return call
     }
 
-    var rooms: RoomRegistry { self.core.rooms }
+    var rooms: RoomRegistry { self.services.rooms }
 
     /// The registry's time: milliseconds since 1970.
-    var nowMs: Int64 { self.core.rooms.now }
+    var nowMs: Int64 { self.services.rooms.now }
 
     /// The caller's name in the audit trail.
     var actor: Actor { Actor(self.token.map { "token:\($0.name)" } ?? "api") }

@@ -39,7 +39,7 @@ extension APIRoute {
             // Fails now rather than when the ticket is used.
             if let room = call[Self.ticketRoom] { _ = try await call.rooms.room(room) }
             let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
-            guard let ticket = call.core.tickets.issue(to: holder) else {
+            guard let ticket = call.services.tickets.issue(to: holder) else {
                 throw APIError(RegistryError.tooMany(what: "unused tickets", limit: EventTickets.limitPerToken))
             }
             return ticket

@@ -1,5 +1,5 @@
 import Access
-package import Delivery
+import Delivery
 import HTTPServer
 import HTTPTypes
 import Listening
@@ -16,18 +16,18 @@ package import Support
 /// The credential is the ticket, or the token in an Authorization header, never a cookie. So a page of any origin may connect, and one
 /// without a ticket learns nothing.
 package struct EventsEndpoint: HTTPTakeover {
-    private let core: ServerCore
+    private let services: APIServices
     private let hello: EventsHello
     private let tokens: TokenWatch
     private let authentication: Authentication
     private let sweepers: LoopSweepers
 
-    package init(core: ServerCore, sweepers: LoopSweepers) {
-        self.core = core
+    package init(services: APIServices, sweepers: LoopSweepers) {
+        self.services = services
         self.sweepers = sweepers
-        self.hello = EventsHello(core.rooms, core.recordings)
-        self.tokens = TokenWatch(core.rooms)
-        self.authentication = Authentication(registry: core.rooms, limits: RateLimits(rate: core.config.api.rateLimit))
+        self.hello = EventsHello(services.rooms, services.recordings)
+        self.tokens = TokenWatch(services.rooms)
+        self.authentication = Authentication(registry: services.rooms, limits: RateLimits(rate: services.config.api.rateLimit))
     }
 
     func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }
@@ -47,7 +47,7 @@ package struct EventsEndpoint: HTTPTakeover {
     }
 
     private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
-        try APIService.checkAddress(self.core.clients.client(of: request), self.core.config.access)
+        try APIService.checkAddress(self.services.clients.client(of: request), self.services.config.access)
         let query = try EventsQuery(request.head.query ?? "")
         // Check this before the ticket is used up.
         if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
@@ -56,8 +56,8 @@ package struct EventsEndpoint: HTTPTakeover {
         guard holder.room == nil || room == holder.room else {
             throw APIError(.forbidden, .forbidden, "This ticket is for another room.")
         }
-        guard let place = self.core.events.takePlace() else {
-            self.core.counters.update { $0.eventFeedsRefused += 1 }
+        guard let place = self.services.events.takePlace() else {
+            self.services.connections.counters.update { $0.eventFeedsRefused += 1 }
             throw APIError.unavailable("The event feed already has \(EventHub.subscriberLimit) subscribers, its limit.")
         }
         let start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
@@ -67,10 +67,10 @@ package struct EventsEndpoint: HTTPTakeover {
     private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventTickets.Holder {
         guard let ticket = query.ticket else {
             let headers = HTTPFields(request.head.headers, splitCookie: false)
-            let token = try await self.authentication.token(headers, from: self.core.clients.client(of: request))
+            let token = try await self.authentication.token(headers, from: self.services.clients.client(of: request))
             return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil)
         }
-        guard let holder = self.core.tickets.redeem(ticket) else {
+        guard let holder = self.services.tickets.redeem(ticket) else {
             throw APIError(.unauthorized, .unauthorized, "This ticket is unknown, already used, or older than a minute.")
         }
         return holder
@@ -93,15 +93,16 @@ package struct EventsEndpoint: HTTPTakeover {
     private func gap(after: Int64, last: Int64) async throws(RegistryError) -> ClosedRange<Int64>? {
         if after > last { return last + 1...after }
         if after == last { return nil }
-        let oldest = try await self.core.rooms.events(after: 0, room: nil, limit: 1).first?.id ?? last + 1
+        let oldest = try await self.services.rooms.events(after: 0, room: nil, limit: 1).first?.id ?? last + 1
         return oldest > after + 1 ? after + 1...oldest - 1 : nil
     }
 
     private func handlers(_ start: EventsStart, _ place: EventHub.Place) -> [any ChannelHandler] {
         [
             EventsConnection(
-                start, place: place, hub: self.core.events, sweepers: self.sweepers, tokens: self.tokens, clock: self.core.rooms.clock,
-                events: StoredEvents(rooms: self.core.rooms, room: start.room), counters: self.core.counters)
+                start, place: place, hub: self.services.events, sweepers: self.sweepers, tokens: self.tokens,
+                clock: self.services.rooms.clock,
+                events: StoredEvents(rooms: self.services.rooms, room: start.room), counters: self.services.connections.counters)
         ]
     }
 }

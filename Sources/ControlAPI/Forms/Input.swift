@@ -108,7 +108,7 @@ struct Form: Sendable {
             } else {
                 "expected one of \(known.joined(separator: ", "))"
             }
-        return FieldError(String(member.name.prefix(60)), member.value.shown, "is not a known \(what); \(hint)")
+        return FieldError(String(member.name.prefix(60)), member.value.shown, "there is no such \(what); \(hint)")
     }
 }
 

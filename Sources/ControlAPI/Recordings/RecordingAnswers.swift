@@ -33,7 +33,7 @@ struct RecordingAnswer: Sendable {
 
     init(_ recording: Recording, _ call: APICall) {
         self.recording = recording
-        let written = recording.state == .recording ? call.core.recordings.writtenBytes(of: recording.id) : nil
+        let written = recording.state == .recording ? call.services.recordings.writtenBytes(of: recording.id) : nil
         self.bytes = written ?? recording.bytes
     }
 

@@ -55,7 +55,7 @@ extension APIRoute {
                 return try await keep({ RecordingTaskAnswer($0, isRecording: true) }) { try await Self.start(room, slot, call, $0) }
             case .stop:
                 return try await keep({ RecordingTaskAnswer($0, isRecording: false) }) { keeping in
-                    guard let ended = try await call.core.recordings.stop(slot.path, core: call.core, keeping: keeping) else {
+                    guard let ended = try await call.services.recordings.stop(slot.path, keeping: keeping) else {
                         throw APIError.wrongState("\(slot.path) is not being recorded.", state: "not recording", allowed: ["recording"])
                     }
                     return ended
@@ -80,7 +80,7 @@ extension APIRoute {
             guard query.name == nil || query.app != nil else { throw APIError(FieldError("app", "", "is required with name")) }
             let list = try await call.rooms.recordings(query)
             return RecordingListAnswer(
-                next: list.count == query.limit ? list.last?.row : nil, usedBytes: call.core.recordings.budget.usedBytes,
+                next: list.count == query.limit ? list.last?.row : nil, usedBytes: call.services.recordings.budget.usedBytes,
                 list: list.map { RecordingAnswer($0, call) })
         },
         APIRoute(
@@ -97,9 +97,9 @@ extension APIRoute {
             let recording = try await Self.recording(call)
             let deleted: Recording?
             do {
-                deleted = try await call.core.recordings.delete(recording)
+                deleted = try await call.services.recordings.delete(recording)
             } catch let failure as RecordingFolder.Failure {
-                call.core.log.error("A recording could not be deleted", metadata: ["error": "\(failure)"])
+                call.services.log.error("A recording could not be deleted", metadata: ["error": "\(failure)"])
                 throw APIError.unavailable("The file cannot be deleted now; the server's log has the reason.")
             }
             guard deleted != nil else {
@@ -120,11 +120,11 @@ extension APIRoute {
                     "Recording \(recording.id) is deleted.", state: recording.state.rawValue,
                     allowed: RecordingState.allCases.filter { $0 != .deleted }.map(\.rawValue))
             }
-            let recordings = call.core.recordings
+            let recordings = call.services.recordings
             let limit = recording.state == .recording ? recordings.writtenBytes(of: recording.id) : nil
             let path = recordings.folder.absolute(recording.file)
             let name = "\(recording.file.split(separator: "/").dropFirst().joined(separator: "-"))"
-            let (mayOpen, download) = await recordings.onDisk {
+            let (mayOpen, download) = await DiskWork.run {
                 let mayOpen = OpenDescriptors.mayOpen(1)
                 return (mayOpen, mayOpen ? FileDownload(path: path, limit: limit, id: recording.id, name: name) : nil)
             }
@@ -143,10 +143,10 @@ extension APIRoute {
     private static func start(
         _ room: Room, _ slot: Room.Slot, _ call: APICall, _ keeping: KeptAnswer<RecordingOrder>?
     ) async throws -> RecordingOrder {
-        let recordings = call.core.recordings
+        let recordings = call.services.recordings
         do throws(Recordings.Refusal) {
             let recorder = try await recordings.begin(
-                slot.path, roomID: room.id, slot: slot.number, isByCall: true, triesAgain: false, core: call.core, keeping: keeping)
+                slot.path, roomID: room.id, slot: slot.number, isByCall: true, triesAgain: false, keeping: keeping)
             return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)
         } catch {
             switch error {

@@ -30,7 +30,7 @@ extension APIRoute {
             .get, "/relay-tasks", "listRelayTasks", .relays, .ops, "List the links to other servers, with their state.",
             answers: RelayTaskListAnswer.outputType
         ) { call in
-            RelayTaskListAnswer(list: call.core.relayTasks.all.map(RelayTaskAnswer.init))
+            RelayTaskListAnswer(list: call.services.relayTasks.all.map(RelayTaskAnswer.init))
         },
         APIRoute(
             storing: "/relay-tasks", "createRelayTask", .relays, .admin,
@@ -47,14 +47,14 @@ extension APIRoute {
                 throw APIError(FieldError("url", "", "\(error)"))
             }
             if let address = IPText.v4(url.hostText) ?? IPText.v6(url.hostText),
-                let why = TargetRules(allowPrivate: call.core.config.outbound.allowPrivate).objection(to: address)
+                let why = TargetRules(allowPrivate: call.services.config.outbound.allowPrivate).objection(to: address)
             {
                 throw APIError(FieldError("url", "", "\(UpstreamError.forbidden(host: url.hostText, address: url.hostText, why: why))"))
             }
             if direction == .pull, path.app == TalkStreamName.app {
                 throw APIError(FieldError("app", path.app, "is reserved for talk channels; expected another app for a pull"))
             }
-            let links = call.core.relayTasks.all
+            let links = call.services.relayTasks.all
             let known = links.map(\.task)
             // Compares parsed URLs, however they are written.
             let same = links.filter { $0.url == url && $0.task.path == path }.map(\.task)
@@ -71,12 +71,12 @@ extension APIRoute {
             do {
                 let onDemand = try call.value(Self.onDemand)
                 return try await keep({ RelayTaskAnswer(new: $0, target: url) }) {
-                    try await call.core.relayTasks.create(direction, path, url: text, onDemand: onDemand, core: call.core, keeping: $0)
+                    try await call.services.relayTasks.create(direction, path, url: text, onDemand: onDemand, keeping: $0)
                 }
             } catch let error as UpstreamError {
                 throw APIError(FieldError("url", "", "\(error)"))
             } catch let error as KeyFileError {
-                call.core.log.error("Relay task", metadata: ["error": "\(error)"])
+                call.services.log.error("Relay task", metadata: ["error": "\(error)"])
                 throw APIError.unavailable("The task's address cannot be stored; the server's log has the reason.")
             }
         },
@@ -85,7 +85,7 @@ extension APIRoute {
             answers: RelayTaskAnswer.outputType
         ) { call in
             let id = try call.value(Self.id)
-            guard let link = call.core.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
+            guard let link = call.services.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
             return RelayTaskAnswer(link)
         },
         APIRoute(
@@ -94,7 +94,7 @@ extension APIRoute {
         ) { call in
             let id = try call.value(Self.id)
             guard try await call.rooms.deleteRelayTask(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
-            call.core.relayTasks.remove(id)
+            call.services.relayTasks.remove(id)
         },
     ]
 }

@@ -8,10 +8,10 @@ import Relay
 package import Rooms
 import Support
 
-extension ServerCore {
+extension APIServices {
     /// The stream's present picture. Throws the API's error when there is none.
     package func snapshot(of path: StreamPath, width: Int?) async throws(APIError) -> ByteBuffer {
-        let found = await self.onHome(of: path.description) { home, stream in
+        let found = await self.streams.onHome(of: path.description) { home, stream in
             home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
         }
         guard let found, let source = found else {

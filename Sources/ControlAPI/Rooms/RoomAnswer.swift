@@ -26,14 +26,14 @@ struct RoomAnswer: Sendable {
     /// Uses one URL maker for a whole list.
     init(_ room: Room, _ call: APICall, _ urls: StreamURLs) throws {
         self.room = room
-        self.isRecording = room.slots.contains { call.core.recordings.isRecording($0.path) }
+        self.isRecording = room.slots.contains { call.services.recordings.isRecording($0.path) }
         self.streams = try room.slots.map {
-            SlotAnswer(slot: $0, viewers: call.core.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
+            SlotAnswer(slot: $0, viewers: call.services.streams.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
         }
         self.online = max(self.streams.reduce(0) { $0 + $1.viewers }, room.members)
         self.snapshotURL = room.state == .live ? urls.api("rooms/\(room.id.rawValue)/snapshot.jpg") : nil
-        let known = max(room.peak, room.state.isTerminal ? 0 : call.core.shownPeaks[room.id])
-        self.peak = self.online > known && !room.state.isTerminal ? call.core.shownPeaks.raise(room.id, to: self.online) : known
+        let known = max(room.peak, room.state.isTerminal ? 0 : call.services.control.shownPeaks[room.id])
+        self.peak = self.online > known && !room.state.isTerminal ? call.services.control.shownPeaks.raise(room.id, to: self.online) : known
     }
 
     /// The larger of connected viewers and users who joined through the API. (Both are mostly the same people.)

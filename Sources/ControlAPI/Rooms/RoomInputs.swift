@@ -76,7 +76,7 @@ extension InputType<[String: Int64]> {
                 guard let (field, kind) = fields.first(where: { $0.0.name == member.name }) else {
                     let nearest = Suggestion.nearest(member.name, fields.map(\.0.name)).map { "did you mean \($0)?" }
                     throw BrokenRule(
-                        "is not a policy setting; \(nearest ?? "expected one of \(fields.map(\.0.name).joined(separator: ", "))")",
+                        "there is no such policy setting; \(nearest ?? "expected one of \(fields.map(\.0.name).joined(separator: ", "))")",
                         inner: String(member.name.prefix(60)), value: member.value.shown)
                 }
                 do throws(BrokenRule) {

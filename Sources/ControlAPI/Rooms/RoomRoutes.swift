@@ -16,7 +16,7 @@ extension APIRoute {
             ],
             answers: RoomAnswer.outputType, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict, .diskFull]
         ) { call, keep in
-            var new = NewRoom(policy: call.core.config.rooms.policy)
+            var new = NewRoom(policy: call.services.config.rooms.policy)
             new.id = call[RoomInputs.id]
             new.app = try call.value(RoomInputs.app)
             new.slots = Int(try call.value(RoomInputs.slots))

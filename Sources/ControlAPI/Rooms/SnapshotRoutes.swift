@@ -26,7 +26,7 @@ extension APIRoute {
             guard room.state != .forbidden, room.state != .closed else {
                 throw APIError(.notFound, .notFound, "There is no picture of a room that is \(room.state.rawValue).")
             }
-            let jpeg = try await call.core.snapshot(of: slot.path, width: call[Self.width].map { Int($0) })
+            let jpeg = try await call.services.snapshot(of: slot.path, width: call[Self.width].map { Int($0) })
             return Array(jpeg.readableBytesView)
         },
         APIRoute(
@@ -46,9 +46,9 @@ extension APIRoute {
             in: [Self.id.erased], type: "image/jpeg"
         ) { call in
             let id = try call.value(Self.id)
-            let files = SnapshotFiles(call.core.config)
+            let files = SnapshotFiles(call.services.config)
             guard let snapshot = try await call.rooms.snapshot(id),
-                let bytes = await call.core.recordings.onDisk({ files.load(snapshot.file) })
+                let bytes = await DiskWork.run({ files.load(snapshot.file) })
             else { throw APIError.notFound("snapshot", id, field: "snapshotId") }
             return bytes
         },

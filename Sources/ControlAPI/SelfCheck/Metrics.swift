@@ -13,19 +13,20 @@ struct Metrics {
 
     private(set) var text = ""
 
-    static func read(_ core: ServerCore) async throws -> Metrics {
-        let streams = try await core.collect { $0.relay.streamSnapshots() }
+    static func read(_ services: APIServices) async throws -> Metrics {
+        let streams = try await services.streams.collect { $0.relay.streamSnapshots() }
         var metrics = Metrics()
-        metrics.add("earshot_connections", "RTMP and RTMPS connections now.", Double(core.admission.current.connections))
-        metrics.add("earshot_publishers", "Streams that connections publish now.", Double(core.admission.current.publishers))
+        metrics.add("earshot_connections", "RTMP and RTMPS connections now.", Double(services.connections.admission.current.connections))
+        metrics.add(
+            "earshot_publishers", "Streams that connections publish now.", Double(services.connections.admission.current.publishers))
         let live = streams.count { if case .live = $0.phase { true } else { false } }
         metrics.add("earshot_streams_live", "Streams with a publisher now, talk mixes included.", Double(live))
         metrics.add("earshot_viewers", "Viewers of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
         metrics.add("earshot_ring_bytes", "Bytes of media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
-        let lag = core.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
+        let lag = services.streams.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
         metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", Double(lag) / 1_000)
-        metrics.add(core.rooms.storeStatus)
-        metrics.addCounters(core.totals)
+        metrics.add(services.rooms.storeStatus)
+        metrics.addCounters(services.totals)
         return metrics
     }
 
@@ -77,11 +78,11 @@ struct Metrics {
     }
 }
 
-extension ServerCore {
+extension APIServices {
     /// Everything that is counted, now.
     package var totals: ServerTotals {
         ServerTotals(
-            counters: self.counters.current, logLinesDropped: LogLoss.lines.load(ordering: .relaxed), talk: self.talk.totals,
+            counters: self.connections.counters.current, logLinesDropped: LogLoss.lines.load(ordering: .relaxed), talk: self.talk.totals,
             memory: (self.memory.ledger.used, self.memory.ledger.limit, self.memory.current))
     }
 }

@@ -22,11 +22,11 @@ struct SelfCheck: Sendable {
 
     /// Counts again a few times while anything differs, since things move while they are counted.
     /// A counter is wrong only if it differs each time.
-    static func run(_ core: ServerCore) async throws -> SelfCheck {
-        var check = try await Self.count(core)
+    static func run(_ services: APIServices) async throws -> SelfCheck {
+        var check = try await Self.count(services)
         for _ in 0..<Self.repeats where !check.isOK {
             try await Task.sleep(for: Self.pause)
-            let again = try await Self.count(core)
+            let again = try await Self.count(services)
             let right = Dictionary(check.verdicts.filter(\.isOK).map { ($0.name, $0) }) { first, _ in first }
             check = SelfCheck(verdicts: again.verdicts.map { right[$0.name] ?? $0 })
         }
@@ -36,12 +36,12 @@ struct SelfCheck: Sendable {
     private static let repeats = 5
     private static let pause = Duration.milliseconds(100)
 
-    private static func count(_ core: ServerCore) async throws -> SelfCheck {
-        let counters = core.counters.current
-        let admitted = core.admission.current
-        let sessions = try await core.collect { $0.sessionSnapshots() }
-        let streams = try await core.collect { $0.relay.streamSnapshots() }
-        let rooms = try await core.rooms.counts()
+    private static func count(_ services: APIServices) async throws -> SelfCheck {
+        let counters = services.connections.counters.current
+        let admitted = services.connections.admission.current
+        let sessions = try await services.streams.collect { $0.sessionSnapshots() }
+        let streams = try await services.streams.collect { $0.relay.streamSnapshots() }
+        let rooms = try await services.rooms.counts()
         // Talk voices and mixes are not pushes of a room.
         let live = streams.filter { if case .live = $0.phase { !TalkStreamName.isTalk(path: $0.path) } else { false } }
         let pushes = sessions.reduce(0) { $0 + $1.publishing.count { !TalkStreamName.isTalk(path: $0) } }
@@ -66,14 +66,14 @@ struct SelfCheck: Sendable {
                     expected: Int64(streams.count), actual: Int64(Self.streamsWithRightCount(streams, sessions))),
                 .init(
                     name: "streams", help: "Streams on the event loops; those counted in the registry.", expected: Int64(streams.count),
-                    actual: Int64(core.registry.count)),
+                    actual: Int64(services.streams.registry.count)),
                 .init(
                     name: "openPushes", help: "Streams that connections and links publish; pushes that are running in the store.",
-                    expected: Int64(pushes + core.relayTasks.publishing),
+                    expected: Int64(pushes + services.relayTasks.publishing),
                     actual: rooms.openPushes),
                 .init(
                     name: "liveStreams", help: "Live streams; those for which their room has a running push.", expected: Int64(live.count),
-                    actual: Int64(try await Self.streamsWithRoom(live, core))),
+                    actual: Int64(try await Self.streamsWithRoom(live, services))),
                 .init(
                     name: "rooms", help: "Rooms in the store; the sum of the counters per state.", expected: rooms.rooms,
                     actual: rooms.counters),
@@ -89,10 +89,10 @@ struct SelfCheck: Sendable {
         return streams.count { $0.viewers == plays[$0.path, default: 0] }
     }
 
-    private static func streamsWithRoom(_ streams: [StreamSnapshot], _ core: ServerCore) async throws -> Int {
+    private static func streamsWithRoom(_ streams: [StreamSnapshot], _ services: APIServices) async throws -> Int {
         var count = 0
         for path in streams.compactMap({ StreamPath($0.path) }) {
-            if try await core.rooms.room(ofStream: path)?.slot(path)?.sequence != nil { count += 1 }
+            if try await services.rooms.room(ofStream: path)?.slot(path)?.sequence != nil { count += 1 }
         }
         return count
     }

@@ -8,17 +8,17 @@ extension APIRoute {
     /// Calls about the server itself.
     package static let server: [APIRoute] = [
         APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: ServerTotals.outputType) {
-            call in call.core.totals
+            call in call.services.totals
         },
         APIRoute(
             raw: .get, "/metrics", "getMetrics", .server, .ops, "The counters for Prometheus; also at /metrics.", type: Metrics.mediaType
         ) { call in
-            Array(try await Metrics.read(call.core).text.utf8)
+            Array(try await Metrics.read(call.services).text.utf8)
         },
         APIRoute(
             .get, "/selfcheck", "checkSelf", .server, .ops, "Compare each counter with what it counts.", answers: SelfCheck.outputType
         ) { call in
-            try await SelfCheck.run(call.core)
+            try await SelfCheck.run(call.services)
         },
         APIRoute(
             raw: .get, "/openapi.json", "getOpenAPI", .server, nil, "This document.", type: "application/json", schema: .keywords("object")

@@ -20,7 +20,7 @@ extension APIRoute {
             .get, "/sessions", "listSessions", .sessions, .ops, "List connections, by number.",
             query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.outputType
         ) { call in
-            var all = try await call.core.collect { $0.sessionSnapshots() }.sorted { $0.id < $1.id }
+            var all = try await call.services.streams.collect { $0.sessionSnapshots() }.sorted { $0.id < $1.id }
             if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
             if let stream = call[Self.stream] {
                 all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
@@ -35,7 +35,7 @@ extension APIRoute {
             answers: SessionSnapshot.outputType
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
-            guard let session = try await call.core.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
+            guard let session = try await call.services.streams.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
                 throw APIError.notFound("session", "\(id)", field: "sessionId")
             }
             return session
@@ -45,7 +45,9 @@ extension APIRoute {
             in: [Self.id.erased], answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
-            guard await call.core.endSession(UInt64(clamping: id)) else { throw APIError.notFound("session", "\(id)", field: "sessionId") }
+            guard await call.services.control.endSession(UInt64(clamping: id)) else {
+                throw APIError.notFound("session", "\(id)", field: "sessionId")
+            }
         },
     ]
 }

@@ -29,11 +29,11 @@ struct StreamAnswer: Sendable {
     }
 }
 
-extension ServerCore {
+extension APIServices {
     /// All streams, sorted by path, without their rooms.
     func streamAnswers() async throws -> [StreamAnswer] {
-        let streams = try await self.collect { $0.relay.streamSnapshots() }
-        let sessions = try await self.collect { $0.sessionSnapshots() }
+        let streams = try await self.streams.collect { $0.relay.streamSnapshots() }
+        let sessions = try await self.streams.collect { $0.sessionSnapshots() }
         var publishers: [String: SessionSnapshot] = [:]
         var bytesOut: [String: UInt64] = [:]
         for session in sessions {
@@ -50,7 +50,7 @@ extension ServerCore {
 
     /// One stream, without its room; nil when nobody uses it. Queries only the event loops that the stream lives on.
     func streamAnswer(_ path: StreamPath) async -> StreamAnswer? {
-        guard let stream = self.registry.find(path.description) else { return nil }
+        guard let stream = self.streams.registry.find(path.description) else { return nil }
         let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: ConnectedPublisher?)? = await withCheckedContinuation {
             done in
             stream.home.run { home in

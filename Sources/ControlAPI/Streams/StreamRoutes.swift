@@ -14,7 +14,7 @@ extension APIRoute {
             query: [StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.after.erased, StreamInputs.limit.erased],
             answers: StreamListAnswer.outputType
         ) { call in
-            var all = try await call.core.streamAnswers()
+            var all = try await call.services.streamAnswers()
             if let state = call[StreamInputs.state] { all.removeAll { $0.state != state } }
             if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app != app } }
             let limit = Int(try call.value(StreamInputs.limit))
@@ -59,14 +59,16 @@ extension APIRoute {
             in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType
         ) { call in
             let path = try call.streamPath()
-            guard let seconds = await call.core.history(of: path) else { throw APIError.notFound("stream", "\(path)", field: "name") }
+            guard let seconds = await call.services.control.history(of: path) else {
+                throw APIError.notFound("stream", "\(path)", field: "name")
+            }
             return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
         },
         APIRoute(
             .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "End a push. The device may push again immediately.",
             in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict]
         ) { call in
-            DropAnswer(wasDropped: await call.core.cut(try Self.pushed(call), .dropped, endsViewers: false))
+            DropAnswer(wasDropped: await call.services.control.cut(try Self.pushed(call), .dropped, endsViewers: false))
         },
         APIRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
@@ -84,7 +86,7 @@ extension APIRoute {
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, failures: [.conflict]
         ) { call, keep in
             let path = try call.streamPath()
-            let stream = await call.core.streamAnswer(path)
+            let stream = await call.services.streamAnswer(path)
             do {
                 return try await keep({ (room: Room?) in
                     Self.standing(of: path, room: room, ban: nil, stream: stream)
@@ -117,7 +119,7 @@ extension APIRoute {
     private static func standing(of path: StreamPath, _ call: APICall) async throws -> StreamStateAnswer {
         let room = try await call.rooms.room(ofStream: path)
         let ban = try await call.rooms.ban(of: path)
-        return Self.standing(of: path, room: room, ban: ban, stream: await call.core.streamAnswer(path))
+        return Self.standing(of: path, room: room, ban: ban, stream: await call.services.streamAnswer(path))
     }
 
     private static func standing(of path: StreamPath, room: Room?, ban: StreamBan?, stream: StreamAnswer?) -> StreamStateAnswer {

@@ -74,8 +74,8 @@ extension APIRoute {
             let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
             let (maxOpen, maxHold) = (call[TalkInputs.maxOpen], call[TalkInputs.maxHold])
             let (preempts, ducks) = (call[TalkInputs.preempts], call[TalkInputs.ducks])
-            let (core, actor) = (call.core, call.actor)
-            try await call.rooms.changeTalkSettings(of: room.id, from: call.core.config.talk.settings) { settings in
+            let (services, actor) = (call.services, call.actor)
+            try await call.rooms.changeTalkSettings(of: room.id, from: call.services.config.talk.settings) { settings in
                 if let mode { settings.mode = mode }
                 if let talkers { settings.talkers = Int(talkers) }
                 if let listeners { settings.listeners = Int(listeners) }
@@ -84,7 +84,7 @@ extension APIRoute {
                 if let preempts { settings.preempts = preempts }
                 if let ducks { settings.ducks = ducks }
             } stored: { settings in
-                core.talk.find(room.id)?.set(settings, by: actor)
+                services.talk.find(room.id)?.set(settings, by: actor)
             }
             return try await Self.answer(room.id, call)
         },
@@ -187,10 +187,10 @@ extension APIRoute {
 
     private static func answer(_ id: RoomID, _ call: APICall) async throws -> TalkAnswer {
         var snapshot: TalkSnapshot
-        if let channel = call.core.talk.find(id) {
+        if let channel = call.services.talk.find(id) {
             snapshot = channel.snapshot
         } else {
-            snapshot = TalkSnapshot(settings: try await call.rooms.talkSettings(id) ?? call.core.config.talk.settings)
+            snapshot = TalkSnapshot(settings: try await call.rooms.talkSettings(id) ?? call.services.config.talk.settings)
         }
         snapshot.set = try await call.rooms.talkMembers(id)
         return TalkAnswer(room: id, snapshot: snapshot, nowMs: call.nowMs)
@@ -201,10 +201,10 @@ extension APIRoute {
         _ id: ParticipantID, _ room: Room, _ call: APICall, _ keep: AnswerKeeper<TalkAnswer>,
         _ change: @escaping @Sendable (inout TalkMemberSetting) -> Void, then: @escaping @Sendable () -> Void = {}
     ) async throws -> TalkAnswer {
-        let (core, actor, nowMs) = (call.core, call.actor, call.nowMs)
+        let (services, actor, nowMs) = (call.services, call.actor, call.nowMs)
         @Sendable func carryOut(_ keeping: KeptAnswer<TalkMemberChange>?) async throws -> TalkMemberChange {
-            try await core.rooms.changeTalkMember(id.rawValue, of: room.id, keeping: keeping, change) { setting in
-                core.talk.find(room.id)?.set(setting, of: id, by: actor)
+            try await services.rooms.changeTalkMember(id.rawValue, of: room.id, keeping: keeping, change) { setting in
+                services.talk.find(room.id)?.set(setting, of: id, by: actor)
                 then()
             }
         }
@@ -242,12 +242,12 @@ extension APIRoute {
     /// The call's room and its talk channel. Throws when the room's state allows no talk.
     private static func channel(_ call: APICall) async throws -> (TalkChannel, Room) {
         let room = try await call.rooms.room(try call.value(RoomInputs.room))
-        guard room.allowsTalk(always: call.core.config.talk.always) else {
+        guard room.allowsTalk(always: call.services.config.talk.always) else {
             throw APIError.wrongState(
                 "Room \(room.id) is \(room.state.rawValue); its talk channel is open while it is live.", state: room.state.rawValue,
                 allowed: [RoomState.live, .interrupted].map(\.rawValue))
         }
-        return (try await call.core.talkChannel(of: room), room)
+        return (try await call.services.talk.channel(of: room), room)
     }
 }
 

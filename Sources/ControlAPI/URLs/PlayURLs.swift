@@ -32,8 +32,8 @@ struct PlayURLs: Sendable {
 extension APICall {
     /// The URL maker for this caller's host name. Throws 503 while the server starts.
     func urls() throws -> StreamURLs {
-        guard let addresses = self.core.addresses else { throw APIError.unavailable("The server is starting.") }
-        let address = PublicAddress(config: self.core.config, addresses: addresses, requestHost: self.host)
-        return StreamURLs(address: address, keys: self.core.keys, hash: self.core.config.credentials.hash)
+        guard let addresses = self.services.connections.addresses else { throw APIError.unavailable("The server is starting.") }
+        let address = PublicAddress(config: self.services.config, addresses: addresses, requestHost: self.host)
+        return StreamURLs(address: address, keys: self.services.keys, hash: self.services.config.credentials.hash)
     }
 }

@@ -19,7 +19,9 @@ package final class HLSSession: LiveConnection, Sendable {
     package let showedCredential: Bool
     private let play: HTTPPlay
     private let client: String?
-    private let core: ServerCore
+    private let sessions: HLSSessions
+    private let streams: LiveStreams
+    private let connections: Connections
     private let stream: Relay.Stream
     private let loop: LoopContext
     private let openedMs: Int64
@@ -38,14 +40,19 @@ package final class HLSSession: LiveConnection, Sendable {
     private static let silenceMs: Int64 = 30_000
 
     /// The caller has acquired and entered `stream` for this session, and counted its address. On `loop`.
-    package init(_ play: HTTPPlay, client: String?, core: ServerCore, stream: Relay.Stream, loop: LoopContext) {
+    package init(
+        _ play: HTTPPlay, client: String?, showedCredential: Bool, sessions: HLSSessions, streams: LiveStreams, connections: Connections,
+        stream: Relay.Stream, loop: LoopContext
+    ) {
         self.id = play.request.session
         self.path = stream.path
         self.token = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
-        self.showedCredential = core.admissions.showsCredential(play.request.address.query, .play)
+        self.showedCredential = showedCredential
         self.play = play
         self.client = client
-        self.core = core
+        self.sessions = sessions
+        self.streams = streams
+        self.connections = connections
         self.stream = stream
         self.loop = loop
         self.openedMs = loop.relay.nowMs
@@ -87,14 +94,14 @@ package final class HLSSession: LiveConnection, Sendable {
             return !state.isOver
         }
         guard wasOpen else { return }
-        self.core.hlsSessions.remove(self)
+        self.sessions.remove(self)
         self.loop.remove(self)
-        self.core.admission.leave(self.remote)
+        self.connections.admission.leave(self.remote)
         self.stream.leaveViewer()
-        self.core.registry.release(self.stream)
-        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
+        self.streams.registry.release(self.stream)
+        self.connections.counters.update { $0.closed[reason, default: 0] += 1 }
         self.play.grant.end(reason)
-        guard let held = self.core.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
+        guard let held = self.connections.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata
         metadata["reason"] = "\(reason.rawValue)"
@@ -103,7 +110,7 @@ package final class HLSSession: LiveConnection, Sendable {
         metadata["seconds"] = "\((self.loop.relay.nowMs - self.openedMs) / 1_000)"
         if let detail { metadata["detail"] = "\(detail)" }
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.core.log.info("HLS session closed", metadata: metadata)
+        self.connections.log.info("HLS session closed", metadata: metadata)
     }
 
     package var metadata: Logger.Metadata {
@@ -141,7 +148,7 @@ package final class HLSSessions: Sendable {
     func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path == path } } }
 
     /// Ends all sessions of the stream, each on its loop.
-    func end(_ path: String, _ reason: CloseReason) {
+    package func end(_ path: String, _ reason: CloseReason) {
         for session in self.rows.withLock({ rows in rows.values.filter { $0.path == path } }) { session.end(reason) }
     }
 }

@@ -84,17 +84,17 @@ extension RoomPublisher {
 /// A push to a room's stream.
 final class RoomPublishSession: PublishSession {
     private let grant: PushGrant
-    private let core: ServerCore
+    private let admission: RoomAdmission
 
-    init(_ grant: PushGrant, _ core: ServerCore) {
+    init(_ grant: PushGrant, _ admission: RoomAdmission) {
         self.grant = grant
-        self.core = core
-        core.activePushes.add(grant)
+        self.admission = admission
+        admission.pushes.add(grant)
     }
 
     var path: StreamPath { self.grant.path }
     var roomID: RoomID? { self.grant.roomID }
-    var takeover: TakeoverRule { TakeoverRule(self.core.config.rooms, app: self.grant.path.app) }
+    var takeover: TakeoverRule { self.admission.takeover(of: self.grant.path.app) }
     var grace: GracePeriods { GracePeriods(self.grant.policy) }
     var isAudioOnly: Bool { false }
     var endsAlone: Bool { false }
@@ -102,16 +102,16 @@ final class RoomPublishSession: PublishSession {
     var isOpen: Bool { true }
 
     func delegate(_ publisher: ConnectedPublisher) -> any EndablePublisher {
-        Delegate(sequence: self.grant.sequence, rooms: self.core.rooms, publisher: publisher)
+        Delegate(sequence: self.grant.sequence, rooms: self.admission.rooms, publisher: publisher)
     }
 
-    func began(_ stream: Relay.Stream) { self.core.publishBegan(stream, self.grant) }
+    func began(_ stream: Relay.Stream) { self.admission.streams.published(stream, self.grant) }
     func leftOut(_ isMuted: Bool) {}
-    func pauseAnnounced() { self.core.rooms.pauseAnnounced(self.grant.sequence) }
+    func pauseAnnounced() { self.admission.rooms.pauseAnnounced(self.grant.sequence) }
 
     func ended(_ end: PushEnd) {
-        self.core.activePushes.remove(self.grant)
-        self.core.rooms.pushEnded(self.grant.sequence, end)
+        self.admission.pushes.remove(self.grant)
+        self.admission.rooms.pushEnded(self.grant.sequence, end)
     }
 
     /// Forwards the stream's events about its publisher to the room registry. The end goes to the publisher too.

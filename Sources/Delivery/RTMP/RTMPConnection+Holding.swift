@@ -18,7 +18,7 @@ extension RTMPConnection {
     private static let publisherChargeStep = 64 << 10
     private static let strangerChargeStep = 4 << 10
 
-    private var bytesBeforePublish: Int { self.core.config.limits.bytesBeforePublish }
+    private var bytesBeforePublish: Int { self.services.config.limits.bytesBeforePublish }
 
     /// Returns whether these bytes may be buffered; closes the connection if not. Reading stops long before the bound. Only at the end of a
     /// connection does the channel deliver all that the kernel still has, whatever autoRead says.
@@ -34,30 +34,30 @@ extension RTMPConnection {
     /// Stops reading if enough waits, and charges the buffered bytes. Runs after each read.
     func weighInput() {
         let held = self.decoder.heldBytes
-        let isFull = self.isDeciding && held > self.bytesBeforePublish - min(Self.turnBytes, self.bytesBeforePublish / 2)
-        if isFull != self.isFull {
-            self.isFull = isFull
+        let isFull = self.input.isDeciding && held > self.bytesBeforePublish - min(Self.turnBytes, self.bytesBeforePublish / 2)
+        if isFull != self.input.isFull {
+            self.input.isFull = isFull
             self.updateReading()
         }
         guard abs(held - self.chargedBytes) >= (self.isPublisher ? Self.publisherChargeStep : Self.strangerChargeStep) else { return }
         let grows = held > self.chargedBytes
         self.charge(held)
         // A stranger must not use more memory when it is short.
-        if grows, !self.isPublisher, self.core.memory.ledger.isOver { self.close(.memoryLimit, detail: self.core.memory.refusal.message) }
+        if grows, !self.isPublisher, self.services.memory.ledger.isOver {
+            self.close(.memoryLimit, detail: self.services.memory.refusal.message)
+        }
     }
 
     /// Charges the connection's buffered bytes to the process's ledger.
     package func charge(_ bytes: Int) {
         guard bytes != self.chargedBytes else { return }
-        self.core.memory.ledger.charge(bytes - self.chargedBytes)
+        self.services.memory.ledger.charge(bytes - self.chargedBytes)
         self.chargedBytes = bytes
     }
 
     /// Turns autoRead off while the connection's turn is over or enough waits for a decision.
     func updateReading() {
-        let reads = !self.isYielding && !self.isFull
-        guard reads != self.isReading else { return }
-        self.isReading = reads
+        guard let reads = self.input.changeOfReading() else { return }
         do {
             try self.context?.channel.syncOptions?.setOption(.autoRead, value: reads)
         } catch {

@@ -23,22 +23,22 @@ extension RTMPConnection {
 
     func decidePlay(_ streamID: UInt32, _ address: StreamAddress) {
         guard self.hasPlace || self.loop.joins.isOpen else {
-            self.isDeciding = true
+            self.input.isDeciding = true
             return self.loop.joins.wait { [weak self] in self?.placeDecided(streamID, address, $0) }
         }
         if TalkStreamName.isTalk(address) { return self.decideTalkPlay(streamID, address) }
         let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
-        switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
+        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):
             // Decide at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
-            guard self.core.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
-            self.isDeciding = true
+            guard self.services.admission.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
+            self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
-            let core = self.core
+            let services = self.services
             Task {
-                let answer = await core.admitPlay(request, pass)
+                let answer = await services.admission.admitPlay(request, pass)
                 connection.eventLoop.execute { connection.value.playAdmitted(streamID, request, answer) }
             }
         }
@@ -53,8 +53,8 @@ extension RTMPConnection {
     private static let placeLimitMs: Int64 = 5_000
 
     private func placeDecided(_ streamID: UInt32, _ address: StreamAddress, _ isAdmitted: Bool) {
-        guard self.closeReason == nil, !self.isGone else { return }
-        self.isDeciding = false
+        guard !self.isEnding, !self.isGone else { return }
+        self.input.isDeciding = false
         if isAdmitted {
             self.placeMs = self.nowMs
             self.decidePlay(streamID, address)
@@ -64,11 +64,11 @@ extension RTMPConnection {
             self.session.rejectConnection(Status(StatusCode.connectRejected, level: .error, why))
             self.refusePlay(streamID, JoinQueue.refusal, .overloaded, address)
         }
-        if !self.isDeciding { self.decided() }
+        if !self.input.isDeciding { self.decided() }
     }
 
     private func playAdmitted(_ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<AdmissionPass, AdmissionRefusal>) {
-        guard self.closeReason == nil, !self.isGone else { return }
+        guard !self.isEnding, !self.isGone else { return }
         switch answer {
         case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
         case .success(let pass): self.play(streamID, request, pass)
@@ -79,37 +79,37 @@ extension RTMPConnection {
     /// `listening`: the place in a talk channel, which ends with the play.
     package func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass, _ listening: TalkListening? = nil) {
         let address = request.address
-        if let why = self.core.rooms.playRefusal(address.path) {
+        if let why = self.services.rooms.playRefusal(address.path) {
             listening?.end()
             let isForbidden = why == .forbidden
             return self.refusePlay(
                 streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
                 isForbidden ? .forbidden : .roomClosed, address)
         }
-        if let refusal = self.core.keptOut(pass, of: address.path) {
+        if let refusal = self.services.admission.keptOut(pass, of: address.path) {
             listening?.end()
             return self.refusePlay(streamID, refusal.message, refusal.reason, address)
         }
         let marks = self.marks
-        if let why = self.core.origins.objection(to: marks, playing: address.path) {
+        if let why = self.services.streams.origins.objection(to: marks, playing: address.path) {
             listening?.end()
             return self.refusePlay(streamID, why, .loop, address)
         }
-        let limit = self.core.config.limits.viewersPerStream
-        let stream = self.core.registry.acquire(address.path, on: self.loop.relay)
+        let limit = self.services.config.limits.viewersPerStream
+        let stream = self.services.streams.registry.acquire(address.path, on: self.loop.relay)
         guard stream.enterViewer(limit: limit) else {
-            self.core.registry.release(stream)
+            self.services.streams.registry.release(stream)
             listening?.end()
             let what = "\(address.path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
-        self.core.counters.update { $0.playsStarted += 1 }
-        self.core.origins.plays(address.path, for: marks, owner: self.owner(streamID))
-        self.core.relayTasks.wanted(address.path)
+        self.services.connections.counters.update { $0.playsStarted += 1 }
+        self.services.streams.origins.plays(address.path, for: marks, owner: self.owner(streamID))
+        self.services.streams.wanted(address.path)
         self.noteRole("play", address, "Play started")
         self.session.acceptPlay(streamID, extra: self.way(of: address.path))
         self.performRequests()
-        let played = listening?.codec == .opus ? self.core.talk.opusMixes.acquire(address.path, on: self.loop.relay) : stream
+        let played = listening?.codec == .opus ? self.services.talk.opusMixes.acquire(address.path, on: self.loop.relay) : stream
         let viewer = Viewer(stream: played, streamID: streamID, sink: self, nowMs: self.nowMs)
         self.plays.append(Play(viewer: viewer, request: request, pass: pass, stream: stream, listening: listening))
         // The answer is in the writer already, so the viewer's first media follows it.
@@ -126,11 +126,11 @@ extension RTMPConnection {
         let play = self.plays.remove(at: index)
         self.loop.relay.detach(play.viewer)
         play.stream.leaveViewer()
-        if self.isLink { self.core.origins.playEnded(play.stream.path, owner: self.owner(streamID)) }
-        if play.viewer.stream !== play.stream { self.core.talk.opusMixes.release(play.viewer.stream) }
-        self.core.registry.release(play.stream)
+        if self.isLink { self.services.streams.origins.playEnded(play.stream.path, owner: self.owner(streamID)) }
+        if play.viewer.stream !== play.stream { self.services.talk.opusMixes.release(play.viewer.stream) }
+        self.services.streams.registry.release(play.stream)
         play.listening?.end()
-        self.core.admissions.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
+        self.services.rules.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
     }
 
     // MARK: Links of other servers
@@ -147,7 +147,7 @@ extension RTMPConnection {
     /// The stream's marks (``LoopDetector``), for a peer that is a link; empty for others.
     func way(of path: String) -> [AMF0Property] {
         guard self.isLink else { return [] }
-        return [AMF0Property(name: LoopDetector.property, value: .string(LoopDetector.text(self.core.origins.way(of: path))))]
+        return [AMF0Property(name: LoopDetector.property, value: .string(LoopDetector.text(self.services.streams.origins.way(of: path))))]
     }
 
     /// Whether this connection plays one of these streams as this user.

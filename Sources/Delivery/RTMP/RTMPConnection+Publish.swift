@@ -14,28 +14,28 @@ import Support
 /// ```
 /// publish --credential--> [hook] --> room --> claim on the stream's home loop --> accepted
 /// ```
-/// Inbound messages wait in the decoder meanwhile (`isDeciding`).
+/// Inbound messages wait in the decoder meanwhile (``InputGate/isDeciding``).
 extension RTMPConnection {
     func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
         if TalkStreamName.isTalk(address) { return self.decideTalkPublish(streamID, address) }
         let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
-        switch self.core.admissions.check(request, nowSeconds: WallClock.seconds) {
+        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
         case .failure(let refusal):
             self.refusePublish(streamID, refusal.reason, refusal.message, address)
         case .success(let pass):
-            if let refusal = self.core.pushRates.refusal(of: request, pass) {
+            if let refusal = self.services.admission.pushRates.refusal(of: request, pass) {
                 return self.refusePublish(streamID, refusal.reason, refusal.message, address)
             }
-            let limit = self.core.config.limits.publishersTotal
-            guard self.core.admission.enterPublisher(limit: limit) else {
+            let limit = self.services.config.limits.publishersTotal
+            guard self.services.connections.admission.enterPublisher(limit: limit) else {
                 let what = "The server already has its maximum of \(limit) publishers (limits.publishersTotal)."
                 return self.refusePublish(streamID, .tooManyPublishers, what, address)
             }
-            self.isDeciding = true
+            self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
-            let core = self.core
+            let services = self.services
             Task {
-                let answer = await core.admitPublish(request, pass)
+                let answer = await services.admission.admitPublish(request, pass)
                 connection.eventLoop.execute {
                     connection.value.publishAdmitted(streamID, request, answer)
                 }
@@ -44,45 +44,46 @@ extension RTMPConnection {
     }
 
     func publishAdmitted(
-        _ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<ServerCore.PublishAdmission, AdmissionRefusal>
+        _ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<PublishAdmission, AdmissionRefusal>
     ) {
         switch answer {
         case .failure(let refusal):
-            self.core.admission.leavePublisher()
-            guard self.closeReason == nil else { return }
+            self.services.connections.admission.leavePublisher()
+            guard !self.isEnding else { return }
             self.refusePublish(streamID, refusal.reason, refusal.message, request.address)
             self.decided()
         case .success(let admission):
-            guard self.closeReason == nil, !self.isGone else {
+            guard !self.isEnding, !self.isGone else {
                 // The connection closed while it was being admitted.
-                self.core.admission.leavePublisher()
-                return admission.seat.ended(.connectionLost)
+                self.services.connections.admission.leavePublisher()
+                return admission.session.ended(.connectionLost)
             }
             self.claim(streamID, request, admission)
         }
     }
 
-    private func claim(_ streamID: UInt32, _ request: AdmissionRequest, _ admission: ServerCore.PublishAdmission) {
-        let seat = admission.seat
-        let stream = self.core.registry.acquire(seat.path.description, on: self.loop.relay)
+    private func claim(_ streamID: UInt32, _ request: AdmissionRequest, _ admission: PublishAdmission) {
+        let publishSession = admission.session
+        let stream = self.services.streams.registry.acquire(publishSession.path.description, on: self.loop.relay)
         self.publishings.append(
             Publishing(streamID: streamID, stream: stream, request: request, admission: admission, nowMs: self.nowMs))
         let path = stream.path
-        if let why = self.core.origins.objection(to: self.marks, feeding: path) {
+        if let why = self.services.streams.origins.objection(to: self.marks, feeding: path) {
             self.endPublish(streamID, clean: true, .refused)
             self.refusePublish(streamID, .loop, why, request.address)
             return self.decided()
         }
         // Before the claim, which notifies the viewers.
-        self.core.origins.cameIn(path, self.marks, owner: self.owner(streamID))
+        self.services.streams.origins.cameIn(path, self.marks, owner: self.owner(streamID))
         let identity = PublisherIdentity(admission.pass.identity, rank: admission.pass.rank)
         let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
-        let delegate = seat.delegate(ConnectedPublisher(connection: connection, streamID: streamID))
+        let delegate = publishSession.delegate(ConnectedPublisher(connection: connection, streamID: streamID))
         stream.home.run { home in
             let verdict: Result<StreamState.Token, ClaimRefusal>
             do throws(ClaimRefusal) {
                 verdict = .success(
-                    try home.claim(stream, identity: identity, takeover: seat.takeover, grace: seat.grace, delegate: delegate))
+                    try home.claim(
+                        stream, identity: identity, takeover: publishSession.takeover, grace: publishSession.grace, delegate: delegate))
             } catch {
                 verdict = .failure(error)
             }
@@ -95,7 +96,7 @@ extension RTMPConnection {
     private func publishDecided(
         _ streamID: UInt32, _ address: StreamAddress, _ verdict: Result<StreamState.Token, ClaimRefusal>, on stream: Relay.Stream
     ) {
-        guard self.closeReason == nil, let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.stream === stream })
+        guard !self.isEnding, let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.stream === stream })
         else {
             // The connection closed during the claim, and released the stream then.
             if case .success(let token) = verdict { RelayLoop.leave(stream, token: token, clean: false) }
@@ -105,9 +106,9 @@ extension RTMPConnection {
         case .success(let token):
             publishing.token = token
             self.publishAccepted()
-            self.core.counters.update { $0.publishesStarted += 1 }
-            publishing.admission.seat.began(stream)
-            self.noteRole("publish", address, room: publishing.admission.seat.roomID, "Publish started")
+            self.services.connections.counters.update { $0.publishesStarted += 1 }
+            publishing.admission.session.began(stream)
+            self.noteRole("publish", address, room: publishing.admission.session.roomID, "Publish started")
             self.session.acceptPublish(streamID)
             self.performRequests()
         case .failure(let refusal):
@@ -137,7 +138,7 @@ extension RTMPConnection {
         publishing.pausedMs = self.nowMs
         self.publishBatch()
         RelayLoop.announcePause(publishing.stream)
-        publishing.admission.seat.pauseAnnounced()
+        publishing.admission.session.pauseAnnounced()
     }
 
     /// Ends a publisher that the stream or the API has released.
@@ -151,7 +152,7 @@ extension RTMPConnection {
             case .roomEnded: (.roomEnded, "The room has ended.")
             default: (.dropped, "The stream was dropped; it may be pushed again.")
             }
-        if publishing.admission.seat.endsAlone { return self.endRole(streamID, reason, what) }
+        if publishing.admission.session.endsAlone { return self.endRole(streamID, reason, what) }
         self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
         self.performRequests()
         self.close(reason, detail: what)
@@ -159,7 +160,7 @@ extension RTMPConnection {
 
     /// Warns that new viewers wait for the next keyframe. The operator can change the limit, or the device its keyframes.
     func noteCacheOverflow() {
-        let cache = self.core.config.relay.gopCache
+        let cache = self.services.config.relay.gopCache
         self.log.warning(
             "The group of pictures exceeds the cache: joiners wait for the next keyframe",
             metadata: [
@@ -176,12 +177,12 @@ extension RTMPConnection {
         self.publishBatch()
         let publishing = self.publishings.remove(at: index)
         if let token = publishing.token { RelayLoop.leave(publishing.stream, token: token, clean: clean) }
-        self.core.origins.left(publishing.stream.path, owner: self.owner(streamID))
-        publishing.admission.seat.ended(end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
-        self.core.registry.release(publishing.stream)
-        self.core.admission.leavePublisher()
+        self.services.streams.origins.left(publishing.stream.path, owner: self.owner(streamID))
+        publishing.admission.session.ended(end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
+        self.services.streams.registry.release(publishing.stream)
+        self.services.connections.admission.leavePublisher()
         if publishing.token != nil {
-            self.core.admissions.notifyEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
+            self.services.rules.notifyEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
         }
     }
 }

@@ -12,14 +12,14 @@ extension RTMPConnection {
     private static let messagesPerAggregate = 4_096
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard self.closeReason == nil else { return }
+        guard !self.isEnding else { return }
         var bytes = self.unwrapInboundIn(data)
         self.bytesReceived &+= UInt64(bytes.readableBytes)
         do throws(RTMPError) {
             if self.handshake != nil { try self.shakeHands(&bytes) }
             guard self.handshake == nil, bytes.readableBytes > 0, self.mayHold(bytes.readableBytes) else { return }
             self.decoder.append(bytes)
-            if !self.isYielding { try self.readMessages() }
+            if !self.input.isYielding { try self.readMessages() }
         } catch {
             self.fail(error)
         }
@@ -52,7 +52,7 @@ extension RTMPConnection {
 
     private func readMessages() throws(RTMPError) {
         var left = Self.messagesPerTurn
-        while left > 0, !self.isDeciding, self.closeReason == nil, let message = try self.decoder.nextMessage() {
+        while left > 0, !self.input.isDeciding, !self.isEnding, let message = try self.decoder.nextMessage() {
             left -= 1
             try self.receive(message)
         }
@@ -64,8 +64,8 @@ extension RTMPConnection {
 
     /// Ends a pending decision and reads what waited meanwhile.
     func decided() {
-        self.isDeciding = false
-        if !self.isYielding { self.readOn() }
+        self.input.isDeciding = false
+        if !self.input.isYielding { self.readOn() }
     }
 
     private func readOn() {
@@ -81,12 +81,12 @@ extension RTMPConnection {
 
     /// Stops reading until the loop's other connections have had their turn.
     private func yieldTurn() {
-        self.isYielding = true
+        self.input.isYielding = true
         self.updateReading()
         self.loop.turns.next {
-            self.isYielding = false
+            self.input.isYielding = false
             self.readOn()
-            if self.isYielding { return }
+            if self.input.isYielding { return }
             if self.isGone { self.end() } else { self.updateReading() }
         }
     }

@@ -61,7 +61,7 @@ extension RTMPConnection {
             self.performSends()
             return self.close(.badName, detail: "connect with an empty app")
         }
-        let limits = RTMP.Limits(self.core.config.limits)
+        let limits = RTMP.Limits(self.services.config.limits)
         guard request.app.utf8.count <= limits.nameBytes + limits.queryBytes else {
             self.session.rejectConnect(Status(StatusCode.connectInvalidApp, level: .error, "The app is too long."))
             self.performSends()
@@ -70,13 +70,13 @@ extension RTMPConnection {
         self.connect = request
         // Publishers do not wait behind viewers.
         guard !request.announcesPublish, !self.loop.joins.isOpen else { return self.session.acceptConnect() }
-        self.isDeciding = true
+        self.input.isDeciding = true
         self.loop.joins.wait(waitedMs: self.waitedMs) { [weak self] in self?.connectDecided($0) }
     }
 
     /// Answers a `connect` that was delayed because the loop had too many viewers.
     private func connectDecided(_ isAdmitted: Bool) {
-        guard self.closeReason == nil, !self.isGone else { return }
+        guard !self.isEnding, !self.isGone else { return }
         guard isAdmitted else {
             let what = JoinQueue.refusal
             self.session.rejectConnect(Status(StatusCode.connectRejected, level: .error, CloseReason.overloaded.explaining(what)))
@@ -108,8 +108,8 @@ extension RTMPConnection {
     /// Logs the start of a role, and records it for later log lines. The newest of several roles counts.
     func noteRole(_ role: StaticString, _ address: StreamAddress, room: RoomID? = nil, _ line: Logger.Message) {
         self.lastRole = (role, address, room)
-        if let channel = self.context?.channel { self.core.rtmpGate.pace.settled(ObjectIdentifier(channel)) }
-        guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
+        if let channel = self.context?.channel { self.services.connections.rtmpGate.pace.settled(ObjectIdentifier(channel)) }
+        guard let held = self.services.connections.roleFlood.pass(nowMs: self.nowMs) else { return }
         self.log.info(line, metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
     }
 }
@@ -143,7 +143,8 @@ extension RTMPConnection: ViewerSink {
     package func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
         self.close(
             .tooSlow,
-            detail: "\(ms) ms behind live on \(viewer.stream.path); the limit is \(self.core.config.relay.maxBehindMs) ms (relay.maxBehind)"
+            detail:
+                "\(ms) ms behind live on \(viewer.stream.path); the limit is \(self.services.config.relay.maxBehindMs) ms (relay.maxBehind)"
         )
     }
 

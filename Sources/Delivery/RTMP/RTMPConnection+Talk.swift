@@ -14,20 +14,20 @@ extension RTMPConnection {
     func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
             let (place, request, pass) = try self.checkTalk(.publish, address)
-            if let refusal = self.core.pushRates.refusal(of: request, pass) { throw refusal }
-            let limit = self.core.config.limits.publishersTotal
-            guard self.core.admission.enterPublisher(limit: limit) else {
+            if let refusal = self.services.admission.pushRates.refusal(of: request, pass) { throw refusal }
+            let limit = self.services.config.limits.publishersTotal
+            guard self.services.connections.admission.enterPublisher(limit: limit) else {
                 throw AdmissionRefusal(
                     reason: .tooManyPublishers,
                     message: "The server already has its maximum of \(limit) publishers (limits.publishersTotal).")
             }
-            self.isDeciding = true
+            self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
-            let core = self.core
+            let services = self.services
             Task {
-                let refusal = await core.memoryRefusal(request.address.path, isPublish: true)
-                let answer: Result<ServerCore.PublishAdmission, AdmissionRefusal> =
-                    if let refusal { .failure(refusal) } else { await core.admitTalker(place, request, pass) }
+                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
+                let answer: Result<PublishAdmission, AdmissionRefusal> =
+                    if let refusal { .failure(refusal) } else { await services.talk.admitTalker(place, request, pass) }
                 connection.eventLoop.execute { connection.value.publishAdmitted(streamID, request, answer) }
             }
         } catch {
@@ -39,15 +39,15 @@ extension RTMPConnection {
         do throws(AdmissionRefusal) {
             let (place, request, pass) = try self.checkTalk(.play, address)
             let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
-            self.isDeciding = true
+            self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let role = ConnectedRole(connection: connection, streamID: streamID)
-            let core = self.core
+            let services = self.services
             Task {
-                let refusal = await core.memoryRefusal(request.address.path, isPublish: false)
+                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
                 let answer: Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal> =
                     if let refusal { .failure(refusal) } else {
-                        await core.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                        await services.talk.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
                     }
                 connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
             }
@@ -60,7 +60,7 @@ extension RTMPConnection {
         _ streamID: UInt32, _ request: AdmissionRequest,
         _ answer: Result<(pass: AdmissionPass, listening: TalkListening), AdmissionRefusal>
     ) {
-        guard self.closeReason == nil, !self.isGone else {
+        guard !self.isEnding, !self.isGone else {
             if case .success(let admitted) = answer { admitted.listening.end() }
             return
         }
@@ -89,9 +89,9 @@ extension RTMPConnection {
         let request = AdmissionRequest(
             action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
         let push = self.publishings.first {
-            $0.token != nil && $0.admission.seat is RoomPublishSession && $0.admission.seat.roomID == place.roomID
+            $0.token != nil && $0.admission.session is RoomPublishSession && $0.admission.session.roomID == place.roomID
         }
-        let (pass, isCarried) = try self.core.checkTalk(request, push: push.map { ($0.request, $0.admission.pass) }).get()
+        let (pass, isCarried) = try self.services.talk.check(request, push: push.map { ($0.request, $0.admission.pass) }).get()
         if let push, isCarried, action == .publish, case .voice(let id) = place.target {
             guard push.talkName ?? id.rawValue == id.rawValue else {
                 throw AdmissionRefusal(
@@ -116,7 +116,7 @@ extension RTMPConnection {
     }
 
     private func noteEnd(_ line: Logger.Message, _ reason: CloseReason, _ detail: String) {
-        guard let held = self.core.roleFlood.pass(nowMs: self.nowMs) else { return }
+        guard let held = self.services.connections.roleFlood.pass(nowMs: self.nowMs) else { return }
         var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.info(line, metadata: metadata)
@@ -124,7 +124,7 @@ extension RTMPConnection {
 
     /// Ends the role on this message stream, and the connection if it was the last.
     func endRole(_ streamID: UInt32, _ reason: CloseReason, _ what: String) {
-        guard self.closeReason == nil else { return }
+        guard !self.isEnding else { return }
         let isOnly = self.publishings.count + self.plays.count <= 1
         if self.publishings.contains(where: { $0.streamID == streamID }) {
             self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))

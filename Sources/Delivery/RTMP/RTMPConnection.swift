@@ -23,7 +23,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         let streamID: UInt32
         let stream: Relay.Stream
         let request: AdmissionRequest
-        let admission: ServerCore.PublishAdmission
+        let admission: PublishAdmission
         var token: StreamState.Token?
         var unwrapper = TimestampUnwrapper()
         var hasMedia = false
@@ -34,7 +34,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         let sinceMs: Int64
 
         init(
-            streamID: UInt32, stream: Relay.Stream, request: AdmissionRequest, admission: ServerCore.PublishAdmission, nowMs: Int64
+            streamID: UInt32, stream: Relay.Stream, request: AdmissionRequest, admission: PublishAdmission, nowMs: Int64
         ) {
             self.streamID = streamID
             self.stream = stream
@@ -45,20 +45,20 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
         /// Whether the stream accepts the frame. Reports a dropped one to its publish session.
         func isWelcome(_ frame: Frame) -> Bool {
-            let seat = self.admission.seat
-            if frame.kind != .audio, seat.isAudioOnly {
-                seat.leftOut(false)
+            let publishSession = self.admission.session
+            if frame.kind != .audio, publishSession.isAudioOnly {
+                publishSession.leftOut(false)
                 return false
             }
             // Always pass what later frames need for decoding.
-            guard !seat.isOpen, frame.tag.flags.contains(.coded) else { return true }
-            seat.leftOut(true)
+            guard !publishSession.isOpen, frame.tag.flags.contains(.coded) else { return true }
+            publishSession.leftOut(true)
             return false
         }
     }
 
     package let id: UInt64
-    let core: ServerCore
+    let services: RTMPServices
     let loop: LoopContext
     let isTLS: Bool
     private(set) var remote = ""
@@ -74,26 +74,14 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     var connect: ConnectRequest?
     var publishings: [Publishing] = []
     var plays: [Play] = []
-    /// A connect, publish or play is being decided; later messages wait in the decoder.
-    var isDeciding = false
-    /// This turn's messages are used up; the rest waits in the decoder for the next turn.
-    var isYielding = false
-    /// Enough waits for a decision, so the socket is not read.
-    var isFull = false
-    /// The channel's autoRead.
-    var isReading = true
+    var input = InputGate()
     /// Buffered bytes that are charged to the process's ledger.
     var chargedBytes = 0
     /// A publish was accepted, now or before.
     var isPublisher = false
     /// Control messages have been written since the last acknowledgement at once.
     var hasSpoken = false
-    /// The channel is closed.
-    var isGone = false
-    private var hasEnded = false
-    private var isAdmitted = false
-    private(set) var closeReason: CloseReason?
-    private var closeDetail: String?
+    private var lifecycle = ConnectionLifecycle.opening
     let openedMs: Int64
     /// When it opened by ``RelayLoop/punctualMs``, for the deadlines of handshake and connect.
     private let openedPunctualMs: Int64
@@ -114,26 +102,34 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     /// Time limit of a connection that neither publishes nor plays.
     private static let unusedMs: Int64 = 60_000
 
-    init(id: UInt64, core: ServerCore, loop: LoopContext, isTLS: Bool) {
+    init(id: UInt64, services: RTMPServices, loop: LoopContext, isTLS: Bool) {
         self.id = id
-        self.core = core
+        self.services = services
         self.loop = loop
         self.isTLS = isTLS
-        let limits = RTMP.Limits(core.config.limits)
+        let limits = RTMP.Limits(services.config.limits)
         self.decoder = ChunkDecoder(limits: limits, maySendMedia: false)
         self.session = ServerSession(limits: limits)
         self.openedMs = loop.relay.nowMs
         self.openedPunctualMs = loop.relay.punctualMs
-        self.waitedMs = core.rtmpGate.waitMs
+        self.waitedMs = services.connections.rtmpGate.waitMs
         self.lastRoleMs = self.openedMs
         self.lastPingMs = self.openedMs
     }
 
     var nowMs: Int64 { self.loop.relay.nowMs }
 
+    /// Why it ends; nil while it does not.
+    var closeReason: CloseReason? { self.lifecycle.end?.reason }
+
+    var isEnding: Bool { self.lifecycle.isEnding }
+
+    /// Whether the channel is closed.
+    var isGone: Bool { self.lifecycle.isGone }
+
     /// Made for each line: stored metadata would be most of what an idle viewer costs.
     var log: Logger {
-        var log = self.core.log
+        var log = self.services.log
         log[metadataKey: "conn"] = "\(self.id)"
         log[metadataKey: "remote"] = "\(self.remote)"
         guard let role = self.lastRole else { return log }
@@ -158,9 +154,9 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     private func open(_ context: ChannelHandlerContext) {
         guard self.context == nil else { return }
         self.context = context
-        self.remoteAddress = self.core.clients.peer(of: context.channel)
+        self.remoteAddress = self.services.connections.clients.peer(of: context.channel)
         self.remote = self.remoteAddress?.hostAndPort ?? "unknown"
-        self.core.counters.update { $0.connectionsAccepted += 1 }
+        self.services.connections.counters.update { $0.connectionsAccepted += 1 }
         var descriptor: CInt?
         if !self.isTLS {
             // Not available on channels without a socket (tests): those write through the channel.
@@ -171,13 +167,13 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             }
         }
         self.writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
-        if let refusal = self.core.admission.enter(self.addressKey) {
+        if let refusal = self.services.connections.admission.enter(self.addressKey) {
             self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
             return
         }
-        self.isAdmitted = true
+        self.lifecycle.admitted()
         self.loop.add(self)
-        if self.core.draining { self.close(.serverShutdown) }
+        if self.services.streams.draining { self.close(.serverShutdown) }
     }
 
     /// The address without its port.
@@ -185,9 +181,9 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
-        self.isGone = true
+        self.lifecycle.channelClosed()
         // Otherwise the peer's last messages are still being read, and count.
-        if !self.isYielding { self.end() }
+        if !self.input.isYielding { self.end() }
         context.fireChannelInactive()
     }
 
@@ -200,12 +196,13 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         }
         self.endRoles(clean: false)
         self.loop.remove(self)
-        if self.isAdmitted { self.core.admission.leave(self.addressKey) }
-        self.isAdmitted = false
         self.charge(0)
-        guard !self.hasEnded else { return }
-        self.hasEnded = true
-        self.logClose()
+        for action in self.lifecycle.ended() {
+            switch action {
+            case .giveBackPlace: self.services.connections.admission.leave(self.addressKey)
+            case .log(let end): self.logClose(end)
+            }
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -214,7 +211,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if self.closeReason == nil {
+        if !self.isEnding {
             // A TLS failure before the handshake means a peer that does not speak RTMPS.
             let reason: CloseReason = self.handshake != nil && self.isTLS ? .notRTMP : .connectionLost
             self.note(reason, detail: (error as? IOError)?.words ?? "\(error)")
@@ -235,8 +232,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     /// Checks the deadlines, every 250 ms.
     package func sweep(nowMs: Int64) {
-        guard self.closeReason == nil else { return }
-        let limits = self.core.config.limits
+        guard !self.isEnding else { return }
+        let limits = self.services.config.limits
         if self.handshake != nil {
             if self.loop.relay.punctualMs - self.openedPunctualMs > limits.handshakeMs {
                 self.close(.handshakeTimeout, detail: "no complete handshake within \(limits.handshakeMs) ms (limits.handshake)")
@@ -249,7 +246,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             }
             return
         }
-        if let silent = self.publishings.first(where: { !$0.hasMedia && !$0.admission.seat.mayBeSilent }),
+        if let silent = self.publishings.first(where: { !$0.hasMedia && !$0.admission.session.mayBeSilent }),
             nowMs - silent.sinceMs > limits.firstMediaMs
         {
             self.close(.firstMediaTimeout, detail: "no audio or video within \(limits.firstMediaMs) ms of publish (limits.firstMedia)")
@@ -290,15 +287,12 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     /// Records the close reason; the first one stands.
     private func note(_ reason: CloseReason, detail: String?) {
-        guard self.closeReason == nil else { return }
-        self.closeReason = reason
-        self.writer?.isEnding = true
-        self.closeDetail = detail
+        if self.lifecycle.note(reason, detail) { self.writer?.isEnding = true }
     }
 
     /// Sends the pending output, then closes. Input that still arrives is ignored.
     package func close(_ reason: CloseReason, detail: String? = nil) {
-        guard self.closeReason == nil else { return }
+        guard !self.isEnding else { return }
         self.publishBatch()
         self.note(reason, detail: detail)
         self.endRoles(clean: false)
@@ -315,15 +309,14 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.close(reason)
     }
 
-    private func logClose() {
-        let reason = self.closeReason ?? .clientClosed
-        self.core.counters.update { $0.closed[reason, default: 0] += 1 }
-        guard let held = self.core.closeFlood.pass(nowMs: self.nowMs) else { return }
+    private func logClose(_ end: ConnectionLifecycle.End) {
+        self.services.connections.counters.update { $0.closed[end.reason, default: 0] += 1 }
+        guard let held = self.services.connections.closeFlood.pass(nowMs: self.nowMs) else { return }
         var metadata: Logger.Metadata = [
-            "reason": "\(reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
+            "reason": "\(end.reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((self.nowMs - self.openedMs) / 1_000)",
         ]
-        if let detail = self.closeDetail { metadata["detail"] = "\(detail)" }
+        if let detail = end.detail { metadata["detail"] = "\(detail)" }
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.info("Connection closed", metadata: metadata)
     }

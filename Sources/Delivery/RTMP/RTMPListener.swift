@@ -9,14 +9,14 @@ import Synchronization
 
 /// Listens for RTMP, or for RTMPS if it has a certificate. Gives each connection its handler. A service of the server's group.
 package final class RTMPListener: Service, Sendable {
-    private let core: ServerCore
+    private let services: RTMPServices
     private let address: HostPort
     private let certificate: CertificateStore?
     private let group: any EventLoopGroup
     private let channel = Mutex<(any Channel)?>(nil)
 
-    package init(core: ServerCore, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
-        self.core = core
+    package init(services: RTMPServices, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
+        self.services = services
         self.address = address
         self.certificate = certificate
         self.group = group
@@ -44,15 +44,17 @@ package final class RTMPListener: Service, Sendable {
     }
 
     private func bootstrap() -> ServerBootstrap {
-        let core = self.core
+        let services = self.services
         let certificate = self.certificate
         return ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.maxMessagesPerRead, value: UInt(core.rtmpGate.perTurn))
+            .serverChannelOption(.maxMessagesPerRead, value: UInt(services.connections.rtmpGate.perTurn))
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([core.rtmpGate.handler(), core.placement.handler()])
+                    try channel.pipeline.syncOperations.addHandlers([
+                        services.connections.rtmpGate.handler(), services.streams.placement.handler(),
+                    ])
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -63,12 +65,14 @@ package final class RTMPListener: Service, Sendable {
             .childChannelOption(.recvAllocator, value: Self.smallReads)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard let loop = core.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
-                    try core.proxies.guardConnection(channel)
+                    guard let loop = services.streams.context(of: channel.eventLoop) else {
+                        throw ChannelError.inappropriateOperationForState
+                    }
+                    try services.connections.proxies.guardConnection(channel)
                     if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
-                    let id = core.nextSessionID()
+                    let id = services.connections.nextSessionID()
                     try channel.pipeline.syncOperations.addHandler(
-                        RTMPConnection(id: id, core: core, loop: loop, isTLS: certificate != nil))
+                        RTMPConnection(id: id, services: services, loop: loop, isTLS: certificate != nil))
                 }
             }
     }

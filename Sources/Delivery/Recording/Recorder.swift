@@ -19,7 +19,7 @@ package actor Recorder {
     private nonisolated let executor: QueueExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    private let core: ServerCore
+    private let recordings: Recordings
     private let stream: Relay.Stream
     private let maker: FragmentPackager
     private let writer: RecordingWriter
@@ -46,8 +46,8 @@ package actor Recorder {
     private static let holdMs: Int64 = 2_000
 
     /// `stream` is already acquired on the recorder's behalf.
-    init(core: ServerCore, stream: Relay.Stream, order: RecordingOrder, isByCall: Bool, means: RecordingWriter.Means) {
-        self.core = core
+    init(_ recordings: Recordings, _ stream: Relay.Stream, _ order: RecordingOrder, isByCall: Bool, means: RecordingWriter.Means) {
+        self.recordings = recordings
         self.stream = stream
         self.task = order.task
         self.startedAt = order.startedAt
@@ -82,7 +82,7 @@ package actor Recorder {
             self.mailbox = taken
         } else {
             let mailbox = FrameMailbox(
-                on: self.stream.home.eventLoop, limitBytes: self.core.config.limits.frameQueueBytes, ledger: self.core.memory.ledger,
+                on: self.stream.home.eventLoop, limitBytes: self.recordings.frameQueueBytes, ledger: self.recordings.ledger,
                 wake: wake)
             self.mailbox = mailbox
             RelayLoop.add(mailbox, to: self.stream)
@@ -107,7 +107,7 @@ package actor Recorder {
             self.writer.dropped = mailbox.dropped
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.core.rooms.now - batch.idleMs)
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.recordings.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.finish(.streamEnded)
             } else if batch.isStalled {
@@ -139,10 +139,10 @@ package actor Recorder {
         self.timer = nil
         let executor = self.executor
         // Queued behind the updates about its files.
-        self.core.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
+        self.recordings.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
             executor.queue.async { self.assumeIsolated { $0.told() } }
         }
-        self.core.recordings.ended(self, ending, of: self.stream, core: self.core)
+        self.recordings.ended(self, ending, of: self.stream)
         // A stopping server does not wait for a store that accepts no writes.
         if ending == .serverShutdown { self.told() }
     }
@@ -155,16 +155,16 @@ package actor Recorder {
 
     private func reportProblems() {
         for problem in self.maker.problems[self.toldProblems...] {
-            self.core.log.warning("Not recorded", metadata: ["stream": "\(self.task.path)", "problem": "\(problem)"])
+            self.recordings.log.warning("Not recorded", metadata: ["stream": "\(self.task.path)", "problem": "\(problem)"])
         }
         self.toldProblems = self.maker.problems.count
         guard self.writer.dropped > 0, self.toldDrops == 0 else { return }
         self.toldDrops = self.writer.dropped
-        self.core.log.warning(
+        self.recordings.log.warning(
             "The disk is too slow: a recording has gaps",
             metadata: [
                 "stream": "\(self.task.path)", "frames": "\(self.toldDrops)",
-                "limit": "\(FrameMailbox.words(self.core.config.limits.frameQueueBytes))",
+                "limit": "\(FrameMailbox.words(self.recordings.frameQueueBytes))",
             ])
     }
 
@@ -191,6 +191,6 @@ package actor Recorder {
             RelayLoop.remove(mailbox, from: self.stream)
         }
         self.hasEnded.store(true, ordering: .relaxed)
-        self.core.registry.release(self.stream)
+        self.recordings.streams.registry.release(self.stream)
     }
 }

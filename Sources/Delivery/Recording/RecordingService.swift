@@ -6,10 +6,10 @@ import Support
 /// Runs the recordings: finishes ended ones, retries failures, deletes old ones. On shutdown it closes all files, which leaves only their
 /// index to the next start.
 package struct RecordingService: Service {
-    package let core: ServerCore
+    private let recordings: Recordings
 
-    package init(core: ServerCore) {
-        self.core = core
+    package init(_ recordings: Recordings) {
+        self.recordings = recordings
     }
 
     private static let tick = Duration.seconds(1)
@@ -17,17 +17,17 @@ package struct RecordingService: Service {
     private static let forgetMs: Int64 = 20_000
 
     package func run() async throws {
-        let recordings = self.core.recordings
+        let recordings = self.recordings
         await withDiscardingTaskGroup { group in
             group.addTask { await recordings.finisher.run() }
             await cancelWhenGracefulShutdown {
                 var forgetAt: Int64 = 0
                 while !Task.isCancelled {
                     let nowMs = LoopSweeper.nowMs
-                    await recordings.retry(nowMs: nowMs, core: self.core)
+                    await recordings.retry(nowMs: nowMs)
                     if nowMs >= forgetAt {
-                        await recordings.forget(nowMs: self.core.rooms.now, steadyMs: nowMs)
-                        forgetAt = nowMs + min(Self.forgetMs, max(1_000, self.core.config.recording.retentionMs / 2))
+                        await recordings.forget(nowMs: recordings.rooms.now, steadyMs: nowMs)
+                        forgetAt = nowMs + min(Self.forgetMs, max(1_000, recordings.settings.retentionMs / 2))
                     }
                     // Cancelled: the server shuts down.
                     do { try await Task.sleep(for: Self.tick) } catch { return }

@@ -1,5 +1,5 @@
 import Logging
-import Relay
+package import Relay
 package import Rooms
 import ServerConfiguration
 import Support
@@ -9,7 +9,7 @@ import Synchronization
 extension Recordings {
     /// Starts to buffer a publisher's frames if they are to be recorded. Called before its first frame, in order with its frames. Any
     /// thread.
-    func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant, core: ServerCore) {
+    package func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant) {
         let path = stream.path
         let isWanted = self.isWanted(grant.path.app, grant.policy.record)
         let isDue = self.state.withLock { state in
@@ -19,48 +19,45 @@ extension Recordings {
             return state.stopped[path]?.stream !== stream
         }
         if isDue {
-            self.heads.add(stream, of: core.registry, limitBytes: core.config.limits.frameQueueBytes, ledger: core.memory.ledger)
+            self.heads.add(stream, of: self.streams.registry, limitBytes: self.frameQueueBytes, ledger: self.ledger)
         }
     }
 
-    /// Reacts to room events: starts recordings, applies policy changes, and drops orders of rooms that are over. On the registry's queue;
-    /// does not block.
-    package func handle(_ events: [RoomEvent], core: ServerCore) {
-        for event in events {
-            switch event.kind {
-            case .streamBegin:
-                // The server itself wrote this JSON.
-                guard let data = try? JSONParser.parse(event.data.utf8), case .string(let app)? = data["app"],
-                    case .string(let name)? = data["name"], case .integer(let slot)? = data["slot"]
-                else { continue }
-                let path = StreamPath(app: app, name: name)
-                Task { await self.streamBegan(path, roomID: event.roomID, slot: Int(slot), core: core) }
-            case .roomUpdated:
-                guard let id = event.roomID, let data = try? JSONParser.parse(event.data.utf8), case .array(let changed)? = data["changed"],
-                    changed.contains("policy.record")
-                else { continue }
-                Task { await self.policyChanged(of: id, core: core) }
-            case .roomExpired, .roomClosed, .roomDeleted:
-                guard let id = event.roomID else { continue }
-                let left = self.state.withLock { state in
-                    let left = state.orders.filter { $0.value.task.roomID == id }
-                    for path in left.keys { state.orders[path] = nil }
-                    return left.values
+    /// Reacts to the registry's outcomes: starts recordings, applies policy changes, and drops orders of rooms that are over. On the registry's queue; does not
+    /// block.
+    package func handle(_ outcomes: [RoomRegistry.Outcome]) {
+        for outcome in outcomes {
+            switch outcome {
+            case .streamBegan(let path, let roomID, let slot):
+                Task { await self.streamBegan(path, roomID: roomID, slot: slot) }
+            case .policyChanged(let roomID, _, let old, let new) where old.record != new.record:
+                Task { await self.policyChanged(of: roomID) }
+            case .event(let event):
+                switch event.kind {
+                case .roomExpired, .roomClosed, .roomDeleted: if let roomID = event.roomID { self.dropOrders(of: roomID) }
+                default: break
                 }
-                for order in left { Task { await self.drop(order, .streamEnded) } }
             default: break
             }
         }
     }
 
-    private func streamBegan(_ path: StreamPath, roomID: RoomID?, slot: Int, core: ServerCore) async {
-        let goesOn = self.state.withLock { $0.orders[path.description] != nil }
-        if !goesOn { guard await self.isWanted(path.app, roomID) else { return } }
-        await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: false, core: core, isRetry: false)
+    private func dropOrders(of roomID: RoomID) {
+        let left = self.state.withLock { state in
+            let left = state.orders.filter { $0.value.task.roomID == roomID }
+            for path in left.keys { state.orders[path] = nil }
+            return left.values
+        }
+        for order in left { Task { await self.drop(order, .streamEnded) } }
     }
 
-    private func isWanted(_ app: String, _ roomID: RoomID?) async -> Bool {
-        guard let roomID else { return self.isWanted(app, .apps) }
+    private func streamBegan(_ path: StreamPath, roomID: RoomID, slot: Int) async {
+        let goesOn = self.state.withLock { $0.orders[path.description] != nil }
+        if !goesOn { guard await self.isWanted(path.app, roomID) else { return } }
+        await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: false, isRetry: false)
+    }
+
+    private func isWanted(_ app: String, _ roomID: RoomID) async -> Bool {
         do {
             return self.isWanted(app, try await self.rooms.room(roomID.rawValue).policy.record)
         } catch {
@@ -78,7 +75,7 @@ extension Recordings {
     }
 
     /// Applies a room's new policy at once to streams that are live.
-    private func policyChanged(of id: RoomID, core: ServerCore) async {
+    private func policyChanged(of id: RoomID) async {
         do {
             let room = try await self.rooms.room(id.rawValue)
             for slot in room.slots {
@@ -87,7 +84,7 @@ extension Recordings {
                     // A new policy overrides an earlier stop.
                     self.state.withLock { $0.stopped[path] = nil }
                     guard slot.isActive else { continue }
-                    await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, core: core, isRetry: false)
+                    await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, isRetry: false)
                 } else {
                     let recorder = self.state.withLock { state in
                         if state.broken[path]?.isByCall == false { state.broken[path] = nil }
@@ -102,18 +99,18 @@ extension Recordings {
     }
 
     func beginByPolicy(
-        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, core: ServerCore, isRetry: Bool
+        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, isRetry: Bool
     ) async {
         // The recording was stopped, and the same stream's publisher has returned.
         let isStopped = self.state.withLock { state -> Bool in
             guard let held = state.stopped[path.description]?.stream else { return false }
-            return held === core.registry.find(path.description)
+            return held === self.streams.registry.find(path.description)
         }
         guard !isStopped else { return }
         do throws(Refusal) {
-            _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true, core: core)
+            _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true)
         } catch {
-            if error == .isRecording, let stream = core.registry.find(path.description) {
+            if error == .isRecording, let stream = self.streams.registry.find(path.description) {
                 // The recorder may still write the previous run to a slow disk. This one starts afterwards.
                 let isFree = self.state.withLock { state in
                     guard state.running[path.description] != nil else { return true }
@@ -121,7 +118,7 @@ extension Recordings {
                     return false
                 }
                 if isFree, !isRetry {
-                    await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: isByCall, core: core, isRetry: true)
+                    await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: isByCall, isRetry: true)
                 }
                 return
             }
@@ -138,7 +135,7 @@ extension Recordings {
     }
 
     /// Retries failed recordings that are due and whose streams are still live.
-    func retry(nowMs: Int64, core: ServerCore) async {
+    func retry(nowMs: Int64) async {
         self.heads.dropStale(nowMs: nowMs)
         let due = self.state.withLock { state -> [(StreamPath, Broken)] in
             state.stopped = state.stopped.filter { $0.value.stream != nil }
@@ -146,7 +143,7 @@ extension Recordings {
             for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
                 state.broken[name] = nil
                 // A new stream of that name begins by policy, or by its own call.
-                guard let path = StreamPath(name), let stream = broken.stream, stream === core.registry.find(name) else {
+                guard let path = StreamPath(name), let stream = broken.stream, stream === self.streams.registry.find(name) else {
                     state.failures[name] = nil
                     continue
                 }
@@ -155,7 +152,7 @@ extension Recordings {
             return due
         }
         for (path, broken) in due {
-            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, core: core, isRetry: true)
+            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, isRetry: true)
         }
     }
 }

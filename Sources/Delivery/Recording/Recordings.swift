@@ -1,8 +1,7 @@
-import Logging
-import NIOPosix
-import Relay
+package import Logging
+package import Relay
 package import Rooms
-import ServerConfiguration
+package import ServerConfiguration
 import Support
 import Synchronization
 
@@ -13,7 +12,12 @@ package final class Recordings: Sendable {
     let finisher: RecordingFinisher
     let settings: ServerConfig.Recording
     let rooms: RoomRegistry
+    let streams: LiveStreams
+    let ledger: MemoryLedger
     let log: Logger
+    /// Bytes of frames that may wait for one recorder.
+    let frameQueueBytes: Int
+    private let talk: any RoomTalk
     let state = Mutex(State())
     private let share = Mutex(RetentionShare())
     /// First frames of streams whose recorders are about to begin.
@@ -66,8 +70,14 @@ package final class Recordings: Sendable {
     private static let soundMs: Int64 = 120_000
     private static let retentionBatch = 100
 
-    init(config: ServerConfig, rooms: RoomRegistry, log: Logger) {
+    package init(
+        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, talk: any RoomTalk, log: Logger
+    ) {
         self.settings = config.recording
+        self.streams = streams
+        self.ledger = ledger
+        self.talk = talk
+        self.frameQueueBytes = config.limits.frameQueueBytes
         self.folder = RecordingFolder(config)
         self.budget = RecordingBudget(self.folder, config.recording)
         self.rooms = rooms
@@ -96,16 +106,16 @@ package final class Recordings: Sendable {
 
     /// Records a live stream, or resumes what a restart cut off. With `triesAgain` it retries later if ``RecordingBudget`` refuses.
     package func begin(
-        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool, core: ServerCore,
+        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool,
         keeping: KeptAnswer<RecordingOrder>? = nil
     ) async throws(Refusal) -> Recorder {
         if self.isRecording(path) { throw .isRecording }
-        let acquired = await core.onHome(of: path.description) { home, stream -> Relay.Stream? in
+        let acquired = await self.streams.onHome(of: path.description) { home, stream -> Relay.Stream? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
-            return core.registry.acquire(path.description, on: home)
+            return self.streams.registry.acquire(path.description, on: home)
         }
         guard let acquired, let stream = acquired else { throw .notLive }
-        if let refusal = await self.onDisk({ [budget] in budget.refusalToBegin }) {
+        if let refusal = await DiskWork.run({ [budget] in budget.refusalToBegin }) {
             // Without `triesAgain` the caller gets the error and may call again.
             if triesAgain {
                 self.state.withLock { state in
@@ -114,7 +124,7 @@ package final class Recordings: Sendable {
                 }
             }
             self.heads.take(stream)?.drop()
-            core.registry.release(stream)
+            self.streams.registry.release(stream)
             throw .end(refusal)
         }
         let earlier = self.state.withLock { $0.orders[path.description] }
@@ -126,7 +136,7 @@ package final class Recordings: Sendable {
         let means = RecordingWriter.Means(
             settings: self.settings, folder: self.folder, budget: self.budget, rooms: self.rooms, log: self.log,
             ended: { finisher.add($0) })
-        let made = Recorder(core: core, stream: stream, order: order, isByCall: isByCall || earlier != nil, means: means)
+        let made = Recorder(self, stream, order, isByCall: isByCall || earlier != nil, means: means)
         let refusal = self.state.withLock { state -> Refusal? in
             if state.isStopping { return .stopping }
             if let other = state.running[path.description], !other.isOver { return .isRecording }
@@ -139,7 +149,7 @@ package final class Recordings: Sendable {
             return nil
         }
         if let refusal {
-            core.registry.release(stream)
+            self.streams.registry.release(stream)
             throw refusal
         }
         if let keeping {
@@ -147,61 +157,71 @@ package final class Recordings: Sendable {
                 try await self.rooms.order(order, isNew: earlier == nil, keeping: keeping)
             } catch {
                 self.heads.take(stream)?.drop()
-                self.giveUp(made, earlier, of: stream, core: core)
+                self.giveUp(made, earlier, of: stream)
                 throw .notStored(error)
             }
         } else if made.isByCall, earlier == nil {
             self.rooms.recordingOrdered(order)
         }
         await made.start(with: self.heads.take(stream))
-        Task { await core.recordTalk(beside: path, of: roomID) }
+        Task { await self.recordTalk(beside: path, of: roomID) }
         return made
     }
 
     /// Undoes a start that was not carried out.
-    private func giveUp(_ recorder: Recorder, _ earlier: RecordingOrder?, of stream: Relay.Stream, core: ServerCore) {
+    private func giveUp(_ recorder: Recorder, _ earlier: RecordingOrder?, of stream: Relay.Stream) {
         let path = recorder.task.path.description
         self.state.withLock { state in
             if state.running[path] === recorder { state.running[path] = nil }
             if let earlier { state.orders[path] = earlier }
         }
         // Otherwise a call stopped it meanwhile, and it has released the stream itself.
-        if !recorder.isOver { core.registry.release(stream) }
+        if !recorder.isOver { self.streams.registry.release(stream) }
     }
 
-    /// Records a stream that the server makes itself, along with another recording.
-    func beginBeside(_ path: StreamPath, roomID: RoomID, core: ServerCore) async {
-        // The other recording's end stopped it, not a call. Its stream may be the same.
-        self.state.withLock { $0.stopped[path.description] = nil }
-        await self.beginByPolicy(path, roomID: roomID, slot: 0, isByCall: false, core: core, isRetry: false)
+    /// Records the room's talk along with a stream's recording that has begun.
+    private func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
+        guard self.settings.talk, let roomID, await self.talk.hold(beside: stream, of: roomID) else { return }
+        let mix = self.talk.mix(of: roomID)
+        // The other recording's end stopped the last one, not a call. Its stream may be the same.
+        self.state.withLock { $0.stopped[mix.description] = nil }
+        await self.beginByPolicy(mix, roomID: roomID, slot: 0, isByCall: false, isRetry: false)
+        // The stream's recording may have ended meanwhile.
+        if !self.isRecording(stream) { await self.endTalk(beside: stream, of: roomID) }
+    }
+
+    /// Ends the talk's recording when the last stream's recording has ended.
+    private func endTalk(beside stream: StreamPath, of roomID: RoomID?) async {
+        guard let roomID, self.talk.letGo(beside: stream, of: roomID) else { return }
+        _ = await self.stop(self.talk.mix(of: roomID))
     }
 
     /// Stops a recording by call, even one that waits for its stream since a restart. Nil: there was none.
-    func stop(_ path: StreamPath, core: ServerCore) async -> RecordingOrder? { await self.stop(path, core: core, isTold: false) }
+    func stop(_ path: StreamPath) async -> RecordingOrder? { await self.stop(path, isTold: false) }
 
     /// The same, but stores `keeping` with the order's end before the recording itself ends.
     package func stop(
-        _ path: StreamPath, core: ServerCore, keeping: KeptAnswer<RecordingOrder>?
+        _ path: StreamPath, keeping: KeptAnswer<RecordingOrder>?
     ) async throws(RegistryError) -> RecordingOrder? {
-        guard let keeping else { return await self.stop(path, core: core) }
+        guard let keeping else { return await self.stop(path) }
         let (running, waiting) = self.state.withLock { state in
             (state.running[path.description].flatMap { $0.isOver ? nil : $0 }, state.orders[path.description])
         }
         guard let order = running.map({ RecordingOrder(task: $0.task, startedAt: $0.startedAt) }) ?? waiting else {
-            return await self.stop(path, core: core)
+            return await self.stop(path)
         }
         try await self.rooms.endOrder(order, isRunning: running != nil, keeping: keeping)
-        return await self.stop(path, core: core, isTold: true) ?? order
+        return await self.stop(path, isTold: true) ?? order
     }
 
     /// `isTold`: the store already knows the end of an order without a recorder.
-    private func stop(_ path: StreamPath, core: ServerCore, isTold: Bool) async -> RecordingOrder? {
+    private func stop(_ path: StreamPath, isTold: Bool) async -> RecordingOrder? {
         let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
             // A pending retry counts, too.
             let wasBroken = state.broken.removeValue(forKey: path.description) != nil
             state.next[path.description] = nil
             let recorder = state.running[path.description].flatMap { $0.isOver ? nil : $0 }
-            if recorder != nil || wasBroken { state.stopped[path.description] = Held(stream: core.registry.find(path.description)) }
+            if recorder != nil || wasBroken { state.stopped[path.description] = Held(stream: self.streams.registry.find(path.description)) }
             return (recorder, state.orders.removeValue(forKey: path.description))
         }
         if let order, !isTold { await self.drop(order, .stopped) }
@@ -218,9 +238,9 @@ package final class Recordings: Sendable {
     }
 
     /// Called when a recorder has written everything: starts what is next, or schedules a retry.
-    func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream, core: ServerCore) {
+    func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream) {
         let path = recorder.task.path.description
-        Task { await core.endTalk(beside: recorder.task.path, of: recorder.task.roomID) }
+        Task { await self.endTalk(beside: recorder.task.path, of: recorder.task.roomID) }
         let next = self.state.withLock { state -> Broken? in
             guard state.running[path] === recorder else { return nil }
             let next = state.next.removeValue(forKey: path)
@@ -238,27 +258,17 @@ package final class Recordings: Sendable {
         guard let next else { return }
         let whole = recorder.task.path
         Task {
-            await self.beginByPolicy(whole, roomID: next.roomID, slot: next.slot, isByCall: next.isByCall, core: core, isRetry: false)
+            await self.beginByPolicy(whole, roomID: next.roomID, slot: next.slot, isByCall: next.isByCall, isRetry: false)
         }
     }
 
     // MARK: Files
 
-    /// Runs blocking disk work on a thread of the pool.
-    package func onDisk<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        do {
-            return try await NIOThreadPool.singleton.runIfActive(body)
-        } catch {
-            // The singleton's threads never end.
-            return body()
-        }
-    }
-
     /// Removes the file, then its index row. Nil: there is no such recording, or it is not finished. Throws the disk's errors.
     package func delete(_ recording: Recording) async throws -> Recording? {
         guard recording.state == .finished || recording.state == .failed, !self.finisher.isBusy(with: recording.id) else { return nil }
         let folder = self.folder
-        if let failure = await self.onDisk({ () -> RecordingFolder.Failure? in
+        if let failure = await DiskWork.run({ () -> RecordingFolder.Failure? in
             do throws(RecordingFolder.Failure) {
                 try folder.remove(recording.file)
                 return nil
@@ -286,7 +296,7 @@ package final class Recordings: Sendable {
             }
             for (index, recording) in old.enumerated() {
                 // Old recordings beyond the allowance go at once when new ones find no space.
-                if index >= allowed, await !self.onDisk({ [budget] in budget.needsRoom }) { break }
+                if index >= allowed, await !DiskWork.run({ [budget] in budget.needsRoom }) { break }
                 do {
                     guard try await self.delete(recording) != nil else { continue }
                     self.share.withLock { $0.spend(1) }

@@ -4,7 +4,7 @@ import NIOCore
 import Support
 
 /// A stream of fragmented MP4 pieces. The relay sends them to viewers like a publisher's frames, from one ring, starting at a keyframe. Its
-/// registry is ``ServerCore/pieces``, under the path of the source stream.
+/// registry is ``RemuxTable/pieces``, under the path of the source stream.
 ///
 /// Owned by one ``StreamRemuxer``.
 final class FragmentStream {

@@ -4,7 +4,7 @@ package import HLS
 import Logging
 import Media
 import NIOCore
-package import Relay
+import Relay
 import Rooms
 import ServerConfiguration
 import Support
@@ -18,7 +18,7 @@ package actor StreamRemuxer {
     private nonisolated let executor: QueueExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    private let core: ServerCore
+    private let table: RemuxTable
     private let stream: Relay.Stream
     private let maker: FragmentPackager
     private let taker: WindowTaker
@@ -80,20 +80,20 @@ package actor StreamRemuxer {
     private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
 
     /// `stream` is already acquired on its behalf. `keyframeIntervalMs`: as measured from its publisher, if known.
-    package init(core: ServerCore, stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
-        self.core = core
+    init(_ table: RemuxTable, _ stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
+        self.table = table
         self.stream = stream
         self.path = stream.path
         self.executor = QueueExecutor(label: "remux \(stream.path)")
-        let settings = core.config.hls
+        let settings = table.config.hls
         let makeWindow = { @Sendable () throws(HLSError) -> MediaWindow in
             try MediaWindow(
                 epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Self.firstSequence(),
                 configuration: settings.window)
         }
         self.makeWindow = makeWindow
-        self.charge = MemoryCharge(core.memory.ledger)
-        let cache = core.config.relay.gopCache
+        self.charge = MemoryCharge(table.ledger)
+        let cache = table.config.relay.gopCache
         self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
         self.taker.keyframeIntervalMs = keyframeIntervalMs
         self.maker = FragmentPackager(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
@@ -104,7 +104,7 @@ package actor StreamRemuxer {
     package func start() {
         let me = Weak(remuxer: self)
         let mailbox = FrameMailbox(
-            on: self.stream.home.eventLoop, limitBytes: self.core.config.limits.frameQueueBytes, ledger: self.core.memory.ledger
+            on: self.stream.home.eventLoop, limitBytes: self.table.config.limits.frameQueueBytes, ledger: self.table.ledger
         ) { [executor] in
             executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
         }
@@ -135,7 +135,7 @@ package actor StreamRemuxer {
         while let mailbox = self.mailbox, self.phase == .running {
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.core.rooms.now - batch.idleMs)
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.table.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.taker.end(nowMs: nowMs)
                 self.streamEnded()
@@ -170,25 +170,25 @@ package actor StreamRemuxer {
 
     private func reportProblems() {
         for problem in self.maker.problems[self.toldProblems...] {
-            self.core.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
+            self.table.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }
         self.toldProblems = self.maker.problems.count
         if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
             self.hasToldDropped = true
-            self.core.log.warning(
+            self.table.log.warning(
                 "Remuxing does not keep up: frames are dropped up to the next keyframe",
-                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.core.config.limits.frameQueueBytes))"])
+                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.table.config.limits.frameQueueBytes))"])
         }
         guard let problem = self.taker.problem, problem != self.toldRefusal else { return }
         self.toldRefusal = problem
-        self.core.log.warning("Not in the playlist", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
+        self.table.log.warning("Not in the playlist", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
     }
 
     private func streamEnded() {
         self.hasEnded.store(true, ordering: .relaxed)
         // Viewers who are refused from now on must not get the old segments, either.
-        if self.core.rooms.playRefusal(self.path) != nil {
-            do { self.taker.purge(try self.makeWindow()) } catch { self.core.log.error("Remuxing", metadata: ["error": "\(error)"]) }
+        if self.table.rooms.playRefusal(self.path) != nil {
+            do { self.taker.purge(try self.makeWindow()) } catch { self.table.log.error("Remuxing", metadata: ["error": "\(error)"]) }
             self.phase = .ended(untilMs: LoopSweeper.nowMs)
         } else {
             self.phase = .ended(untilMs: LoopSweeper.nowMs + Self.lingerMs)
@@ -201,7 +201,7 @@ package actor StreamRemuxer {
         guard let mailbox = self.mailbox else { return }
         self.mailbox = nil
         RelayLoop.remove(mailbox, from: self.stream)
-        self.core.registry.release(self.stream)
+        self.table.streams.registry.release(self.stream)
         self.taker.pieces?.end()
         self.taker.pieces = nil
     }
@@ -217,10 +217,10 @@ package actor StreamRemuxer {
         }
         switch self.phase {
         case .running:
-            if self.isIdle(nowMs: nowMs), !self.core.config.hls.always, self.core.remuxers.remove(self, ifIdleAt: nowMs) { self.stop() }
+            if self.isIdle(nowMs: nowMs), !self.table.config.hls.always, self.table.remove(self, ifIdleAt: nowMs) { self.stop() }
         case .ended(let untilMs):
             if nowMs >= untilMs {
-                self.core.remuxers.remove(self)
+                self.table.remove(self)
                 self.stop()
             }
         case .stopped: break
@@ -229,8 +229,8 @@ package actor StreamRemuxer {
 
     /// Stops if nobody watches, when memory is short. A later request starts a new one.
     func dropIfUnwatched() {
-        guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.core.hlsSessions.play(self.path) else { return }
-        if self.core.remuxers.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
+        guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.table.sessions.play(self.path) else { return }
+        if self.table.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
     }
 
     /// Stops because it is idle or the server shuts down.
@@ -264,7 +264,7 @@ package actor StreamRemuxer {
     }
 
     private func makePieces() async {
-        let opened = await DerivedStream.open(self.path, by: "remuxer", in: self.core.pieces, on: self.stream.home)
+        let opened = await DerivedStream.open(self.path, by: "remuxer", in: self.table.pieces, on: self.stream.home)
         self.opening = nil
         // The stream may have ended meanwhile.
         guard self.taker.pieces == nil, self.phase == .running, let beginning = self.taker.beginning, let opened else {
@@ -328,8 +328,8 @@ package actor StreamRemuxer {
     ///   has less, and gives up when it gets the same list again.
     package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
         self.touch()
-        let isLowLatency = self.core.config.hls.lowLatency
-        if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.core.config.http.firstWaitMs) }
+        let isLowLatency = self.table.config.hls.lowLatency
+        if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.table.config.http.firstWaitMs) }
         switch self.taker.window.answer(request) {
         case .now:
             if let after, !request.isBlocking, after == self.taker.window.lastEnded {

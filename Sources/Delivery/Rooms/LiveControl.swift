@@ -1,12 +1,45 @@
+package import Logging
 import NIOCore
 import Relay
 package import Rooms
 package import Support
 import Synchronization
-import Talk
 
-/// Operations on live streams and connections.
-extension ServerCore {
+/// Operations on live streams and connections, and execution of the room registry's decisions about them. Any thread.
+package final class LiveControl: Sendable {
+    let rooms: RoomRegistry
+    let streams: LiveStreams
+    private let pushes: ActivePushes
+    package let shownPeaks = ShownPeaks()
+    let log: Logger
+    /// Throttles the log lines of rooms.
+    let roomFlood = LogRateLimiter()
+    let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
+    let outcomeObservers = Mutex<[@Sendable ([RoomRegistry.Outcome]) -> Void]>([])
+    private let enders = Mutex(Enders())
+
+    private struct Enders {
+        var play: [@Sendable (String, CloseReason) -> Void] = []
+        var member: [@Sendable (RoomID, String, Actor?) -> Void] = []
+    }
+
+    package init(_ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, log: Logger) {
+        self.rooms = rooms
+        self.streams = streams
+        self.pushes = pushes
+        self.log = log
+    }
+
+    /// Adds what ends plays that have no socket of their own (HLS sessions) when a stream may no longer be played. Call before the ports open.
+    package func whenPlaysEnd(_ body: @escaping @Sendable (String, CloseReason) -> Void) { self.enders.withLock { $0.play.append(body) } }
+
+    /// Adds what else ends when a user is thrown out of a room. Call before the ports open.
+    package func whenKicked(_ body: @escaping @Sendable (RoomID, String, Actor?) -> Void) {
+        self.enders.withLock { $0.member.append(body) }
+    }
+
+    // MARK: Streams
+
     /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` it ends only that
     /// push, not a later one. Returns false if nobody was publishing.
     @discardableResult
@@ -20,30 +53,23 @@ extension ServerCore {
     func cutNow(
         _ path: StreamPath, sequence: PushSequence?, _ end: PushEnd, endsViewers: Bool, done: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
-        guard let stream = self.registry.find(path.description) else { return done(false) }
+        guard let stream = self.streams.registry.find(path.description) else { return done(false) }
         stream.home.run { home in
             if let sequence, let publisher = home.publisher(of: stream) as? any RoomPublisher, publisher.sequence != sequence {
                 return done(false)
             }
             let evicted = home.evict(stream, endsViewers: endsViewers)
             // When a stream merely ends, HLS players read that in the playlist.
-            let reason = self.endOfPlay(path.description)
-            if endsViewers, reason != .streamEnded { self.hlsSessions.end(path.description, reason) }
+            let reason = CloseReason(endOfPlay: self.rooms.playRefusal(path.description))
+            if endsViewers, reason != .streamEnded {
+                for end in self.enders.withLock({ $0.play }) { end(path.description, reason) }
+            }
             if let evicted { (evicted.delegate as? any EndablePublisher)?.end(evicted.token, end) }
             done(evicted != nil)
         }
     }
 
-    /// The close reason for a stream's viewers: the refusal to play it, or else its end.
-    package func endOfPlay(_ path: String) -> CloseReason {
-        switch self.rooms.playRefusal(path) {
-        case .forbidden: .forbidden
-        case .none: .streamEnded
-        default: .roomEnded
-        }
-    }
-
-    func announcePause(of stream: Relay.Stream) { RelayLoop.announcePause(stream) }
+    // MARK: Connections
 
     /// Ends a connection; returns false when none has this id.
     package func endSession(_ id: UInt64) async -> Bool {
@@ -55,7 +81,7 @@ extension ServerCore {
     @discardableResult
     package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
-        if let channel = self.talk.find(room.id), let id = try? ParticipantID(user) { _ = channel.kick(id, by: actor) }
+        for end in self.enders.withLock({ $0.member }) { end(room.id, user, actor) }
         return await self.closeWhere(.kicked, "the user was kicked from the room") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
         }
@@ -65,7 +91,7 @@ extension ServerCore {
         _ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (any LiveConnection) -> Bool
     ) async -> Int {
         var count = 0
-        for loop in self.allLoops {
+        for loop in self.streams.allLoops {
             do {
                 count += try await loop.relay.eventLoop.submit { loop.close(reason, detail, where: matches) }.get()
             } catch {
@@ -75,9 +101,11 @@ extension ServerCore {
         return count
     }
 
+    // MARK: History
+
     /// The last minutes, oldest first; nil when the stream does not exist.
     package func history(of path: StreamPath) async -> [StreamSecond]? {
-        guard let stream = self.registry.find(path.description) else { return nil }
+        guard let stream = self.streams.registry.find(path.description) else { return nil }
         return await withCheckedContinuation { done in
             stream.home.run { home in
                 let nowMs = home.nowMs
@@ -87,15 +115,12 @@ extension ServerCore {
         }
     }
 
-    /// The present number of viewers, from memory.
-    package func viewers(of path: StreamPath) -> Int { self.registry.find(path.description)?.viewerCount ?? 0 }
-
     /// Reports each room's viewers to the registry, for the peak.
     package func reportViewers() {
         var byPath: [String: Int] = [:]
-        for (path, viewers) in self.registry.viewerCounts() { byPath[path] = viewers }
+        for (path, viewers) in self.streams.registry.viewerCounts() { byPath[path] = viewers }
         var peaks: [RoomID: Int] = [:]
-        for grant in self.activePushes.all {
+        for grant in self.pushes.all {
             // A ghost and its successor have a grant each, but the same viewers.
             if let viewers = byPath.removeValue(forKey: grant.path.description) { peaks[grant.roomID, default: 0] += viewers }
         }

@@ -3,24 +3,49 @@ import NIOCore
 import RTMP
 import Relay
 package import Rooms
-import ServerConfiguration
-import Support
+package import ServerConfiguration
+package import Support
 import Synchronization
 
-/// Admission of publishers and viewers to rooms.
-extension ServerCore {
-    /// An admitted publisher: its pass and its publish session.
-    struct PublishAdmission: Sendable {
-        let pass: AdmissionPass
-        let seat: any PublishSession
+/// An admitted publisher: its pass and its publish session.
+struct PublishAdmission: Sendable {
+    let pass: AdmissionPass
+    let session: any PublishSession
+}
+
+/// Admission of publishers and viewers to rooms. Any thread.
+package final class RoomAdmission: Sendable {
+    package let rooms: RoomRegistry
+    /// Credentials, rates and hooks.
+    package let rules: AdmissionRules
+    package let memory: MemoryBudget
+    let pushRates: PushRates
+    /// The room of each push.
+    package let pushes: ActivePushes
+    package let streams: LiveStreams
+    private let settings: ServerConfig.Rooms
+
+    package init(
+        _ config: ServerConfig, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ memory: MemoryBudget, _ pushes: ActivePushes,
+        _ streams: LiveStreams
+    ) {
+        self.rooms = rooms
+        self.rules = rules
+        self.memory = memory
+        self.pushRates = PushRates(config.limits)
+        self.pushes = pushes
+        self.streams = streams
+        self.settings = config.rooms
     }
+
+    // MARK: Publishers
 
     /// Asks the hook, if there is one, and then the room registry.
     func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
         var pass = checked
-        if self.admissions.hasHook(.publish) {
-            switch await self.admissions.ask(request, pass: checked) {
+        if self.rules.hasHook(.publish) {
+            switch await self.rules.ask(request, pass: checked) {
             case .success(let answered): pass = answered
             case .failure(let refusal): return .failure(refusal)
             }
@@ -34,15 +59,19 @@ extension ServerCore {
         let (rates, admitted) = (self.pushRates, pass)
         switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
         case .success(let grant):
-            return .success(PublishAdmission(pass: pass, seat: RoomPublishSession(grant, self)))
+            return .success(PublishAdmission(pass: pass, session: RoomPublishSession(grant, self)))
         case .failure(let refusal):
             return .failure(AdmissionRefusal(refusal, path, room: pass.room))
         }
     }
 
+    func takeover(of app: String) -> TakeoverRule { TakeoverRule(self.settings, app: app) }
+
+    // MARK: Viewers
+
     /// Whether admitting this viewer needs more than data in memory.
     package func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
-        self.memory.ledger.isOver || self.admissions.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
+        self.memory.ledger.isOver || self.rules.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
     }
 
     /// Asks for the stream's room, if the credential names one, and then any hook.
@@ -58,11 +87,39 @@ extension ServerCore {
                 return .failure(AdmissionRefusal(.unavailable("\(error)"), path))
             }
         }
-        return self.admissions.hasHook(.play) ? await self.admissions.ask(request, pass: pass) : .success(pass)
+        return self.rules.hasHook(.play) ? await self.rules.ask(request, pass: pass) : .success(pass)
+    }
+
+    /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.
+    package func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
+        guard let user = pass.user, let until = self.rooms.keptOut(user, of: path) else { return nil }
+        return .keptOut(user, of: path, forMs: until - self.rooms.now)
+    }
+
+    /// The close reason for a stream's viewers: the refusal to play it, or else its end.
+    package func endOfPlay(_ path: String) -> CloseReason { CloseReason(endOfPlay: self.rooms.playRefusal(path)) }
+
+    // MARK: Memory
+
+    /// Why nothing new may begin now; nil when it may. First drops what nobody watches.
+    ///
+    /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for
+    /// it, and its memory is already charged.
+    func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
+        guard self.memory.ledger.isOver else { return nil }
+        await self.memory.reclaim(nowMs: LoopSweeper.nowMs)
+        guard self.memory.ledger.isOver else { return nil }
+        if isPublish,
+            await self.streams.onHome(of: path, { home, stream in home.snapshot(of: stream)?.stream.phase != .idle }) == true
+        {
+            return nil
+        }
+        self.memory.countRefusal()
+        return self.memory.refusal
     }
 
     private func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
-        switch self.config.rooms.autoCreate {
+        switch self.settings.autoCreate {
         case .always: true
         case .never: false
         case .loopback: request.remote.map { CIDR.loopback.contains(address: $0) } ?? false
@@ -70,11 +127,14 @@ extension ServerCore {
     }
 }
 
-extension ServerCore {
-    /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.
-    package func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
-        guard let user = pass.user, let until = self.rooms.keptOut(user, of: path) else { return nil }
-        return .keptOut(user, of: path, forMs: until - self.rooms.now)
+extension CloseReason {
+    /// What a stream's viewers are told at its end. Nil: it may still be played.
+    init(endOfPlay refusal: StateReason?) {
+        switch refusal {
+        case .forbidden: self = .forbidden
+        case .none: self = .streamEnded
+        default: self = .roomEnded
+        }
     }
 }
 
@@ -126,6 +186,8 @@ extension AdmissionRefusal {
 /// The grants of all running pushes. Any thread.
 package final class ActivePushes: Sendable {
     private let rows = Mutex<[PushSequence: PushGrant]>([:])
+
+    package init() {}
 
     func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
     func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }

@@ -5,16 +5,21 @@ import Support
 import Synchronization
 
 /// Execution of the room registry's decisions.
-extension ServerCore {
+extension LiveControl {
     /// Makes this server carry out the registry's outcomes. Call before the registry starts.
     package func handleRoomOutcomes() {
-        // Weak, so that registry and core, which live equally long, do not retain each other.
+        // Weak, so that the two, which live equally long, do not retain each other.
         self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
     }
 
     /// Adds an observer of all events, called in order on the registry's queue; it must not block.
     package func observeEvents(_ body: @escaping @Sendable ([RoomEvent]) -> Void) {
         self.eventObservers.withLock { $0.append(body) }
+    }
+
+    /// Adds an observer of all outcomes, called in order on the registry's queue after they were carried out; it must not block.
+    package func observeOutcomes(_ body: @escaping @Sendable ([RoomRegistry.Outcome]) -> Void) {
+        self.outcomeObservers.withLock { $0.append(body) }
     }
 
     /// On the registry's queue.
@@ -28,22 +33,25 @@ extension ServerCore {
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
             case .waits(let path, let untilMs):
-                guard let stream = self.registry.find(path.description) else { continue }
+                guard let stream = self.streams.registry.find(path.description) else { continue }
                 let now = self.rooms.now
                 RelayLoop.wait(for: stream, ms: untilMs > now ? untilMs - now : 0)
-            case .policyChanged(let paths, let policy):
+            case .streamBegan: break
+            case .policyChanged(_, let paths, _, let policy):
                 let grace = GracePeriods(policy)
-                for path in paths { if let stream = self.registry.find(path.description) { RelayLoop.change(stream, to: grace) } }
+                for path in paths { if let stream = self.streams.registry.find(path.description) { RelayLoop.change(stream, to: grace) } }
             case .pauseAnnounced(let path):
-                if let stream = self.registry.find(path.description) { self.announcePause(of: stream) }
+                if let stream = self.streams.registry.find(path.description) { RelayLoop.announcePause(stream) }
             case .kick(let roomID, let user, let actor):
                 Task { await self.endSessions(of: user, inRoom: roomID, by: actor) }
             case .clockAdopted(let byMs, let rooms):
                 self.log.debug("Rooms follow the leap of the machine's clock", metadata: ["ms": "\(byMs)", "rooms": "\(rooms)"])
             }
         }
-        guard !events.isEmpty else { return }
-        for observer in self.eventObservers.withLock({ $0 }) { observer(events) }
+        if !events.isEmpty {
+            for observer in self.eventObservers.withLock({ $0 }) { observer(events) }
+        }
+        for observer in self.outcomeObservers.withLock({ $0 }) { observer(outcomes) }
     }
 
     private func endSessions(of user: String, inRoom roomID: RoomID, by actor: Actor) async {

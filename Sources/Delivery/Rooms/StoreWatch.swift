@@ -1,11 +1,11 @@
-import Logging
+package import Logging
 import Rooms
 import Synchronization
 
 /// Logs once when trouble with the store begins and once when it ends.
 ///
 /// Trouble shows in a failed commit of the registry or in a readiness probe. Any thread.
-final class StoreWatch: Sendable {
+package final class StoreWatch: Sendable {
     private struct State {
         var isInTrouble = false
         /// The last probe's problem, and the number of commits at that time.
@@ -16,7 +16,7 @@ final class StoreWatch: Sendable {
     private let log: Logger
     private let state = Mutex(State())
 
-    init(log: Logger) { self.log = log }
+    package init(log: Logger) { self.log = log }
 
     /// Records a probe that tried to write to the store. `problem` is nil when that worked.
     func probed(_ problem: String?, _ status: StoreStatus, commits: Int) {

@@ -1,10 +1,8 @@
 package import Access
 import Dispatch
-import Listening
-import Logging
-import RTMP
+package import Listening
+package import Logging
 package import Relay
-import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
 package import Support
@@ -28,6 +26,7 @@ import Darwin
 package final class MemoryBudget: Sendable {
     package let ledger: MemoryLedger
     private let state = Mutex(State())
+    private let droppers = Mutex<[@Sendable () async -> Void]>([])
 
     package struct State {
         package var refusals: UInt64 = 0
@@ -52,6 +51,15 @@ package final class MemoryBudget: Sendable {
             reason: .memoryLimit, message: "The server's memory is used up (limits.memory, \(limit)); try again later.", retrySeconds: 5)
     }
 
+    /// Adds what drops memory that nobody needs. Call before the ports open.
+    package func whenShort(_ body: @escaping @Sendable () async -> Void) { self.droppers.withLock { $0.append(body) } }
+
+    /// Drops what nobody watches: in the order in which the droppers were added, one after another.
+    package func reclaim(nowMs: Int64) async {
+        guard self.mayReclaim(nowMs: nowMs) else { return }
+        for drop in self.droppers.withLock({ $0 }) { await drop() }
+    }
+
     func countRefusal() { self.state.withLock { $0.refusals += 1 } }
 
     func trimmed(micros: Int64) {
@@ -71,43 +79,16 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-extension ServerCore {
-    /// Why nothing new may begin now; nil when it may. First drops what nobody watches.
-    ///
-    /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for
-    /// it, and its memory is already charged.
-    func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
-        guard self.memory.ledger.isOver else { return nil }
-        await self.dropUnwatched(nowMs: LoopSweeper.nowMs)
-        guard self.memory.ledger.isOver else { return nil }
-        if isPublish, await self.onHome(of: path, { home, stream in home.snapshot(of: stream)?.stream.phase != .idle }) == true {
-            return nil
-        }
-        self.memory.countRefusal()
-        return self.memory.refusal
-    }
-
-    /// Drops caches that nobody watches, on every loop and in every remuxer.
-    func dropUnwatched(nowMs: Int64) async {
-        guard self.memory.mayReclaim(nowMs: nowMs) else { return }
-        for remuxer in self.remuxers.all { await remuxer.dropIfUnwatched() }
-        for loop in self.allLoops {
-            await withCheckedContinuation { done in
-                loop.relay.run { relay in
-                    relay.sweep()
-                    done.resume()
-                }
-            }
-        }
-    }
-}
-
 /// Logs when the budget is used up, and frees memory. Drops what nobody watches, and returns free memory to the system.
 package struct MemoryService: Service {
-    package let core: ServerCore
+    private let memory: MemoryBudget
+    private let admission: ConnectionAdmission
+    private let log: Logger
 
-    package init(core: ServerCore) {
-        self.core = core
+    package init(_ memory: MemoryBudget, _ admission: ConnectionAdmission, log: Logger) {
+        self.memory = memory
+        self.admission = admission
+        self.log = log
     }
 
     private static let tick = Duration.seconds(1)
@@ -128,15 +109,15 @@ package struct MemoryService: Service {
     }
 
     private func look(wasOver: Bool) async -> Bool {
-        let ledger = self.core.memory.ledger
-        if ledger.isOver { await self.core.dropUnwatched(nowMs: LoopSweeper.nowMs) }
+        let ledger = self.memory.ledger
+        if ledger.isOver { await self.memory.reclaim(nowMs: LoopSweeper.nowMs) }
         let isOver = ledger.isOver || wasOver && Double(ledger.used) > Self.relief * Double(ledger.limit)
         guard isOver != wasOver else { return isOver }
         let metadata: Logger.Metadata = ["used": "\(ledger.used)", "limit": "\(ledger.limit)", "setting": "limits.memory"]
         if isOver {
-            self.core.log.warning("The memory limit is reached: new publishes and plays are refused", metadata: metadata)
+            self.log.warning("The memory limit is reached: new publishes and plays are refused", metadata: metadata)
         } else {
-            self.core.log.info("Memory is free again: new publishes and plays are accepted", metadata: metadata)
+            self.log.info("Memory is free again: new publishes and plays are accepted", metadata: metadata)
         }
         return isOver
     }
@@ -149,13 +130,13 @@ package struct MemoryService: Service {
 
     private func load() -> TrimSchedule.Load? {
         guard let resident = Self.system.resident else { return nil }
-        let connections = self.core.admission.current.connections
-        return TrimSchedule.Load(resident: resident, charged: self.core.memory.ledger.used, connections: connections)
+        let connections = self.admission.current.connections
+        return TrimSchedule.Load(resident: resident, charged: self.memory.ledger.used, connections: connections)
     }
 
     private func trim(_ schedule: TrimSchedule) async -> TrimSchedule {
         var schedule = schedule
-        schedule.sawConnections(self.core.admission.takeHighest())
+        schedule.sawConnections(self.admission.takeHighest())
         guard let trim = Self.mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
             return schedule
         }
@@ -166,10 +147,10 @@ package struct MemoryService: Service {
                 done.resume(returning: Int64((ContinuousClock.now - start) / .microseconds(1)))
             }
         }
-        self.core.memory.trimmed(micros: micros)
+        self.memory.trimmed(micros: micros)
         let after = self.load() ?? before
         schedule.trimmed(from: before.resident, to: after, nowMs: LoopSweeper.nowMs)
-        self.core.log.debug(
+        self.log.debug(
             "Free memory returned to the system",
             metadata: ["before": "\(before.resident)", "after": "\(after.resident)", "microseconds": "\(micros)"])
         return schedule

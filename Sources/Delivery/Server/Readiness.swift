@@ -1,17 +1,27 @@
-import Rooms
+package import Rooms
 
 /// Whether the server can do its work, for load balancers. Any thread.
 ///
 /// Slow checks (the store's disk) run off the event loops, and at most once a second however many ask.
 package struct Readiness: Sendable {
+    private let rooms: RoomRegistry
+    private let streams: LiveStreams
+    private let storeWatch: StoreWatch
+
+    package init(_ rooms: RoomRegistry, _ streams: LiveStreams, _ storeWatch: StoreWatch) {
+        self.rooms = rooms
+        self.streams = streams
+        self.storeWatch = storeWatch
+    }
+
     /// Why the server is not ready, in one line without secrets or paths; nil when it is. ``StoreWatch`` logs it.
-    package func problem(of core: ServerCore) async -> String? {
-        if core.draining { return "draining" }
-        let problem = await core.rooms.storeProblem()
+    package func problem() async -> String? {
+        if self.streams.draining { return "draining" }
+        let problem = await self.rooms.storeProblem()
         // Shutdown may have begun meanwhile: the store refuses then.
-        if core.draining { return "draining" }
-        let status = core.rooms.storeStatus
-        core.storeWatch.probed(problem, status, commits: core.rooms.counters.commits)
+        if self.streams.draining { return "draining" }
+        let status = self.rooms.storeStatus
+        self.storeWatch.probed(problem, status, commits: self.rooms.counters.commits)
         // When the disk is short, running streams continue but nothing new can begin.
         return (problem ?? status.problem).map { "store: \($0)" }
     }

@@ -28,6 +28,8 @@ package actor SnapshotMaker {
 
     private var entries: [Key: Entry] = [:]
 
+    package init() {}
+
     /// A younger picture is reused even if there is a newer keyframe.
     private static let freshMs: Int64 = 2_000
     private static let keptMs: Int64 = 30_000

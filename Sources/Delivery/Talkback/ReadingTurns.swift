@@ -18,7 +18,7 @@ enum ReadingTurns {
                 let reading = room.reading
                 found.frames += reading.waiting
                 for loop in reading.loops {
-                    if let context = room.core.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
+                    if let context = room.talkback.streams.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
                 }
             }
             return found

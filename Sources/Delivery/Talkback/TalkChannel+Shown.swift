@@ -10,8 +10,8 @@ extension TalkChannel {
 
     /// The loops of the talkers' sockets and of their streams' homes; the number of waiting frames.
     var reading: (loops: [any EventLoop], waiting: Int) {
-        let seats = self.state.withLock { Array($0.talkers.values) }
-        return (seats.flatMap(\.loops), seats.reduce(0) { $0 + $1.inbox.count })
+        let talkers = self.state.withLock { Array($0.talkers.values) }
+        return (talkers.flatMap(\.loops), talkers.reduce(0) { $0 + $1.inbox.count })
     }
 
     package var settings: TalkSettings { self.state.withLock { $0.settings } }

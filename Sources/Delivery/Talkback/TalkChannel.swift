@@ -23,7 +23,7 @@ import Darwin
 /// while somebody is in it, and ends with the room.
 package final class TalkChannel: Sendable {
     package let roomID: RoomID
-    package let core: ServerCore
+    let talkback: Talkback
     private let clock: TalkClock
     private let engine: TalkEngine
     package let state: Mutex<TalkChannelState>
@@ -37,17 +37,17 @@ package final class TalkChannel: Sendable {
     private static let holdTries = 5
     private static let holdRetryMs = 150
 
-    package init(_ roomID: RoomID, settings: TalkSettings, core: ServerCore, clock: TalkClock) {
+    init(_ roomID: RoomID, settings: TalkSettings, talkback: Talkback, clock: TalkClock) {
         self.roomID = roomID
-        self.core = core
+        self.talkback = talkback
         self.clock = clock
-        var log = core.log
+        var log = talkback.log
         log[metadataKey: "room"] = "\(roomID)"
         self.engine = TalkEngine(log: log)
         self.state = Mutex(
             TalkChannelState(
                 settings: settings, members: TalkMembers(limits: settings.limits),
-                floor: FloorRules(settings: settings.floor(idleMs: core.config.talk.idleMs)))
+                floor: FloorRules(settings: settings.floor(idleMs: talkback.config.idleMs)))
         )
     }
 
@@ -69,10 +69,11 @@ package final class TalkChannel: Sendable {
             } catch {
                 throw .refused(error)
             }
-            let seat = TalkPublishSession(self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
-            state.coming[seat.session] = seat
+            let talker = TalkPublishSession(
+                self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
+            state.coming[talker.session] = talker
             self.wake(&state)
-            return seat
+            return talker
         }
     }
 
@@ -142,8 +143,8 @@ package final class TalkChannel: Sendable {
 
     /// Opens a mix unless it exists. With the lock held.
     private func open(_ key: TalkOutputs.Key, _ state: inout TalkChannelState) {
-        guard state.outputs.lacks(key, nowMs: Self.nowMs), let loop = self.core.allLoops.randomElement()?.relay else { return }
-        let registry = self.core.talk.registry(of: key.codec)
+        guard state.outputs.lacks(key, nowMs: Self.nowMs), let loop = self.talkback.streams.allLoops.randomElement()?.relay else { return }
+        let registry = self.talkback.registry(of: key.codec)
         let path = TalkStreamName.path(self.roomID, key.target)
         let task = Task {
             let stream = await DerivedStream.open(path, by: "talk", in: registry, on: loop)
@@ -154,40 +155,40 @@ package final class TalkChannel: Sendable {
     }
 
     /// The talker owns its stream: it is heard from now on, while it has the floor.
-    package func began(_ seat: TalkPublishSession) {
+    package func began(_ talker: TalkPublishSession) {
         var isOver = false
         var isForbidden = false
         self.change { state in
-            state.coming[seat.session] = nil
+            state.coming[talker.session] = nil
             isOver = state.isClosed
             let nowMs = Self.nowMs
             isForbidden =
-                !seat.mayBegin
-                || ([seat.id] + [seat.user].compactMap { $0 }).contains { state.members.forbiddenUntil($0, nowMs: nowMs) != nil }
+                !talker.mayBegin
+                || ([talker.id] + [talker.user].compactMap { $0 }).contains { state.members.forbiddenUntil($0, nowMs: nowMs) != nil }
             guard !isOver, !isForbidden else { return [] }
-            state.talkers[seat.id] = seat
-            state.members.began(session: seat.session, role: seat.role, nowMs: nowMs)
-            return (state.members.isMuted(seat.id) ? state.floor.apply(.muted(seat.id, by: nil), nowMs: nowMs) : [])
-                + state.floor.apply(.published(seat.id, seat.role), nowMs: nowMs)
+            state.talkers[talker.id] = talker
+            state.members.began(session: talker.session, role: talker.role, nowMs: nowMs)
+            return (state.members.isMuted(talker.id) ? state.floor.apply(.muted(talker.id, by: nil), nowMs: nowMs) : [])
+                + state.floor.apply(.published(talker.id, talker.role), nowMs: nowMs)
         }
         // The room ended, or the participant was thrown out, while the stream was being claimed.
-        if isOver { seat.connected?.end(.roomEnded, "The room's talk channel has ended.") }
-        if isForbidden { seat.connected?.end(.kicked, Self.thrownOut) }
+        if isOver { talker.connected?.end(.roomEnded, "The room's talk channel has ended.") }
+        if isForbidden { talker.connected?.end(.kicked, Self.thrownOut) }
     }
 
     /// Whether the channel has ended for good.
     package var isOver: Bool { self.state.withLock { $0.isClosed } }
 
-    package func ended(_ seat: TalkPublishSession) {
+    package func ended(_ talker: TalkPublishSession) {
         self.change { state in
-            state.coming[seat.session] = nil
-            if state.talkers[seat.id] === seat { state.talkers[seat.id] = nil }
+            state.coming[talker.session] = nil
+            if state.talkers[talker.id] === talker { state.talkers[talker.id] = nil }
             // After a takeover the successor is the same participant and keeps the floor. If this session failed to take over, the talker on
             // air stays.
-            guard state.members.left(session: seat.session) else { return [] }
-            state.reports[seat.id] = nil
-            state.heardMs[seat.id] = nil
-            return state.floor.apply(.unpublished(seat.id), nowMs: Self.nowMs)
+            guard state.members.left(session: talker.session) else { return [] }
+            state.reports[talker.id] = nil
+            state.heardMs[talker.id] = nil
+            return state.floor.apply(.unpublished(talker.id), nowMs: Self.nowMs)
         }
     }
 
@@ -213,11 +214,11 @@ package final class TalkChannel: Sendable {
 
     /// With the lock held, so that the audit trail has the order of events.
     private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout TalkChannelState) {
-        for seat in state.talkers.values { seat.setOpen(state.floor.holds(seat.id)) }
+        for talker in state.talkers.values { talker.setOpen(state.floor.holds(talker.id)) }
         guard !events.isEmpty else { return }
         state.toldMs = 0
         let mode = state.settings.mode.rawValue
-        self.core.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
+        self.talkback.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
     }
 
     /// Applies a control channel's request. Returns its events and the participant's standing; nil: the channel is over.
@@ -245,7 +246,7 @@ package final class TalkChannel: Sendable {
             let wasMuted = state.members.isMuted(id)
             state.members.setMuted(id, setting.isMuted)
             state.members.setGain(id, Float(pow(10, setting.gainDB / 20)))
-            state.members.forbid(id, untilMs: setting.bannedUntilMs.map { Self.nowMs + $0 - self.core.rooms.now })
+            state.members.forbid(id, untilMs: setting.bannedUntilMs.map { Self.nowMs + $0 - self.talkback.rooms.now })
             let nowMs = Self.nowMs
             let forgotten = state.floor.muted.filter { $0 != id && !state.members.isMuted($0) }
             let events = forgotten.flatMap { state.floor.apply(.unmuted($0), nowMs: nowMs) }
@@ -283,13 +284,13 @@ package final class TalkChannel: Sendable {
                 if let role = listening.role { roles.append(role) }
             }
             // Talkers on air end here and now; imminent ones when they own their stream.
-            for seat in state.talkers.values where seat.isOf(id) {
+            for talker in state.talkers.values where talker.isOf(id) {
                 wasThere = true
-                if let role = seat.connected { roles.append(role) }
+                if let role = talker.connected { roles.append(role) }
             }
-            for seat in state.coming.values where seat.isOf(id) {
+            for talker in state.coming.values where talker.isOf(id) {
                 wasThere = true
-                seat.throwOut()
+                talker.throwOut()
             }
             return state.floor.apply(.kicked(id, by: nil), nowMs: Self.nowMs)
         }
@@ -302,7 +303,7 @@ package final class TalkChannel: Sendable {
             guard state.settings != settings else { return [] }
             state.settings = settings
             state.members.limits = settings.limits
-            return state.floor.apply(.settings(settings.floor(idleMs: self.core.config.talk.idleMs)), nowMs: Self.nowMs)
+            return state.floor.apply(.settings(settings.floor(idleMs: self.talkback.config.idleMs)), nowMs: Self.nowMs)
         }
     }
 
@@ -332,7 +333,7 @@ package final class TalkChannel: Sendable {
         self.change { state in
             state.tickedMs = max(state.tickedMs ?? nowMs, nowMs)
             unused = self.chooseOutputs(&state, nowMs)
-            plan = state.plan(bitRate: self.core.config.talk.bitRate)
+            plan = state.plan(bitRate: self.talkback.config.bitRate)
             plan.isMadeUp = isMadeUp
             guard let deadline = state.floor.nextDeadlineMs, deadline <= nowMs else { return [] }
             return state.floor.apply(.tick, nowMs: nowMs)
@@ -355,7 +356,7 @@ package final class TalkChannel: Sendable {
             }
             return events
         }
-        if let told { self.core.events.notify(told, of: self.roomID) }
+        if let told { self.talkback.events.notify(told, of: self.roomID) }
     }
 
     /// Stops ticking if nobody has been here for a while; returns whether it did.

@@ -99,7 +99,7 @@ package final class TalkClock: Sendable {
     private func makeUp(_ missed: Int64, from tick: Int64, _ origin: Int64, _ rooms: [TalkChannel]) {
         if let room = rooms.first {
             let seconds = Double(TalkFormat.microseconds(tick: missed) / 100_000) / 10
-            room.core.log.warning(
+            room.talkback.log.warning(
                 "The server stood still: talk listeners miss that time, recordings contain up to 30 s of it",
                 metadata: ["seconds": "\(seconds)"])
         }

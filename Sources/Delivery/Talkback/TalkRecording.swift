@@ -1,31 +1,27 @@
 import Access
 import Logging
-import Rooms
-import ServerConfiguration
+package import Rooms
 
 /// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all.
-extension ServerCore {
-    /// Records the talk along with a stream's recording that has begun.
-    func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
-        guard self.config.recording.talk, let roomID, stream.app != TalkStreamName.app else { return }
+extension Talkback: RoomTalk {
+    package func mix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkStreamName.app, name: "\(roomID)/mix") }
+
+    /// Has the talk mixed along with a stream's recording that has begun. Returns whether it is to be recorded.
+    package func hold(beside stream: StreamPath, of roomID: RoomID) async -> Bool {
+        guard stream.app != TalkStreamName.app else { return false }
         do {
             let room = try await self.rooms.room(roomID.rawValue)
-            guard room.allowsTalk(always: true) else { return }
-            let channel = try await self.talkChannel(of: room)
-            guard await channel.hold(for: stream) else { return }
-            await self.recordings.beginBeside(Self.talkMix(of: roomID), roomID: roomID, core: self)
-            // The stream's recording may have ended meanwhile.
-            if !self.recordings.isRecording(stream) { await self.endTalk(beside: stream, of: roomID) }
+            guard room.allowsTalk(always: true) else { return false }
+            return await (try await self.channel(of: room)).hold(for: stream)
         } catch {
             self.log.error("Talk is not recorded", metadata: ["room": "\(roomID)", "error": "\(error)"])
+            return false
         }
     }
 
-    /// Ends the talk's recording when the last stream's recording has ended.
-    func endTalk(beside stream: StreamPath, of roomID: RoomID?) async {
-        guard let roomID, stream.app != TalkStreamName.app, let channel = self.talk.find(roomID), channel.letGo(for: stream) else { return }
-        _ = await self.recordings.stop(Self.talkMix(of: roomID), core: self)
+    /// Returns whether it was the last stream's recording that ended.
+    package func letGo(beside stream: StreamPath, of roomID: RoomID) -> Bool {
+        guard stream.app != TalkStreamName.app, let channel = self.find(roomID) else { return false }
+        return channel.letGo(for: stream)
     }
-
-    private static func talkMix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkStreamName.app, name: "\(roomID)/mix") }
 }

@@ -16,7 +16,7 @@ package import Upstream
 package final class ForwardLink: Sendable {
     package let task: RelayTask
     package let url: UpstreamURL
-    private let core: ServerCore
+    private let tasks: RelayTasks
     private let reporter: ForwardReporter
     private let link: Mutex<UpstreamTask?>
     private let state = Mutex(State())
@@ -56,14 +56,14 @@ package final class ForwardLink: Sendable {
     /// Held pulls are retried like broken connections.
     private static let policy = ReconnectPolicy()
 
-    package init(_ task: RelayTask, core: ServerCore) throws(UpstreamError) {
+    init(_ task: RelayTask, of tasks: RelayTasks) throws(UpstreamError) {
         self.task = task
-        self.core = core
+        self.tasks = tasks
         self.link = Mutex(nil)
         let url = try UpstreamURL(parsing: task.url)
         self.url = url
-        self.reporter = ForwardReporter(task, target: url.redacted, rooms: core.rooms)
-        let rules = TargetRules(allowPrivate: core.config.outbound.allowPrivate)
+        self.reporter = ForwardReporter(task, target: url.redacted, rooms: tasks.rooms)
+        let rules = TargetRules(allowPrivate: tasks.config.outbound.allowPrivate)
         var options = UpstreamOptions { rules.objection(to: $0) }
         options.shortage = { OpenDescriptors.mayOpen($0) ? nil : OpenDescriptors.advice }
         let notify: @Sendable (UpstreamState) -> Void = { [weak self, reporter = self.reporter] state in
@@ -97,7 +97,7 @@ package final class ForwardLink: Sendable {
             "state": "\(state.word)",
         ]
         if let error, state.word != "running" { metadata["lastError"] = "\(error)" }
-        self.core.log.log(level: self.level(of: state, error), "Relay task", metadata: metadata)
+        self.tasks.log.log(level: self.level(of: state, error), "Relay task", metadata: metadata)
     }
 
     /// Logs repeated failures at debug level.
@@ -127,8 +127,8 @@ package final class ForwardLink: Sendable {
     /// The marks sent to the other server, to find loops. On the link's thread.
     private func marks() -> String {
         let path = self.task.path.description
-        guard self.task.direction == .push else { return LoopDetector.text(self.core.origins.sinks(of: path)) }
-        let way = self.core.origins.way(of: path)
+        guard self.task.direction == .push else { return LoopDetector.text(self.tasks.streams.origins.sinks(of: path)) }
+        let way = self.tasks.streams.origins.way(of: path)
         self.state.withLock { $0.toldWay = way }
         return LoopDetector.text(way)
     }
@@ -137,14 +137,14 @@ package final class ForwardLink: Sendable {
     private func objection(to text: String) -> String? {
         let way = LoopDetector.marks(text)
         let path = self.task.path.description
-        if let why = self.core.origins.objection(to: way, feeding: path) { return why }
+        if let why = self.tasks.streams.origins.objection(to: way, feeding: path) { return why }
         let changed = self.state.withLock { state -> PullPublisher? in
             defer { state.way = way }
             return state.way == way ? nil : state.publisher
         }
         if let changed {
-            self.core.origins.cameIn(path, way, owner: changed.owner)
-            self.core.relayTasks.streamBegan(path, of: self.core)
+            self.tasks.streams.origins.cameIn(path, way, owner: changed.owner)
+            self.tasks.streamBegan(path)
         }
         return nil
     }
@@ -174,9 +174,9 @@ package final class ForwardLink: Sendable {
         guard self.state.withLock({ $0.tap == nil }) else { return self.reportWay() }
         let path = self.task.path.description
         Task {
-            let found = await self.core.onHome(of: path) { [core = self.core] home, stream -> Relay.Stream? in
+            let found = await self.tasks.streams.onHome(of: path) { [streams = self.tasks.streams] home, stream -> Relay.Stream? in
                 guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
-                return core.registry.acquire(path, on: home)
+                return streams.registry.acquire(path, on: home)
             }
             guard let found, let stream = found, let link = self.upstream else { return }
             let tap = PushTap(stream, link)
@@ -185,7 +185,7 @@ package final class ForwardLink: Sendable {
                 state.tap = tap
                 return true
             }
-            guard isFirst else { return self.core.registry.release(stream) }
+            guard isFirst else { return self.tasks.streams.registry.release(stream) }
             RelayLoop.add(tap, to: stream)
             link.start()
         }
@@ -193,7 +193,7 @@ package final class ForwardLink: Sendable {
 
     /// Reconnects if the stream's new publisher came another way.
     private func reportWay() {
-        let way = self.core.origins.way(of: self.task.path.description)
+        let way = self.tasks.streams.origins.way(of: self.task.path.description)
         guard self.state.withLock({ $0.toldWay.map { $0 != way } ?? false }) else { return }
         self.stop("way_changed")
         self.upstream?.start()
@@ -217,7 +217,7 @@ package final class ForwardLink: Sendable {
             guard let tap = self.state.withLock({ $0.tap }) else { return }
             // The stream is over or has been replaced: a tap belongs to one stream.
             Task {
-                let isLive = await self.core.onHome(of: path) { home, stream in
+                let isLive = await self.tasks.streams.onHome(of: path) { home, stream in
                     stream === tap.stream && home.snapshot(of: stream).map { $0.stream.phase != .idle } == true
                 }
                 guard isLive != true else { return }
@@ -228,7 +228,7 @@ package final class ForwardLink: Sendable {
             }
         case .pull:
             guard let link = self.upstream else { return }
-            if self.task.onDemand, (self.core.registry.find(path)?.viewerCount ?? 0) > 0 {
+            if self.task.onDemand, (self.tasks.streams.registry.find(path)?.viewerCount ?? 0) > 0 {
                 self.state.withLock { $0.lastWantedMs = nowMs }
             }
             let isWanted = self.state.withLock { !self.task.onDemand || nowMs - $0.lastWantedMs < Self.idleMs }
@@ -248,7 +248,7 @@ package final class ForwardLink: Sendable {
         }
         guard let tap else { return }
         RelayLoop.remove(tap, from: tap.stream)
-        self.core.registry.release(tap.stream)
+        self.tasks.streams.registry.release(tap.stream)
     }
 
     // MARK: Holding a pull
@@ -269,13 +269,13 @@ package final class ForwardLink: Sendable {
         guard isNew else { return }
         self.reporter.held(reason, words)
         self.upstream?.stop()
-        self.core.log.warning("Relay task held", metadata: ["task": "\(self.task.id)", "stream": "\(self.task.path)", "why": "\(words)"])
+        self.tasks.log.warning("Relay task held", metadata: ["task": "\(self.task.id)", "stream": "\(self.task.path)", "why": "\(words)"])
     }
 
     /// Ends an expired hold; returns whether there was one.
     private func goesOn(_ path: String, nowMs: Int64) -> Bool {
         self.state.withLock { state in
-            guard let hold = state.hold, nowMs >= hold.untilMs, !state.isDeleted, self.core.rooms.playRefusal(path) == nil else {
+            guard let hold = state.hold, nowMs >= hold.untilMs, !state.isDeleted, self.tasks.rooms.playRefusal(path) == nil else {
                 return false
             }
             state.hold = nil
@@ -315,7 +315,7 @@ package final class ForwardLink: Sendable {
         Task {
             do throws(PullRefusal) {
                 let publisher = try await PullPublisher.begin(
-                    self.task.path, task: self.task.id, from: self.status?.remoteAddress ?? "", way: way, core: self.core
+                    self.task.path, task: self.task.id, from: self.status?.remoteAddress ?? "", way: way, for: self.tasks
                 ) { [weak self] end in self?.ended(by: end) }
                 let isCurrent = self.state.withLock { state in
                     guard state.run == run, !state.isDeleted, state.hold == nil else { return false }

@@ -13,7 +13,7 @@ import Synchronization
 final class PullPublisher: RoomPublisher {
     let sequence: PushSequence
     let rooms: RoomRegistry
-    private let core: ServerCore
+    private let admission: RoomAdmission
     private let grant: PushGrant
     private let stream: Relay.Stream
     private let state: Mutex<State>
@@ -24,9 +24,9 @@ final class PullPublisher: RoomPublisher {
         var isOver = false
     }
 
-    private init(_ core: ServerCore, _ grant: PushGrant, _ stream: Relay.Stream, onEnd: @escaping @Sendable (PushEnd) -> Void) {
-        self.core = core
-        self.rooms = core.rooms
+    private init(_ admission: RoomAdmission, _ grant: PushGrant, _ stream: Relay.Stream, onEnd: @escaping @Sendable (PushEnd) -> Void) {
+        self.admission = admission
+        self.rooms = admission.rooms
         self.grant = grant
         self.sequence = grant.sequence
         self.stream = stream
@@ -37,29 +37,32 @@ final class PullPublisher: RoomPublisher {
     /// Gets the room's grant and claims the stream; throws the reason if either refuses. `way`: the marks of its way so far. `onEnd`:
     /// called when this server ends the push.
     static func begin(
-        _ path: StreamPath, task: Int64, from address: String, way: [String], core: ServerCore, onEnd: @escaping @Sendable (PushEnd) -> Void
+        _ path: StreamPath, task: Int64, from address: String, way: [String], for tasks: RelayTasks,
+        onEnd: @escaping @Sendable (PushEnd) -> Void
     ) async throws(PullRefusal) -> PullPublisher {
-        if let refusal = await core.memoryRefusal(path.description, isPublish: true) {
+        let (admission, streams) = (tasks.admission, tasks.streams)
+        if let refusal = await admission.memoryRefusal(path.description, isPublish: true) {
             throw PullRefusal(reason: refusal.reason.rawValue, text: refusal.message)
         }
         let push = PushRequest(
-            path: path, clientAddress: address, session: core.nextSessionID(), parameters: "relayTask=\(task)", mayCreateRoom: true)
+            path: path, clientAddress: address, session: tasks.connections.nextSessionID(), parameters: "relayTask=\(task)",
+            mayCreateRoom: true)
         let grant: PushGrant
-        switch await core.rooms.admitPush(push) {
+        switch await admission.rooms.admitPush(push) {
         case .success(let granted): grant = granted
         case .failure(let refusal): throw PullRefusal(refusal, path)
         }
-        guard let loop = core.allLoops.randomElement() else {
+        guard let loop = streams.allLoops.randomElement() else {
             throw PullRefusal(reason: "server_shutdown", text: "the server is shutting down")
         }
         // The stream may already have a home: the claim runs there.
         let stream = await withCheckedContinuation { done in
-            loop.relay.run { relay in done.resume(returning: core.registry.acquire(grant.path.description, on: relay)) }
+            loop.relay.run { relay in done.resume(returning: streams.registry.acquire(grant.path.description, on: relay)) }
         }
-        let publisher = PullPublisher(core, grant, stream, onEnd: onEnd)
+        let publisher = PullPublisher(admission, grant, stream, onEnd: onEnd)
         // Before the claim: it may end at once, and with it players learn the way.
-        core.activePushes.add(grant)
-        core.origins.cameIn(grant.path.description, way, owner: publisher.owner)
+        admission.pushes.add(grant)
+        streams.origins.cameIn(grant.path.description, way, owner: publisher.owner)
         let claimed = await withCheckedContinuation { (done: CheckedContinuation<Bool, Never>) in
             stream.home.run { home in
                 do throws(ClaimRefusal) {
@@ -73,13 +76,13 @@ final class PullPublisher: RoomPublisher {
             }
         }
         guard claimed else {
-            core.rooms.pushEnded(grant.sequence, .refused)
-            core.activePushes.remove(grant)
-            core.origins.left(grant.path.description, owner: publisher.owner)
-            core.registry.release(stream)
+            admission.rooms.pushEnded(grant.sequence, .refused)
+            admission.pushes.remove(grant)
+            streams.origins.left(grant.path.description, owner: publisher.owner)
+            streams.registry.release(stream)
             throw PullRefusal(reason: "name_taken", text: "\(path) is being published by another device")
         }
-        core.publishBegan(stream, grant)
+        streams.published(stream, grant)
         return publisher
     }
 
@@ -113,10 +116,10 @@ final class PullPublisher: RoomPublisher {
     }
 
     private func letGo(_ end: PushEnd) {
-        self.core.rooms.pushEnded(self.sequence, end)
-        self.core.activePushes.remove(self.grant)
-        self.core.origins.left(self.grant.path.description, owner: self.owner)
-        self.core.registry.release(self.stream)
+        self.rooms.pushEnded(self.sequence, end)
+        self.admission.pushes.remove(self.grant)
+        self.admission.streams.origins.left(self.grant.path.description, owner: self.owner)
+        self.admission.streams.registry.release(self.stream)
     }
 }
 

@@ -21,8 +21,8 @@ package final class WebhookDispatcher: Service, Sendable {
 
     private let config: ServerConfig.Webhooks
     private let rooms: RoomRegistry
-    /// Called for each attempt, because ports are known only once they are open. Nil when the server is gone.
-    private let sender: @Sendable () -> WebhookRequest.Sender?
+    /// Called for each attempt, because ports are known only once they are open.
+    private let sender: @Sendable () -> WebhookRequest.Sender
     private let post: Post
     private let clock: RoomClock
     private let eventLoop: any EventLoop
@@ -39,7 +39,7 @@ package final class WebhookDispatcher: Service, Sendable {
     private static let longestSleepMs: Int64 = 2_000
 
     init(
-        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender?, eventLoop: any EventLoop,
+        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender, eventLoop: any EventLoop,
         clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
     ) {
         self.config = config.webhooks
@@ -54,9 +54,9 @@ package final class WebhookDispatcher: Service, Sendable {
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Sends by the server's own client. `sender` is nil once the server has ended.
+    /// Sends by the server's own client.
     package convenience init(
-        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender?, outbound: OutboundClient,
+        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender, outbound: OutboundClient,
         counters: Counters, log: WebhookLog, eventLoop: any EventLoop
     ) {
         self.init(
@@ -112,10 +112,8 @@ package final class WebhookDispatcher: Service, Sendable {
         var problem: String?
         var isHopeless = false
         if self.targets.contains(targetID) {
-            // The server is gone: the attempt does not count.
-            guard let sender = self.sender() else { return }
             do throws(WebhookBodyError) {
-                let request = try WebhookRequest(entry, sender: sender, atSeconds: WallClock.seconds)
+                let request = try WebhookRequest(entry, sender: self.sender(), atSeconds: WallClock.seconds)
                 let answer = await self.post(
                     entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
                     .milliseconds(self.config.timeoutMs), targetID)

@@ -77,6 +77,8 @@ import Testing
             }
         }
         #expect(problem("titl")?.rule.contains("did you mean title?") == true)
+        // Two letters in each other's place are one mistake.
+        #expect(problem("titel")?.description == "titel is \"1\": there is no such field; did you mean title?")
         #expect(problem("zzz")?.rule.contains("expected one of title, owner") == true)
         #expect(problem(String(repeating: "x", count: 5_000))?.field.utf8.count == 60)
         #expect(problem("titl")?.value == "1")

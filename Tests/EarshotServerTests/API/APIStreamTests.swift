@@ -96,25 +96,26 @@ import Testing
     /// A lookup of one stream asks only its own loops. The answer is the list's.
     @Test func oneStreamIsFoundOnItsOwnLoop() async throws {
         try await TestServer.run { server in
-            let core = server.server.core
+            let parts = server.server.parts
             let path = StreamPath(app: "live", name: "cam1")
-            #expect(await core.streamAnswer(path) == nil)
+            #expect(await parts.api.streamAnswer(path) == nil)
             let publisher = try await server.livePublisher("cam1")
             try await server.waitFor("cam1", .live)
             var viewers: [RawClient] = []
             for _ in 0..<4 { viewers.append(try await RawClient.playing(server.port, "cam1")) }
             publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
             try await eventually("media") { viewers.allSatisfy { !$0.media().isEmpty } }
-            let answer = try await core.streamAnswer(path).orThrow()
-            let listed = try await core.streamAnswers().first { $0.path == path }.orThrow()
+            let answer = try await parts.api.streamAnswer(path).orThrow()
+            let listed = try await parts.api.streamAnswers().first { $0.path == path }.orThrow()
             #expect(answer.publisher?.id == listed.publisher?.id && answer.publisher != nil)
             #expect(answer.bytesOut == listed.bytesOut && answer.bytesOut > 0)
             #expect(answer.state == .live && answer.snapshot.viewers == 4)
             for viewer in viewers { await viewer.close() }
-            try await eventually("the viewers' end") { core.viewers(of: path) == 0 }
-            let home = try core.registry.find("live/cam1").orThrow().home
+            try await eventually("the viewers' end") { parts.streams.viewers(of: path) == 0 }
+            let home = try parts.streams.registry.find("live/cam1").orThrow().home
             try await eventually("the home loop alone to have the stream") {
-                try await home.eventLoop.submit { try home.snapshot(of: core.registry.find("live/cam1").orThrow())?.loops.count }.get() == 1
+                try await home.eventLoop.submit { try home.snapshot(of: parts.streams.registry.find("live/cam1").orThrow())?.loops.count }
+                    .get() == 1
             }
             await publisher.close()
         }
@@ -144,7 +145,7 @@ import Testing
             try await server.wait("rooms/cam1") { $0["online"].int == 0 }
             #expect(try await api.ok("GET", "rooms/cam1")["peak"].int == 2)
             try await eventually("the peak to be stored") { try await server.rooms.room("cam1").peak == 2 }
-            #expect(server.server.core.shownPeaks.all.isEmpty)
+            #expect(server.server.parts.control.shownPeaks.all.isEmpty)
         }
     }
 
@@ -205,14 +206,14 @@ import Testing
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             #expect(try await api.ok("GET", "selfcheck")["ok"].bool == true)
-            server.server.core.counters.update { $0.connectionsAccepted += 1 }
-            _ = server.server.core.admission.enterPublisher(limit: 10)
+            server.server.parts.connections.counters.update { $0.connectionsAccepted += 1 }
+            _ = server.server.parts.connections.admission.enterPublisher(limit: 10)
             let check = try await api.ok("GET", "selfcheck")
             #expect(check["ok"].bool == false)
             let wrong = check["list"].list.filter { $0["ok"].bool == false }
             #expect(wrong.map(\.["name"].string) == ["connections", "publishers"])
             #expect(wrong[0]["expected"].int == 0 && wrong[0]["actual"].int == 1)
-            server.server.core.admission.leavePublisher()
+            server.server.parts.connections.admission.leavePublisher()
         }
     }
 
@@ -242,9 +243,9 @@ import Testing
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             let ticket = try await api.ok("POST", "events/ticket", #"{"roomId":"r1"}"#)["ticket"].string.orThrow()
-            let holder = server.server.core.tickets.redeem(ticket)
+            let holder = server.server.parts.api.tickets.redeem(ticket)
             #expect(holder?.room == "r1" && holder?.role == .admin)
-            #expect(server.server.core.tickets.redeem(ticket) == nil)
+            #expect(server.server.parts.api.tickets.redeem(ticket) == nil)
             let events = try await api.ok("GET", "events?limit=1")
             #expect(events["list"][0]["kind"].string == "room.created")
             #expect(events["last"].int == events["list"][0]["id"].int)

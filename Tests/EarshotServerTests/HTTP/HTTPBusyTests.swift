@@ -27,7 +27,7 @@ import Testing
             try await socket.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers.map { "\($0)\r\n" }.joined() + "\r\n")
             open.append(socket)
         }
-        try await eventually("players") { server.server.core.counters.current.playsWaited == UInt64(count) }
+        try await eventually("players") { server.server.parts.connections.counters.current.playsWaited == UInt64(count) }
         return open
     }
 
@@ -56,7 +56,7 @@ import Testing
             }
             try await eventually("room") { idle.contains { $0.isClosed } }
             #expect(idle.prefix(10).contains { $0.isClosed }, "the oldest go first")
-            #expect(server.server.core.counters.current.httpConnectionsShed >= 1)
+            #expect(server.server.parts.connections.counters.current.httpConnectionsShed >= 1)
             for socket in idle { await socket.close() }
         }
     }
@@ -76,7 +76,7 @@ import Testing
                 try await socket.send(Self.get("/live/cam1.flv"))
                 players.append(socket)
             }
-            try await eventually("players") { server.server.core.counters.current.playsWaited == 15 }
+            try await eventually("players") { server.server.parts.connections.counters.current.playsWaited == 15 }
             let refused = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
             try await refused.send(Self.get("/live/cam1.flv"))
             let answer = try await refused.answer()
@@ -127,7 +127,7 @@ import Testing
                 return socket
             }
             for client in ["198.51.100.1", "198.51.100.2"] { for _ in 0..<3 { _ = try await ask(client, "/live/cam1.flv") } }
-            try await eventually("players") { server.server.core.counters.current.playsWaited == 6 }
+            try await eventually("players") { server.server.parts.connections.counters.current.playsWaited == 6 }
             let more = try await ask("198.51.100.1", "/live/cam1.flv").answer()
             #expect(more.head.hasPrefix("HTTP/1.1 503 ") && more.body.contains("limits.httpPerAddress"), "\(more)")
             #expect(try await ask("198.51.100.3", "/healthz").answer().body == "ok\n")
@@ -294,7 +294,7 @@ import Testing
     /// An authorized call's body is charged to the memory ledger while it is read.
     @Test func bodiesAreCharged() async throws {
         try await TestServer.run { server in
-            let ledger = server.server.core.memory.ledger
+            let ledger = server.server.parts.memory.ledger
             let before = ledger.used
             let socket = try await SocketClient.open(server.addresses.http.port)
             try await socket.send(
@@ -328,6 +328,6 @@ extension TestServer {
     func makeRoom(_ id: String) async throws {
         var room = NewRoom(policy: RoomPolicy())
         room.id = try RoomID(checking: id)
-        _ = try await self.server.core.rooms.create(room, by: Actor("test"))
+        _ = try await self.server.parts.rooms.create(room, by: Actor("test"))
     }
 }

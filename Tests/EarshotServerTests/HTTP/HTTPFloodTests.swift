@@ -70,7 +70,7 @@ import Glibc
 
     /// Connections that found no place, or were shed for others.
     private static func tooMany(_ server: TestServer) -> UInt64 {
-        let counters = server.server.core.counters.current
+        let counters = server.server.parts.connections.counters.current
         return counters.httpConnectionsRefused + counters.httpConnectionsShed
     }
 
@@ -110,10 +110,10 @@ import Glibc
                 try await player.send(Self.get("/live/cam1.flv"))
                 players.append(player)
             }
-            try await eventually("players") { server.server.core.counters.current.playsWaited == 300 }
+            try await eventually("players") { server.server.parts.connections.counters.current.playsWaited == 300 }
             let flood = Flood(perSecond: 300, from: [Self.greedy[0]], port: port, request: Self.get("/live/cam1.flv"))
             try await eventually("a full linger's worth of refused ones") {
-                server.server.core.counters.current.httpConnectionsRefused >= 300
+                server.server.parts.connections.counters.current.httpConnectionsRefused >= 300
             }
             try await Self.expectAnswers(server)
             await flood.end()

@@ -197,7 +197,7 @@ import Testing
             let first = try await HTTP2Client.open(server.secure)
             let second = try await HTTP2Client.open(server.secure)
             for client in [first, second] { try await client.get("/live/cam1.flv", on: 1) }
-            try await eventually("players") { server.server.core.counters.current.playsWaited == 2 }
+            try await eventually("players") { server.server.parts.connections.counters.current.playsWaited == 2 }
             let refused = try await ClientProcess.run(["curl", "-sk", "-i", "--http2", "\(server.https)/api/v1/rooms"])
             #expect(refused.text.hasPrefix("HTTP/1.1 503 ") && refused.text.contains("limits.httpConnections"), "\(refused.text)")
             await first.close()

@@ -17,7 +17,7 @@ import Testing
 
     /// Waits until the stream's segments include media from the first picture on. A burst sent right after the publish would be too early.
     static func remuxing(_ server: TestServer) async throws {
-        try await eventually("segments are made") { await server.server.core.remuxers.find("live/cam1")?.isFollowing == true }
+        try await eventually("segments are made") { await server.server.parts.remuxers.find("live/cam1")?.isFollowing == true }
     }
 
     /// Every part is listed without any media after it. At most a part and a picture are held back.
@@ -60,7 +60,7 @@ import Testing
             try await Self.remuxing(server)
             try await publisher.send(tags.filter { $0.timestamp < 8_000 })
             let live = try await LiveHLS(server, "cam1")
-            let remuxer = try server.server.core.remuxers.find("live/cam1").orThrow()
+            let remuxer = try server.server.parts.remuxers.find("live/cam1").orThrow()
             // All but two parts: media still on its way cannot answer the request below.
             try await eventually("eight seconds of media") { LiveHLS.listedMs(try await live.playlist().text) >= 7_500 }
             let (msn, part) = LiveHLS.next(after: try await live.playlist().text)
@@ -101,7 +101,7 @@ import Testing
             let pushing = Task { try await publisher.send(tags) }
             defer { pushing.cancel() }
             try await eventually("six seconds of media") { publisher.sentAt.last?.ms ?? 0 > 6_000 }
-            let remuxers = server.server.core.remuxers
+            let remuxers = server.server.parts.remuxers
             #expect((remuxers.find("live/cam1") != nil) == isAlways)
             guard isAlways else { return }
             pushing.cancel()

@@ -158,7 +158,7 @@ import Testing
                 lines.count == 8 && lines.allSatisfy { $0.contains("PROXY protocol header") && $0.contains("remote=\(Self.proxy):") },
                 "\(lines)")
             try await eventually("nobody is left") {
-                let counters = server.server.core.counters.current
+                let counters = server.server.parts.connections.counters.current
                 return counters.connectionsAccepted == counters.closed.values.reduce(0, +)
             }
         }
@@ -232,7 +232,7 @@ import Testing
                 try await socket.send(Self.v1(address) + Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8))
                 open.append(socket)
             }
-            try await eventually("players") { server.server.core.counters.current.playsWaited == 2 }
+            try await eventually("players") { server.server.parts.connections.counters.current.playsWaited == 2 }
             let more = try await SocketClient.open(server.addresses.http.port, from: Self.proxy)
             try await more.send(Self.v1("203.0.113.9") + Array("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8))
             let answer = try await more.answer()

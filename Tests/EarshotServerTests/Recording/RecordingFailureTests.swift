@@ -126,15 +126,15 @@ import Testing
             let viewer = try await TagClient.play(from: server, "live/cam1")
             let pushed = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
             defer { pushed.send(SIGKILL) }
-            try await eventually("a recorder") { server.server.core.recordings.recorder(of: path) != nil }
-            let recorder = try server.server.core.recordings.recorder(of: path).orThrow()
+            try await eventually("a recorder") { server.server.parts.recordings.recorder(of: path) != nil }
+            let recorder = try server.server.parts.recordings.recorder(of: path).orThrow()
             let gate = DispatchSemaphore(value: 0)
             let isHeld = Atomic<Bool>(false)
             let hold = Task { await recorder.hang(until: gate) { isHeld.store(true, ordering: .sequentiallyConsistent) } }
             try await eventually("the disk to hang") { isHeld.load(ordering: .sequentiallyConsistent) }
             let before = viewer.tags.count
             try await eventually("media to go on") { viewer.tags.count > before + 60 }
-            #expect(server.server.core.recordings.isRecording(path))
+            #expect(server.server.parts.recordings.isRecording(path))
             gate.signal()
             await hold.value
             #expect(try await pushed.outcome().status == 0)

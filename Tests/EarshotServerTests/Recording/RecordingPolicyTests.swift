@@ -118,7 +118,7 @@ import Testing
                         events["list"].list.contains { $0["kind"].string == "record.ended" && $0["data"]["reason"].string == reason }
                     }
                 }
-                #expect(try await server.server.core.rooms.recordingOrders().isEmpty)
+                #expect(try await server.server.parts.rooms.recordingOrders().isEmpty)
             }
         }
     }

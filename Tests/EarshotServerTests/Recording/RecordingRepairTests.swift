@@ -69,7 +69,7 @@ import Testing
         try await TestServer.run({ $0.recording.minFreeBytes = 1 << 50 }) { server in
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
-                let recordings = server.server.core.recordings
+                let recordings = server.server.parts.recordings
                 #expect(try await server.record("cam1", "start").status == 409)
                 #expect(!recordings.isWaiting(StreamPath(app: "live", name: "cam1")))
                 // A recording by policy is tried again.
@@ -92,8 +92,8 @@ import Testing
             let path = StreamPath(app: "live", name: "cam1")
             let push = try ClientProcess(FFmpeg.push(source, to: url))
             defer { push.send(SIGKILL) }
-            try await eventually("a recorder") { server.server.core.recordings.recorder(of: path) != nil }
-            let recorder = try server.server.core.recordings.recorder(of: path).orThrow()
+            try await eventually("a recorder") { server.server.parts.recordings.recorder(of: path) != nil }
+            let recorder = try server.server.parts.recordings.recorder(of: path).orThrow()
             let gate = DispatchSemaphore(value: 0)
             let isHeld = Atomic<Bool>(false)
             let hold = Task { await recorder.hang(until: gate) { isHeld.store(true, ordering: .sequentiallyConsistent) } }

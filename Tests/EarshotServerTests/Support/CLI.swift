@@ -54,7 +54,7 @@ extension ClientProcess.Outcome {
 extension TestServer {
     /// The command line with a new token of this role; its file is in the directory.
     func cli(_ role: TokenRole = .admin, in directory: URL) async throws -> CLI {
-        let made = try await self.server.core.rooms.createToken(name: "\(role)-\(UUID().uuidString)", role: role)
+        let made = try await self.server.parts.rooms.createToken(name: "\(role)-\(UUID().uuidString)", role: role)
         return CLI(server: self.http, token: try CLI.tokenFile(made.secret, in: directory))
     }
 }

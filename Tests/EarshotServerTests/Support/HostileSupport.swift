@@ -14,7 +14,7 @@ import Testing
 extension TestServer {
     var port: Int { self.addresses.rtmp.port }
 
-    func closed(_ reason: CloseReason) -> UInt64 { self.server.core.counters.current.closed[reason] ?? 0 }
+    func closed(_ reason: CloseReason) -> UInt64 { self.server.parts.connections.counters.current.closed[reason] ?? 0 }
 
     /// Waits until the server has closed this connection, and expects one log line with the reason.
     func expectClosed(
@@ -36,7 +36,7 @@ extension TestServer {
     /// Waits until `count` connections are left, and checks that each closed one was counted once.
     func expectConnections(_ count: Int, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await self.wait("sessions", within: seconds) { $0["total"].int == count }
-        let counters = self.server.core.counters.current
+        let counters = self.server.parts.connections.counters.current
         let closed = counters.closed.values.reduce(0, +)
         #expect(counters.connectionsAccepted == closed + UInt64(count), sourceLocation: sourceLocation)
     }

@@ -15,8 +15,8 @@ import Testing
 /// A channel's decisions when several things happen at once.
 @Suite struct TalkChannelTests {
     private static func channel(_ room: TalkRoom) async throws -> TalkChannel {
-        let core = room.server.server.core
-        return try await core.talkChannel(of: core.rooms.room("r1"))
+        let parts = room.server.server.parts
+        return try await parts.talk.channel(of: parts.rooms.room("r1"))
     }
 
     private static func pass(_ identity: String, user: String? = nil) -> AdmissionPass {
@@ -30,12 +30,12 @@ import Testing
             let (ben, device) = (try ParticipantID("ben"), try ParticipantID("device"))
             for (name, id) in [("ben", ben), ("device", device)] {
                 // By its name, and by its credential's user.
-                let seat = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest, connection: 0)
+                let talker = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest, connection: 0)
                 #expect(try await room.post("members/ben/kick", #"{"seconds":0}"#).status == 200)
-                channel.began(seat)
+                channel.began(talker)
                 let talk = try await room.talk()
                 #expect(talk["holders"].list.isEmpty && talk["members"].list.map { $0["userId"].string } == [name])
-                seat.ended(.connectionLost)
+                talker.ended(.connectionLost)
                 #expect(try await room.talk()["members"].list.isEmpty)
                 #expect(try await room.post("members/ben/kick", "{}").status == 404)
             }
@@ -59,7 +59,7 @@ import Testing
         try await TalkRoom.run { room in
             let ann = try await room.talker("ann")
             let channel = try await Self.channel(room)
-            let rooms = room.server.server.core.rooms
+            let rooms = room.server.server.parts.rooms
             let id = try RoomID(checking: "r1")
             for round in 0..<30 {
                 try await withThrowingTaskGroup(of: Int.self) { group in
@@ -98,7 +98,7 @@ import Testing
                 var expected = TalkSettings()
                 (expected.talkers, expected.listeners, expected.maxOpen) = (3 + round, 20 + round, 2 + round)
                 (expected.maxHoldMs, expected.preempts, expected.ducks) = (Int64(5 + round) * 1_000, round % 2 == 0, round % 2 == 1)
-                #expect(try await room.server.server.core.rooms.talkSettings(.init(checking: "r1")) == expected)
+                #expect(try await room.server.server.parts.rooms.talkSettings(.init(checking: "r1")) == expected)
                 #expect(channel.settings == expected)
             }
         }

@@ -169,7 +169,7 @@ import Testing
             #expect(talk["mode"].string == "ptt" && talk["maxHold"].int == 5 && talk["talkers"].int == 3 && talk["holders"].count <= 1)
             #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"talkers":0}"#).status == 400)
             #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"mode":"shout"}"#).status == 400)
-            #expect(try await room.server.server.core.rooms.talkSettings(try .init(checking: "r1"))?.mode == .ptt)
+            #expect(try await room.server.server.parts.rooms.talkSettings(try .init(checking: "r1"))?.mode == .ptt)
             for client in clients { await client.close() }
         }
     }

@@ -14,7 +14,7 @@ import Testing
             let device = room.camera
             let (up, more) = (try await device.createStream(), try await device.createStream())
             try await device.publish("talk/r1/dev", on: up)
-            let channel = try room.server.server.core.talk.find(.init(checking: "r1")).orThrow()
+            let channel = try room.server.server.parts.talk.find(.init(checking: "r1")).orThrow()
             func since() throws -> Int64 { try channel.snapshot.members.first { $0.userID == "dev" }.orThrow().sinceMs }
             let before = try since()
             switch way {
@@ -89,7 +89,7 @@ import Testing
             }
             #expect(try await isRefused())
             // As after a restart, only the store knows the ban.
-            room.server.server.core.talk.stop()
+            room.server.server.parts.talk.stop()
             #expect(try await isRefused())
             let talk = try await room.talk()
             #expect(talk["banned"].list.map { $0["userId"].string } == ["ann"] && talk["muted"].list.map(\.string) == ["ben"])
@@ -113,14 +113,14 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func kicksHaveADefault() async throws {
         try await TalkRoom.run { room in
             func until() async throws -> Int64? {
-                try await room.server.server.core.rooms.talkMembers(try .init(checking: "r1")).first { $0.user == "ann" }?.bannedUntilMs
+                try await room.server.server.parts.rooms.talkMembers(try .init(checking: "r1")).first { $0.user == "ann" }?.bannedUntilMs
             }
             #expect(try await room.post("members/ann/kick", "{}").status == 404)
             #expect(try await until() == nil)
             let ann = try await room.talker("ann")
             #expect(try await room.post("members/ann/kick", "{}").status == 200)
             try await ann.waitUntilClosed()
-            let first = try await until().orThrow() - room.server.server.core.rooms.now
+            let first = try await until().orThrow() - room.server.server.parts.rooms.now
             #expect((1...10_000).contains(first), "\(first)")
             let again = try await room.client()
             _ = try await again.createStream()
@@ -144,7 +144,7 @@ import Testing
                 async let louder = room.post("members/p\(round)/mute", #"{"gainDb":6}"#)
                 #expect(try await [muted.status, banned.status, louder.status] == [200, 200, 200])
             }
-            let set = try await room.server.server.core.rooms.talkMembers(try .init(checking: "r1"))
+            let set = try await room.server.server.parts.rooms.talkMembers(try .init(checking: "r1"))
             #expect(set.count == 10 && set.allSatisfy { $0.isMuted && $0.gainDB == 6 && $0.bannedUntilMs != nil }, "\(set)")
         }
     }

@@ -29,7 +29,7 @@ import Testing
             }
             #expect(try await server.call("POST", "rooms/r1/close").status == 200)
             try await server.wait("recordings?room=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
-            try await eventually("no channel that ticks") { server.server.core.talk.ticking == 0 }
+            try await eventually("no channel that ticks") { server.server.parts.talk.ticking == 0 }
             await ear.close()
             camera.send(SIGTERM)
             _ = try await camera.outcome(within: 20)

@@ -25,7 +25,7 @@ package struct Floor: Sendable {
             "Rooms",
             without: [
                 "FileIdentity.swift", "FileReader.swift", "QueueExecutor.swift", "StoreLock.swift", "StoreProbe.swift", "StoreStatus.swift",
-                "TokenStore.swift", "WriteAheadLog.swift",
+                "StoreConnection.swift", "TokenStore.swift", "WriteAheadLog.swift",
             ]),
         Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
         Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
@@ -36,8 +36,8 @@ package struct Floor: Sendable {
         guard let floor = all.first(where: { file.hasPrefix($0.folder + "/") }) else { return nil }
         let name = String(file[(file.lastIndex(of: "/").map(file.index(after:)) ?? file.startIndex)...])
         guard floor.only?.contains(name) ?? true, !floor.without.contains(name) else { return nil }
-        // Files that import GRDB hold SQL and table definitions.
-        return source.contains("import GRDB") ? nil : floor
+        // These hold SQL and table definitions.
+        return source.contains("import GRDB") || source.contains("extension StoreAccess") ? nil : floor
     }
 
     package static func of(_ mutant: Mutant) -> Floor? { all.first { mutant.file.hasPrefix($0.folder + "/") } }

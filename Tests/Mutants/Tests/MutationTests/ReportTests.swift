@@ -69,6 +69,7 @@ import Testing
         #expect(Floor.of(file: "Sources/Upstream/RTMP/Wire.swift", source: "") == nil)
         #expect(Floor.of(file: "Sources/Rooms/RoomClock.swift", source: "import Foundation")?.name == "Rooms")
         #expect(Floor.of(file: "Sources/Rooms/RoomStore.swift", source: "import GRDB") == nil)
+        #expect(Floor.of(file: "Sources/Rooms/Kick.swift", source: "extension StoreAccess {") == nil)
         #expect(Floor.of(file: "Sources/Rooms/StoreLock.swift", source: "") == nil)
         #expect(Floor.of(file: "Sources/EarshotServer/A.swift", source: "") == nil)
     }

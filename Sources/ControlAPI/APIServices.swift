@@ -1,0 +1,49 @@
+package import Access
+package import Delivery
+import Listening
+import Logging
+package import Notifications
+package import Rooms
+package import ServerConfiguration
+
+/// What the calls of the API need of the server. Any thread.
+package final class APIServices: Sendable {
+    let config: ServerConfig
+    let keys: KeyRing
+    let streams: LiveStreams
+    let connections: Connections
+    let control: LiveControl
+    let memory: MemoryBudget
+    let rooms: RoomRegistry
+    let recordings: Recordings
+    let snapshots: SnapshotMaker
+    let relayTasks: RelayTasks
+    let talk: Talkback
+    let events: EventHub
+    let webhookLog: WebhookLog
+    /// Tickets for the event feed, which take the place of tokens in URLs.
+    package let tickets = EventTickets()
+
+    package init(
+        _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
+        control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
+        talk: Talkback, events: EventHub, webhookLog: WebhookLog
+    ) {
+        self.config = config
+        self.keys = keys
+        self.rooms = rooms
+        self.streams = streams
+        self.connections = connections
+        self.control = control
+        self.memory = memory
+        self.recordings = recordings
+        self.snapshots = snapshots
+        self.relayTasks = relayTasks
+        self.talk = talk
+        self.events = events
+        self.webhookLog = webhookLog
+    }
+
+    var clients: ClientAddresses { self.connections.clients }
+    var log: Logger { self.connections.log }
+}

@@ -1,0 +1,150 @@
+import Access
+package import Listening
+package import Logging
+package import NIOCore
+package import Relay
+package import Rooms
+package import ServerConfiguration
+import Support
+import Synchronization
+
+/// The streams of this server and the event loops that they live on. Any thread.
+package final class LiveStreams: Sendable {
+    package let registry = StreamRegistry()
+    /// Finds streams that come back to where they were.
+    let origins = LoopDetector()
+    package let placement: Placement
+    private let loops: [ObjectIdentifier: LoopContext]
+    private let isDraining = Atomic<Bool>(false)
+    private let followers = Mutex(Followers())
+
+    private struct Followers {
+        var publish: [@Sendable (Relay.Stream, PushGrant) -> Void] = []
+        var play: [@Sendable (String) -> Bool] = []
+    }
+
+    package init(_ config: ServerConfig, group: any EventLoopGroup, ledger: MemoryLedger, log: Logger) {
+        var policy = RelayPolicy(config)
+        policy.ledger = ledger
+        let loops = group.makeIterator().map { [policy] loop in LoopContext(loop, policy, log) }
+        self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })
+        self.placement = Placement(group, loops.map(\.relay.pressure))
+    }
+
+    // MARK: Loops
+
+    package func start() {
+        for loop in self.loops.values { loop.start() }
+    }
+
+    package func stop() {
+        for loop in self.loops.values { loop.stop() }
+    }
+
+    /// The server's state on this loop, which must be one of the group that this was made with.
+    package func context(of eventLoop: any EventLoop) -> LoopContext? {
+        self.loops[ObjectIdentifier(eventLoop)]
+    }
+
+    package var allLoops: [LoopContext] { Array(self.loops.values) }
+
+    package var pressures: [LoopPressure] { self.loops.values.map(\.relay.pressure) }
+
+    package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
+
+    /// Announces the shutdown to every client. Connections close after a moment for their last bytes.
+    package func drain() async {
+        self.isDraining.store(true, ordering: .relaxed)
+        for loop in self.loops.values {
+            // The loop group outlives the server; a submit cannot fail.
+            _ = try? await loop.relay.eventLoop.submit { loop.closeAll(.serverShutdown) }.get()
+        }
+    }
+
+    /// Collects values from every loop, on each loop.
+    package func collect<Value: Sendable>(_ body: @escaping @Sendable (LoopContext) -> [Value]) async throws -> [Value] {
+        var all: [Value] = []
+        for loop in self.loops.values {
+            all += try await loop.relay.eventLoop.submit { body(loop) }.get()
+        }
+        return all
+    }
+
+    /// Drops what no viewer needs, on every loop.
+    package func sweep() async {
+        for loop in self.allLoops {
+            await withCheckedContinuation { done in
+                loop.relay.run { relay in
+                    relay.sweep()
+                    done.resume()
+                }
+            }
+        }
+    }
+
+    // MARK: Streams
+
+    /// Runs `body` on the stream's home loop; returns nil if there is no such stream.
+    package func onHome<Value: Sendable>(
+        of path: String, _ body: @escaping @Sendable (RelayLoop, Relay.Stream) -> Value
+    ) async -> Value? {
+        guard let stream = self.registry.find(path) else { return nil }
+        return await withCheckedContinuation { done in
+            stream.home.run { done.resume(returning: body($0, stream)) }
+        }
+    }
+
+    /// The kinds of media that a stream has by now. Nil: nobody publishes it, nor did a moment ago.
+    package func media(of path: String) async -> (audio: Bool, video: Bool)? {
+        await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
+            guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
+            return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
+        } ?? nil
+    }
+
+    /// The present number of viewers, from memory.
+    package func viewers(of path: StreamPath) -> Int { self.registry.find(path.description)?.viewerCount ?? 0 }
+
+    // MARK: Followers
+
+    /// Adds what is to be done when a room's stream gets a publisher: once per push, in order with its first frame. It must not block. Call
+    /// before the ports open.
+    package func whenPublished(_ body: @escaping @Sendable (Relay.Stream, PushGrant) -> Void) {
+        self.followers.withLock { $0.publish.append(body) }
+    }
+
+    /// Adds what is to be done when a player wants a stream; `body` returns whether it may bring the stream. It must not block. Call before
+    /// the ports open.
+    package func whenWanted(_ body: @escaping @Sendable (String) -> Bool) {
+        self.followers.withLock { $0.play.append(body) }
+    }
+
+    package func published(_ stream: Relay.Stream, _ grant: PushGrant) {
+        for follower in self.followers.withLock({ $0.publish }) { follower(stream, grant) }
+    }
+
+    /// Returns whether somebody may bring the stream.
+    @discardableResult
+    package func wanted(_ path: String) -> Bool {
+        var mayCome = false
+        for follower in self.followers.withLock({ $0.play }) where follower(path) { mayCome = true }
+        return mayCome
+    }
+}
+
+extension RelayPolicy {
+    init(_ config: ServerConfig) {
+        self.init()
+        let relay = config.relay
+        self.skipBehindMs = relay.skipBehindMs
+        self.maxBehindMs = relay.maxBehindMs
+        self.overloadMs = config.limits.lagMs
+        self.coalesceMs = relay.coalesceMs
+        self.coalesceByAppMs = relay.coalesceByAppMs
+        self.maxQueueByAppMs = [TalkStreamName.app: config.talk.maxQueueMs]
+        self.grace = GracePeriods(config.rooms.policy)
+        self.ring.gopBytes = relay.gopCache.maxBytes
+        self.ring.gopMs = relay.gopCache.maxDurationMs
+        self.ring.totalBytes = relay.gopCache.maxBytes * 2
+    }
+}

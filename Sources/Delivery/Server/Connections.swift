@@ -1,0 +1,67 @@
+package import Listening
+package import Logging
+package import NIOCore
+package import Relay
+package import ServerConfiguration
+package import Support
+import Synchronization
+
+/// What all connections share: who may come, where they come from, their ids, their counts and their log lines. Any thread.
+package final class Connections: Sendable {
+    package let admission: ConnectionAdmission
+    package let counters = Counters()
+    /// Accept gates: one for the listeners of RTMP and RTMPS, one for those of HTTP and HTTPS.
+    package let rtmpGate: AcceptGate
+    package let httpGate: AcceptGate
+    package let clients: ClientAddresses
+    package let proxies: ProxyEntrance
+    /// Separate throttles for the log lines of closed connections and of begun roles. One kind must not hold another back.
+    package let closeFlood = LogRateLimiter()
+    package let roleFlood = LogRateLimiter()
+    package let log: Logger
+    private let boundTo = Mutex<BoundAddresses?>(nil)
+    private let sessionIDs = Atomic<UInt64>(0)
+
+    package init(_ config: ServerConfig, pressures: [LoopPressure], group: any EventLoopGroup, log: Logger) {
+        self.log = log
+        self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
+        self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)
+        // Only some of HTTP's connections are viewers, and each counts as opening for a tenth of a second.
+        self.httpGate = AcceptGate(
+            limit: config.limits.httpConnections, pace: AcceptPace(pressures, factor: 4, openingMs: 100),
+            reserve: AcceptReserve(config), counters: self.counters, log: log)
+        self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
+        self.proxies = ProxyEntrance(
+            from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
+            flood: self.closeFlood, sweepers: LoopSweepers(group), log: log)
+    }
+
+    /// A new id for a connection that publishes or plays, as in `GET /sessions`.
+    package func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
+
+    /// The addresses of the server's ports; nil until all are open.
+    package var addresses: BoundAddresses? { self.boundTo.withLock { $0 } }
+
+    package func isBound(to addresses: BoundAddresses) { self.boundTo.withLock { $0 = addresses } }
+
+    /// Counts a viewer that was refused before it had a connection's place.
+    package func countRefused(_ reason: CloseReason) {
+        self.counters.update {
+            $0.connectionsAccepted += 1
+            $0.closed[reason, default: 0] += 1
+        }
+    }
+}
+
+extension AcceptReserve {
+    private static let most = 16
+
+    /// HTTP's reserve, for addresses that may call the API. Excludes proxies, whose clients show only later.
+    init(_ config: ServerConfig) {
+        let access = config.access
+        self.init(places: min(Self.most, max(2, config.limits.httpConnections / 32))) { peer in
+            access.apiFrom.contains(address: peer) && !access.proxyProtocolFrom.contains(address: peer)
+                && !access.trustedProxies.contains(address: peer)
+        }
+    }
+}

@@ -1,0 +1,13 @@
+import NIOPosix
+
+/// Blocking disk work, on a thread of the process's pool.
+package enum DiskWork {
+    package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        do {
+            return try await NIOThreadPool.singleton.runIfActive(body)
+        } catch {
+            // The singleton's threads never end.
+            return body()
+        }
+    }
+}

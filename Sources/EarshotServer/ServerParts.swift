@@ -1,0 +1,98 @@
+package import Access
+package import ControlAPI
+package import Delivery
+package import Logging
+package import NIOCore
+package import Notifications
+package import Outbound
+import Playback
+package import Rooms
+package import ServerConfiguration
+
+/// The services of one server, each made with what it needs. Any thread.
+package final class ServerParts: Sendable {
+    package let config: ServerConfig
+    package let keys: KeyRing
+    package let rooms: RoomRegistry
+    package let memory: MemoryBudget
+    package let streams: LiveStreams
+    package let connections: Connections
+    /// The server's own requests: hooks and webhooks.
+    package let outbound: OutboundClient
+    package let rules: AdmissionRules
+    package let pushes = ActivePushes()
+    package let admission: RoomAdmission
+    package let control: LiveControl
+    package let events = EventHub()
+    /// The health of webhook targets, and the log lines about it.
+    package let webhookLog: WebhookLog
+    package let talk: Talkback
+    package let recordings: Recordings
+    package let remuxers: RemuxTable
+    package let relayTasks: RelayTasks
+    package let snapshots = SnapshotMaker()
+    package let storeWatch: StoreWatch
+    package let api: APIServices
+    package let rtmp: RTMPServices
+    let playback: PlaybackServices
+    let readiness: Readiness
+    package let log: Logger
+
+    package init(config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, log: Logger) {
+        self.config = config
+        self.keys = keys
+        self.rooms = rooms
+        self.log = log
+        let memory = MemoryBudget(config.limits)
+        let streams = LiveStreams(config, group: group, ledger: memory.ledger, log: log)
+        let connections = Connections(config, pressures: streams.pressures, group: group, log: log)
+        self.memory = memory
+        self.streams = streams
+        self.connections = connections
+        self.outbound = OutboundClient(config: config.outbound)
+        self.rules = AdmissionRules(config: config, keys: keys, outbound: self.outbound, log: log)
+        self.admission = RoomAdmission(config, rooms, self.rules, memory, self.pushes, streams)
+        self.control = LiveControl(rooms, streams, self.pushes, log: log)
+        self.webhookLog = WebhookLog(log)
+        self.talk = Talkback(config.talk, rooms, self.rules, streams, self.events, log: log)
+        self.recordings = Recordings(config, rooms, streams, memory.ledger, talk: self.talk, log: log)
+        self.remuxers = RemuxTable(config, rooms, streams, memory.ledger, log: log)
+        self.relayTasks = RelayTasks(config, self.admission, connections)
+        self.storeWatch = StoreWatch(log: log)
+        self.api = APIServices(
+            config, keys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
+            recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,
+            webhookLog: self.webhookLog)
+        self.rtmp = RTMPServices(config, streams, connections, self.admission, self.talk)
+        self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers)
+        self.readiness = Readiness(rooms, streams, self.storeWatch)
+        self.follow()
+    }
+
+    /// Says who follows what. Weak where the follower holds what it follows.
+    private func follow() {
+        self.streams.whenPublished { [weak recordings = self.recordings] in recordings?.publishBegan($0, $1) }
+        self.streams.whenPublished { [weak relayTasks = self.relayTasks] stream, _ in relayTasks?.publishBegan(stream) }
+        self.streams.whenPublished { [weak remuxers = self.remuxers] stream, _ in remuxers?.publishBegan(stream) }
+        self.streams.whenWanted { [weak relayTasks = self.relayTasks] in relayTasks?.wanted($0) ?? false }
+        self.memory.whenShort { [remuxers = self.remuxers] in await remuxers.dropUnwatched() }
+        self.memory.whenShort { [streams = self.streams] in await streams.sweep() }
+        self.control.whenPlaysEnd { [sessions = self.remuxers.sessions] in sessions.end($0, $1) }
+        self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
+    }
+
+    /// Has the services follow the registry's decisions and events. Call before the registry starts.
+    func handleRooms(_ publish: @escaping @Sendable ([RoomEvent]) -> Void) {
+        self.control.handleRoomOutcomes()
+        self.control.observeEvents(publish)
+        self.control.observeEvents { [talk = self.talk] in talk.handle($0) }
+        self.control.observeOutcomes { [recordings = self.recordings] in recordings.handle($0) }
+    }
+
+    /// Ends what runs beside the connections, and the loops' own work.
+    func stop() {
+        self.talk.stop()
+        self.remuxers.stop()
+        self.streams.stop()
+    }
+}

@@ -1,0 +1,28 @@
+package import Delivery
+import Listening
+import Logging
+import Rooms
+package import ServerConfiguration
+
+/// What playing over HTTP needs of the server. Any thread.
+package final class PlaybackServices: Sendable {
+    let config: ServerConfig
+    let streams: LiveStreams
+    let connections: Connections
+    let admission: RoomAdmission
+    let remuxers: RemuxTable
+
+    package init(
+        _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ remuxers: RemuxTable
+    ) {
+        self.config = config
+        self.streams = streams
+        self.connections = connections
+        self.admission = admission
+        self.remuxers = remuxers
+    }
+
+    var rooms: RoomRegistry { self.admission.rooms }
+    var clients: ClientAddresses { self.connections.clients }
+    var log: Logger { self.connections.log }
+}
