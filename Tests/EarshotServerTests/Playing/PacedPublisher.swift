@@ -14,15 +14,16 @@ final class PacedPublisher: Sendable {
     /// The pictures sent, without headers.
     var sentAt: [Sent] { self.sent.withLock { $0 } }
 
-    /// Returns when all are sent or the task is cancelled.
+    /// Returns when all are sent or the task is cancelled. `times`: when to send each, in ms, if not at the pace of the tags' own.
     @discardableResult
-    func send(_ tags: [Tag]) async throws -> PacedSender.Lateness {
-        let first = tags.first?.timestamp ?? 0
+    func send(_ tags: [Tag], at times: [UInt32]? = nil) async throws -> PacedSender.Lateness {
+        let times = times ?? tags.map(\.timestamp)
+        let first = times.first ?? 0
         let sender = PacedSender {
-            var rest = tags[...]
+            var rest = Array(zip(tags, times))[...]
             return {
-                rest.popFirst().map { tag in
-                    PacedSender.Step(due: .milliseconds(Int(tag.timestamp &- first))) { _ in
+                rest.popFirst().map { tag, time in
+                    PacedSender.Step(due: .milliseconds(Int(time &- first))) { _ in
                         if tag.kind == .video, !tag.isSequenceHeader { self.sent.withLock { $0.append((tag.timestamp, .now)) } }
                         self.client.enqueue([tag])
                     }
